@@ -1,0 +1,30 @@
+//! Plain data of Toolgate.
+//!
+//! Everything that crosses a stage of the line, is shown to a person, hashed or
+//! written to the journal has its type here. There is no I/O and no async in
+//! this crate, and nothing here can make a tool run.
+//!
+//! ```text
+//! json ──▶ call (ToolCall | BadCall) ──▶ plan (PlanRecord: facts, decision) ──▶ result (ToolResult)
+//!                                          event (Event) tells everybody what happened
+//! ```
+
+pub mod call;
+pub mod decision;
+pub mod error;
+pub mod event;
+pub mod facts;
+pub mod ids;
+pub mod json;
+pub mod nearest;
+pub mod plan;
+pub mod result;
+
+pub use call::{Args, BadCall, Call, ToolCall};
+pub use decision::{Action, AtomAnswer, Decision, RuleSource};
+pub use error::{ErrorKind, Status, ToolError};
+pub use event::{Event, Stream};
+pub use facts::{Access, Facts, Run};
+pub use ids::{ApprovalId, CallId, ConversationId, OutputHandle, PlanHash};
+pub use plan::{Category, FileDigest, PlanRecord, Risk};
+pub use result::{Metadata, ToolResult};

@@ -1,0 +1,103 @@
+//! What is shown, hashed and journalled about a planned call.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::ToolCall;
+use crate::decision::Decision;
+use crate::facts::Facts;
+use crate::ids::PlanHash;
+
+/// How much harm a call can do, for the person's eye.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// It only reads.
+    Low,
+    /// It changes files or talks to the outside.
+    #[default]
+    Medium,
+    /// It runs programs or destroys.
+    High,
+}
+
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Low => "low",
+            Self::Medium => "medium",
+            Self::High => "high",
+        })
+    }
+}
+
+/// What a tool is about, for timeouts and for lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Category {
+    /// Files and folders.
+    File,
+    /// Programs.
+    Exec,
+    /// Searching, on disk or on the web.
+    Search,
+    /// The network.
+    Web,
+    /// Tools of MCP servers.
+    Mcp,
+    /// Everything else.
+    #[default]
+    Other,
+}
+
+/// A file as a plan saw it: what an approval rests on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// The path beneath its root.
+    pub path: String,
+    /// SHA-256 of the content in hexadecimal; nothing if there was no file.
+    pub sha256: Option<String>,
+}
+
+/// A planned call as plain data. It can be shown, hashed and stored; it cannot run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct PlanRecord {
+    /// The call after rewriting, with canonical argument names.
+    pub call: ToolCall,
+    /// The tool's canonical name.
+    pub tool: String,
+    /// What it will do in one line, made from the parsed arguments.
+    pub summary: String,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// Files and other things it touches, for the person.
+    pub locations: Vec<String>,
+    /// What it says it will touch.
+    pub facts: Facts,
+    /// What policy decided.
+    pub decision: Decision,
+    /// The diff or text a person is shown, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preview: Option<String>,
+    /// The files that preview rests on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rests_on: Vec<FileDigest>,
+    /// Hash of tool, arguments, working folder and files: what an answer is bound to.
+    pub plan_hash: PlanHash,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn risks_are_ordered_and_spelled_once() {
+        assert!(Risk::Low < Risk::Medium && Risk::Medium < Risk::High);
+        for risk in [Risk::Low, Risk::Medium, Risk::High] {
+            assert_eq!(serde_json::to_string(&risk).unwrap(), format!("\"{risk}\""));
+        }
+    }
+}
