@@ -1,0 +1,296 @@
+//! What the path wall answers when it says no.
+
+use std::fmt;
+
+use rustix::io::Errno;
+use toolgate_model::ErrorKind;
+
+use super::message::shown;
+use super::patterns::PatternProblem;
+
+/// What lies at a path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum FileKind {
+    /// A regular file.
+    File,
+    /// A folder.
+    Folder,
+    /// A symbolic link.
+    Link,
+    /// A pipe, a device or a socket.
+    Other,
+    /// The file system did not say.
+    Unknown,
+}
+
+impl fmt::Display for FileKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::File => "a file",
+            Self::Folder => "a folder",
+            Self::Link => "a link",
+            Self::Other => "a pipe, device or socket",
+            Self::Unknown => "of unknown kind",
+        })
+    }
+}
+
+/// How a path would leave the roots.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Escape {
+    /// It has a `..` component.
+    DotDot,
+    /// It is absolute and absolute paths are off; the relative form, if it has one.
+    Absolute {
+        /// The path to use instead.
+        instead: Option<String>,
+    },
+    /// It is absolute and in none of the roots.
+    NoRoot,
+    /// A link on the way leads out.
+    Link {
+        /// The link that does.
+        link: String,
+    },
+}
+
+/// Why a path may be read and not written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Protection {
+    /// What is written there is run later.
+    Rule {
+        /// The rule that protects it.
+        rule: String,
+    },
+    /// The root is read-only.
+    ReadOnlyRoot,
+    /// With it the folder would be a repository whose configuration git obeys.
+    Repository {
+        /// The folder, empty for the root.
+        folder: String,
+    },
+}
+
+/// What is wrong with the text of a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadPath {
+    /// There is nothing in it.
+    Empty,
+    /// It holds a NUL byte.
+    Nul,
+    /// It, or one of its names, is longer than the system allows.
+    TooLong,
+    /// It has more folders in each other than are followed.
+    TooDeep,
+    /// A file was wanted and it ends like a folder, or is the root itself.
+    NamesAFolder,
+}
+
+/// A refusal or failure of the path wall. Each variant is one [`ErrorKind`].
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.message())]
+pub enum PathError {
+    /// The path leads out of every root.
+    Outside {
+        /// The path as it was asked for.
+        path: String,
+        /// How it would leave.
+        how: Escape,
+    },
+    /// The path may not be written.
+    Protected {
+        /// The path as it was asked for.
+        path: String,
+        /// Where it leads, if that is somewhere else.
+        resolved: Option<String>,
+        /// Why it may not.
+        why: Protection,
+    },
+    /// The path fits a deny pattern.
+    Denied {
+        /// The path as it was asked for.
+        path: String,
+        /// Where it leads, if that is somewhere else.
+        resolved: Option<String>,
+        /// The pattern it fits.
+        pattern: String,
+    },
+    /// Nothing is there.
+    NotFound {
+        /// The path as it was asked for.
+        path: String,
+        /// The deepest folder on the way that exists, empty for the root.
+        folder: String,
+        /// Up to three names in that folder that may have been meant.
+        nearest: Vec<String>,
+    },
+    /// Something is there already.
+    AlreadyExists {
+        /// The path as it was asked for.
+        path: String,
+    },
+    /// It is not a regular file.
+    NotAFile {
+        /// The path as it was asked for.
+        path: String,
+        /// What it is instead.
+        kind: FileKind,
+    },
+    /// A folder was wanted, at the path or on the way to it.
+    NotADirectory {
+        /// The path as it was asked for.
+        path: String,
+        /// The part that is no folder.
+        part: String,
+    },
+    /// The operating system refused.
+    Permission {
+        /// The path as it was asked for.
+        path: String,
+    },
+    /// The text is no path.
+    Bad {
+        /// The path as it was asked for.
+        path: String,
+        /// What is wrong with it.
+        why: BadPath,
+    },
+    /// There is more than was allowed.
+    TooLarge {
+        /// The path as it was asked for.
+        path: String,
+        /// How much was allowed.
+        limit: Limit,
+    },
+    /// The system failed in its own way.
+    Failed {
+        /// The path as it was asked for.
+        path: String,
+        /// What failed.
+        what: Failure,
+    },
+}
+
+/// How much of something is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Limit {
+    /// Bytes of a file.
+    Bytes(u64),
+    /// Names in a folder.
+    Names(usize),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(bytes) => write!(f, "{bytes} bytes"),
+            Self::Names(names) => write!(f, "{names} names"),
+        }
+    }
+}
+
+/// Failures that are nobody's refusal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// Links lead to each other, or there are more than forty.
+    LinkLoop,
+    /// The link leads to nothing.
+    DanglingLink,
+    /// Others kept changing the path while it was opened.
+    Busy,
+    /// The folder has something in it.
+    NotEmpty,
+    /// The two paths lie on different file systems.
+    OtherFileSystem,
+    /// Any other error of the system.
+    System(Errno),
+}
+
+impl PathError {
+    /// The kind under which results, journal and metrics know this error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Outside { .. } => ErrorKind::OutsideSandbox,
+            Self::Protected { .. } => ErrorKind::ProtectedPath,
+            Self::Denied { .. } => ErrorKind::DeniedPattern,
+            Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
+            Self::NotAFile { .. } => ErrorKind::NotAFile,
+            Self::NotADirectory { .. } => ErrorKind::NotADirectory,
+            Self::Permission { .. } => ErrorKind::Permission,
+            Self::Bad { .. } => ErrorKind::BadArgs,
+            Self::TooLarge { .. } => ErrorKind::TooLarge,
+            Self::Failed { .. } => ErrorKind::Failed,
+        }
+    }
+
+    /// Whether the same access may succeed later without anybody doing anything.
+    pub fn is_retryable(&self) -> bool {
+        matches!(
+            self,
+            Self::Failed {
+                what: Failure::Busy,
+                ..
+            }
+        )
+    }
+
+    /// The error of a system call on this path.
+    pub(crate) fn system(path: &[u8], errno: Errno) -> Self {
+        let path = shown(path);
+        match errno {
+            Errno::ACCESS | Errno::PERM | Errno::ROFS => Self::Permission { path },
+            Errno::EXIST => Self::AlreadyExists { path },
+            Errno::NOTEMPTY => Self::Failed {
+                path,
+                what: Failure::NotEmpty,
+            },
+            Errno::ISDIR => Self::NotAFile {
+                path,
+                kind: FileKind::Folder,
+            },
+            Errno::NXIO | Errno::NODEV => Self::NotAFile {
+                path,
+                kind: FileKind::Other,
+            },
+            Errno::NAMETOOLONG => Self::Bad {
+                path,
+                why: BadPath::TooLong,
+            },
+            other => Self::Failed {
+                path,
+                what: Failure::System(other),
+            },
+        }
+    }
+}
+
+/// Why the rules for the path wall cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RulesError {
+    /// There is no root at all.
+    #[error("there is no root: at least the working folder is needed")]
+    NoRoots,
+    /// A root cannot be opened.
+    #[error("the root `{path}` cannot be opened: {errno}")]
+    Root {
+        /// The root as it was given.
+        path: String,
+        /// What the system said.
+        errno: Errno,
+    },
+    /// A pattern makes no sense.
+    #[error("the pattern `{pattern}` cannot be used: {problem}")]
+    Pattern {
+        /// The pattern as it was given.
+        pattern: String,
+        /// What is wrong with it.
+        problem: PatternProblem,
+    },
+    /// A named exception is no path in a root.
+    #[error("the exception `{path}` is no path inside a root")]
+    Named {
+        /// The exception as it was given.
+        path: String,
+    },
+}

@@ -1,0 +1,281 @@
+//! Whether a name may be used, whoever asks and however it was reached.
+
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+
+use rustix::fs::AtFlags;
+use toolgate_model::Access;
+
+use super::PathWall;
+use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
+use super::fold::{Folded, fold_name};
+use super::message::shown;
+use super::patterns::Scope;
+use super::request::Request;
+use super::resolve::{Found, Miss, Want};
+use super::roots::RootAccess;
+
+/// What the kernel appends to the name of something that was removed meanwhile.
+const REMOVED: &[u8] = b" (deleted)";
+
+/// What has to lie in a folder for git to take it for a repository.
+const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
+
+impl PathWall {
+    /// Takes a path apart and checks the name that was asked for.
+    pub(crate) fn request<'a>(
+        &self,
+        path: &'a Path,
+        access: Access,
+    ) -> Result<Request<'a>, PathError> {
+        let request = Request::parse(&self.inner.roots, self.inner.allow_absolute, path)?;
+        if let Some(pattern) = self.inner.denied.find(&request.folded, Scope::Whole) {
+            return Err(denied(request.raw, None, pattern));
+        }
+        if access != Access::Read {
+            self.check_write(
+                request.raw,
+                request.root,
+                &request.rel,
+                &request.folded,
+                false,
+            )?;
+            if request.parts.is_empty() {
+                return Err(PathError::NotAFile {
+                    path: request.shown(),
+                    kind: FileKind::Folder,
+                });
+            }
+            if request.names_folder {
+                return Err(PathError::Bad {
+                    path: request.shown(),
+                    why: BadPath::NamesAFolder,
+                });
+            }
+        }
+        Ok(request)
+    }
+
+    /// Opens what was asked for and checks the name that came out.
+    pub(crate) fn find(
+        &self,
+        request: &Request<'_>,
+        want: Want,
+        access: Access,
+    ) -> Result<Found, PathError> {
+        let found = self
+            .look_up(request.root, &request.rel, want)
+            .map_err(|miss| self.refuse(request, miss))?;
+        if let Some(name) = &found.moved_to {
+            self.check_resolved(request.raw, found.root, name, access)?;
+        }
+        Ok(found)
+    }
+
+    /// Opens a name without any check but that it stays beneath.
+    pub(crate) fn look_up(&self, root: usize, rel: &[u8], want: Want) -> Result<Found, Miss> {
+        self.inner.method.open(&self.inner.roots, root, rel, want)
+    }
+
+    /// Checks a name that a request turned out to lead to.
+    pub(crate) fn check_resolved(
+        &self,
+        asked: &[u8],
+        root: usize,
+        rel: &[u8],
+        access: Access,
+    ) -> Result<(), PathError> {
+        // The suffix may be the kernel's or part of an honest name; both are looked at.
+        for name in [Some(rel), rel.strip_suffix(REMOVED)].into_iter().flatten() {
+            let folded = folded(name);
+            if let Some(pattern) = self.inner.denied.find(&folded, Scope::Whole) {
+                return Err(denied(asked, Some(self.name_bytes(root, name)), pattern));
+            }
+            if access != Access::Read {
+                self.check_write(asked, root, name, &folded, true)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks the patterns that are only about files, once it is known that this is one.
+    pub(crate) fn check_file(
+        &self,
+        request: &Request<'_>,
+        root: usize,
+        moved_to: Option<&[u8]>,
+    ) -> Result<(), PathError> {
+        if let Some(pattern) = self.inner.denied.find_file(&request.folded) {
+            return Err(denied(request.raw, None, pattern));
+        }
+        if let Some(name) = moved_to
+            && let Some(pattern) = self.inner.denied.find_file(&folded(name))
+        {
+            return Err(denied(
+                request.raw,
+                Some(self.name_bytes(root, name)),
+                pattern,
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_write(
+        &self,
+        asked: &[u8],
+        root: usize,
+        rel: &[u8],
+        folded: &Folded<'_>,
+        moved: bool,
+    ) -> Result<(), PathError> {
+        let refused = |why| {
+            Err(PathError::Protected {
+                path: shown(asked),
+                resolved: moved.then(|| self.name_bytes(root, rel)),
+                why,
+            })
+        };
+        if self.inner.roots.access_at(root, rel) == RootAccess::ReadOnly {
+            return refused(Protection::ReadOnlyRoot);
+        }
+        if self.is_named(root, rel) {
+            return Ok(());
+        }
+        let protected = &self.inner.protected;
+        match protected
+            .find(folded, Scope::Whole)
+            .or_else(|| protected.find_file(folded))
+        {
+            Some(rule) => refused(Protection::Rule {
+                rule: rule.to_owned(),
+            }),
+            None => Ok(()),
+        }
+    }
+
+    fn is_named(&self, root: usize, rel: &[u8]) -> bool {
+        !self.inner.named.is_empty() && self.inner.named.contains(&(root, rel.to_vec()))
+    }
+
+    /// Refuses the write that would make a folder a bare repository, or that would
+    /// configure one. Git takes any folder with these three names in it for a
+    /// repository and obeys its configuration; none of the names is suspicious alone.
+    pub(crate) fn check_plant(
+        &self,
+        asked: &[u8],
+        root: usize,
+        rel: &[u8],
+    ) -> Result<(), PathError> {
+        if self.is_named(root, rel) {
+            return Ok(());
+        }
+        let mut at = 0;
+        let mut inside_git = false;
+        for part in rel.split(|b| *b == b'/') {
+            let name = fold_name(part);
+            let others: Option<Vec<&str>> = match name.as_ref() {
+                _ if inside_git => None,
+                b"head" | b"objects" | b"refs" => Some(
+                    REPOSITORY
+                        .into_iter()
+                        .filter(|other| !other.as_bytes().eq_ignore_ascii_case(&name))
+                        .collect(),
+                ),
+                b"hooks" | b"commondir" => Some(REPOSITORY.to_vec()),
+                config if config.starts_with(b"config") => Some(REPOSITORY.to_vec()),
+                _ => None,
+            };
+            let folder = rel.get(..at).unwrap_or_default();
+            let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+            if let Some(others) = others
+                && self.holds_all(root, folder, &others)
+            {
+                return Err(PathError::Protected {
+                    path: shown(asked),
+                    resolved: None,
+                    why: Protection::Repository {
+                        folder: shown(folder),
+                    },
+                });
+            }
+            inside_git = name.as_ref() == b".git";
+            at += part.len() + 1;
+        }
+        Ok(())
+    }
+
+    fn holds_all(&self, root: usize, folder: &[u8], names: &[&str]) -> bool {
+        let Ok(folder) = self.look_up(root, folder, Want::Folder) else {
+            return false;
+        };
+        names
+            .iter()
+            .all(|name| rustix::fs::statat(&folder.fd, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+    }
+
+    /// The deny pattern that fits this path of a root, if one does.
+    pub fn denied_by(&self, rel: &Path, is_file: bool) -> Option<&str> {
+        let folded = folded(rel.as_os_str().as_bytes());
+        let denied = &self.inner.denied;
+        denied
+            .find(&folded, Scope::Whole)
+            .or_else(|| denied.find_file(&folded).filter(|_| is_file))
+    }
+
+    /// The rule that protects this path of a root against writing, if one does.
+    pub fn protected_by(&self, root: usize, rel: &Path) -> Option<&str> {
+        let rel = rel.as_os_str().as_bytes();
+        if self.is_named(root, rel) {
+            return None;
+        }
+        let folded = folded(rel);
+        let protected = &self.inner.protected;
+        protected
+            .find(&folded, Scope::Whole)
+            .or_else(|| protected.find_file(&folded))
+    }
+
+    /// What an unsuccessful lookup means to whoever asked.
+    pub(crate) fn refuse(&self, request: &Request<'_>, miss: Miss) -> PathError {
+        let path = request.shown();
+        let failed = |what| PathError::Failed {
+            path: request.shown(),
+            what,
+        };
+        match miss {
+            Miss::Missing => self.missing(request),
+            Miss::NotFolder => PathError::NotADirectory {
+                path,
+                part: self.first_that_is_no_folder(request),
+            },
+            Miss::LeadsOut(link) => PathError::Outside {
+                path,
+                how: Escape::Link { link: shown(&link) },
+            },
+            Miss::Loop => failed(Failure::LinkLoop),
+            Miss::Busy => failed(Failure::Busy),
+            Miss::TooDeep => PathError::Bad {
+                path,
+                why: BadPath::TooDeep,
+            },
+            Miss::System(errno) => PathError::system(request.raw, errno),
+        }
+    }
+}
+
+fn denied(asked: &[u8], resolved: Option<String>, pattern: &str) -> PathError {
+    PathError::Denied {
+        path: shown(asked),
+        resolved,
+        pattern: pattern.to_owned(),
+    }
+}
+
+/// A name in a root as rules look at it.
+pub(crate) fn folded(rel: &[u8]) -> Folded<'_> {
+    let parts: Vec<&[u8]> = rel
+        .split(|b| *b == b'/')
+        .filter(|part| !part.is_empty())
+        .collect();
+    Folded::of(&parts)
+}

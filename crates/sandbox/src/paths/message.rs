@@ -1,0 +1,169 @@
+//! The words of a refusal, written for a model: what was wrong, what is there
+//! instead, what to do next.
+
+use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
+
+impl PathError {
+    /// The text of this error.
+    pub(super) fn message(&self) -> String {
+        match self {
+            Self::Outside { path, how } => outside(path, how),
+            Self::Protected {
+                path,
+                resolved,
+                why,
+            } => protected(&leading(path, resolved.as_deref()), why),
+            Self::Denied {
+                path,
+                resolved,
+                pattern,
+            } => format!(
+                "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the person.",
+                leading(path, resolved.as_deref())
+            ),
+            Self::NotFound {
+                path,
+                folder,
+                nearest,
+            } => not_found(path, folder, nearest),
+            Self::AlreadyExists { path } => format!(
+                "`{path}` already exists. Use another name, or say that it is to be replaced."
+            ),
+            Self::NotAFile { path, kind } => match kind {
+                FileKind::Folder => {
+                    format!("`{path}` is a folder, not a file. List it to see what is in it.")
+                }
+                kind => format!(
+                    "`{path}` is {kind}, not a regular file. Only regular files can be used."
+                ),
+            },
+            Self::NotADirectory { path, part } if path == part => {
+                format!("`{path}` is not a folder.")
+            }
+            Self::NotADirectory { path, part } => {
+                format!("`{path}` cannot exist, because `{part}` is not a folder.")
+            }
+            Self::Permission { path } => {
+                format!("The system does not permit this access to `{path}`.")
+            }
+            Self::Bad { path, why } => bad(path, why),
+            Self::TooLarge { path, limit } => {
+                format!("`{path}` is larger than the limit of {limit}. Ask for a part of it.")
+            }
+            Self::Failed { path, what } => failed(path, *what),
+        }
+    }
+}
+
+fn leading(path: &str, resolved: Option<&str>) -> String {
+    match resolved {
+        Some(resolved) => format!("`{path}` leads to `{resolved}`, which"),
+        None => format!("`{path}`"),
+    }
+}
+
+fn outside(path: &str, how: &Escape) -> String {
+    match how {
+        Escape::DotDot => format!(
+            "`{path}` has a `..` component, which is never followed. Name the path from the working folder down."
+        ),
+        Escape::Absolute {
+            instead: Some(instead),
+        } => format!(
+            "`{path}` is absolute; paths are relative to the working folder. Use `{instead}`."
+        ),
+        Escape::Absolute { instead: None } => format!(
+            "`{path}` is absolute; only paths relative to the working folder can be used, and it does not lie there."
+        ),
+        Escape::NoRoot => format!("`{path}` lies in none of the allowed folders."),
+        Escape::Link { link } => format!(
+            "`{path}` leads out of the allowed folders by the link `{link}`, which is not followed."
+        ),
+    }
+}
+
+fn protected(path: &str, why: &Protection) -> String {
+    match why {
+        Protection::Rule { rule } => format!(
+            "{path} is protected against writing by `{rule}`: what stands there is run or obeyed by other programs. A person can allow this very path by a rule that names it."
+        ),
+        Protection::ReadOnlyRoot => format!("{path} lies in a folder that may only be read."),
+        Protection::Repository { folder } => {
+            let folder = if folder.is_empty() { "." } else { folder };
+            format!(
+                "{path} would make `{folder}` a bare repository, whose configuration git runs. Use another name or folder."
+            )
+        }
+    }
+}
+
+fn not_found(path: &str, folder: &str, nearest: &[String]) -> String {
+    let place = if folder.is_empty() {
+        "the working folder".to_owned()
+    } else {
+        format!("`{folder}`")
+    };
+    let mut text = format!("`{path}` does not exist.");
+    if nearest.is_empty() {
+        text.push_str(&format!(
+            " The last folder on the way that exists is {place}."
+        ));
+    } else {
+        let names: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
+        text.push_str(&format!(" Near it in {place}: {}.", names.join(", ")));
+    }
+    if path.starts_with('~') || path.starts_with('$') {
+        text.push_str(" `~` and `$NAME` are not expanded in paths.");
+    }
+    text
+}
+
+fn bad(path: &str, why: &BadPath) -> String {
+    match why {
+        BadPath::Empty => "The path is empty. Use `.` for the working folder.".to_owned(),
+        BadPath::Nul => format!("`{path}` holds a NUL byte, which no path can."),
+        BadPath::TooLong => {
+            format!("`{path}` is too long: a name has at most 255 bytes, a path at most 4095.")
+        }
+        BadPath::TooDeep => format!("`{path}` has too many folders in each other."),
+        BadPath::NamesAFolder => format!("`{path}` names a folder; a file name is needed."),
+    }
+}
+
+fn failed(path: &str, what: Failure) -> String {
+    match what {
+        Failure::LinkLoop => {
+            format!("`{path}` goes through more than 40 links, or a loop of them.")
+        }
+        Failure::DanglingLink => {
+            format!("`{path}` is a link to something that does not exist. Name the file itself.")
+        }
+        Failure::Busy => {
+            format!("`{path}` was changed by somebody else while it was opened. Try again.")
+        }
+        Failure::NotEmpty => format!("The folder `{path}` is not empty."),
+        Failure::OtherFileSystem => format!(
+            "`{path}` lies on another file system and cannot be renamed. Write the new file and delete the old one."
+        ),
+        Failure::System(errno) => format!("The access to `{path}` failed: {errno}."),
+    }
+}
+
+/// A path for a message: readable, on one line, and not endless.
+pub(crate) fn shown(path: &[u8]) -> String {
+    const LONGEST: usize = 300;
+    let text = String::from_utf8_lossy(path);
+    let mut out = String::new();
+    for (count, c) in text.chars().enumerate() {
+        if count == LONGEST {
+            out.push('…');
+            break;
+        }
+        if c.is_control() {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}

@@ -1,0 +1,101 @@
+//! What to say when something is not there: where the way ends, and what is near.
+
+use toolgate_model::nearest::distance;
+
+use super::PathWall;
+use super::error::{FileKind, PathError};
+use super::folder;
+use super::guard::folded;
+use super::message::shown;
+use super::patterns::Scope;
+use super::request::Request;
+use super::resolve::Want;
+use super::stat::FileStat;
+
+/// Names that are offered.
+const OFFERED: usize = 3;
+/// Names that are looked at; a message is not worth more.
+const LOOKED_AT: usize = 5_000;
+
+impl PathWall {
+    /// The error for a path that does not exist. It never offers a denied name, and
+    /// names no folder that a request could not reach.
+    pub(crate) fn missing(&self, request: &Request<'_>) -> PathError {
+        let not_found = |folder: String, nearest| PathError::NotFound {
+            path: request.shown(),
+            folder,
+            nearest,
+        };
+        for length in (0..request.parts.len()).rev() {
+            let parts = request.parts.get(..length).unwrap_or_default();
+            let rel = parts.join(&b'/');
+            let Ok(found) = self.look_up(request.root, &rel, Want::List) else {
+                continue;
+            };
+            let name = found.moved_to.as_deref().unwrap_or(&rel);
+            if self.is_denied_name(name) {
+                break;
+            }
+            let wanted = request.parts.get(length).copied().unwrap_or_default();
+            let nearest = self.near(&found.fd, name, wanted);
+            let folder = if request.root == 0 {
+                shown(&rel)
+            } else {
+                self.name_bytes(request.root, &rel)
+            };
+            return not_found(folder, nearest);
+        }
+        not_found(String::new(), Vec::new())
+    }
+
+    fn near(&self, folder: &impl std::os::fd::AsFd, rel: &[u8], wanted: &[u8]) -> Vec<String> {
+        let wanted = String::from_utf8_lossy(wanted);
+        let furthest = |name: &str| (wanted.chars().count().max(name.chars().count()) / 2).max(1);
+        let names = folder::names(folder, LOOKED_AT).unwrap_or_else(|unread| unread.before);
+        let mut near: Vec<(usize, String)> = names
+            .into_iter()
+            .filter_map(|entry| {
+                let name = String::from_utf8(entry.name).ok()?;
+                let far = distance(&wanted, &name);
+                (far <= furthest(&name)).then_some((far, name))
+            })
+            .collect();
+        near.sort();
+        near.into_iter()
+            .map(|(_, name)| name)
+            .filter(|name| !self.is_denied_name(&join(rel, name.as_bytes())))
+            .take(OFFERED)
+            .map(|name| shown(name.as_bytes()))
+            .collect()
+    }
+
+    fn is_denied_name(&self, rel: &[u8]) -> bool {
+        let folded = folded(rel);
+        let denied = &self.inner.denied;
+        denied.find(&folded, Scope::Whole).is_some() || denied.find_file(&folded).is_some()
+    }
+
+    /// The shortest beginning of a path that exists and is no folder.
+    pub(crate) fn first_that_is_no_folder(&self, request: &Request<'_>) -> String {
+        for length in 1..=request.parts.len() {
+            let rel = request.parts.get(..length).unwrap_or_default().join(&b'/');
+            let kind = self
+                .look_up(request.root, &rel, Want::Look)
+                .ok()
+                .and_then(|found| rustix::fs::fstat(&found.fd).ok())
+                .map(|stat| FileStat::of(&stat).kind);
+            if kind.is_some_and(|kind| kind != FileKind::Folder) {
+                return shown(&rel);
+            }
+        }
+        request.shown()
+    }
+}
+
+/// A name in a folder of a root.
+pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
+    if folder.is_empty() {
+        return name.to_vec();
+    }
+    [folder, b"/", name].concat()
+}

@@ -1,0 +1,197 @@
+//! The path wall: what stands between a path that a model wrote and the disk.
+//!
+//! ```text
+//!  text ──▶ request ──▶ guard ─────────▶ resolve ──────────▶ guard ─────────▶ read, stage, list, remove
+//!           split,      deny patterns,   beneath a root's    the same again    one act on the
+//!           no `..`     protected paths  handle: openat2,    on the name that  descriptor that
+//!                       on the request   or a walk by hand   was really opened was checked
+//! ```
+//!
+//! In comes a path as it was asked for, and what is to be done there. Out comes
+//! an open descriptor, or a [`PathError`] that says in a model's words what was
+//! wrong and what to do instead. Nothing is ever opened by a name that was
+//! checked earlier: the descriptor that is checked is the one that is used.
+//!
+//! What can go wrong: the path leaves the roots (by `..`, by being absolute, by a
+//! link), fits a deny pattern, is protected against writing, is not there, or is
+//! no regular file. Whatever is not understood is refused.
+//!
+//! Names in the working folder are relative to it; names in every other root are
+//! absolute, and need `allow_absolute`.
+
+mod error;
+mod fold;
+mod folder;
+mod glob;
+mod guard;
+mod ignores;
+mod lists;
+mod message;
+mod missing;
+mod patterns;
+mod read;
+mod remove;
+mod request;
+mod resolve;
+mod roots;
+mod stage;
+mod stat;
+mod target;
+mod tree;
+mod walk_resolve;
+
+use std::collections::HashSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub use error::{BadPath, Escape, Failure, FileKind, Limit, PathError, Protection, RulesError};
+pub use folder::FolderEntry;
+pub use patterns::PatternProblem;
+pub use read::ReadHandle;
+pub use resolve::Method;
+pub use roots::{Root, RootAccess, RootRule, Roots};
+pub use stage::{Committed, StageOptions, Staged};
+pub use stat::FileStat;
+pub use target::Resolved;
+pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
+
+use patterns::{Patterns, Rule};
+use request::Request;
+
+/// What the configuration says about paths.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathRules {
+    /// The folders that may be used; the first is the working folder.
+    pub roots: Vec<RootRule>,
+    /// Patterns of paths that may be neither read nor written.
+    pub denied_patterns: Vec<String>,
+    /// Patterns of paths that may not be written.
+    pub protected_paths: Vec<String>,
+    /// Whether the built-in deny patterns count as well. The built-in protected
+    /// paths always do.
+    pub include_default_denies: bool,
+    /// Whether absolute paths into a root are understood.
+    pub allow_absolute: bool,
+    /// Protected paths that a trusted rule names, and that may be written therefore.
+    /// Exact paths, not patterns, and nothing beneath them.
+    pub named: Vec<PathBuf>,
+}
+
+impl PathRules {
+    /// The defaults for one working folder that may be written.
+    pub fn new(working_folder: impl Into<PathBuf>) -> Self {
+        Self {
+            roots: vec![RootRule {
+                path: working_folder.into(),
+                access: RootAccess::ReadWrite,
+            }],
+            denied_patterns: Vec::new(),
+            protected_paths: Vec::new(),
+            include_default_denies: true,
+            allow_absolute: false,
+            named: Vec::new(),
+        }
+    }
+}
+
+/// The wall. Cheap to clone; all clones share the handles of the roots.
+#[derive(Clone, Debug)]
+pub struct PathWall {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    roots: Roots,
+    method: Method,
+    allow_absolute: bool,
+    denied: Patterns,
+    protected: Patterns,
+    named: HashSet<(usize, Vec<u8>)>,
+}
+
+impl PathWall {
+    /// Opens the roots and compiles the rules, with the best [`Method`] this machine has.
+    pub fn open(rules: &PathRules) -> Result<Self, RulesError> {
+        let roots = Roots::open(&rules.roots)?;
+        let method = roots.get(0).map_or(Method::Walk, Method::best);
+        Self::build(rules, roots, method)
+    }
+
+    /// Like [`PathWall::open`], with a method of the caller's choice.
+    pub fn open_with(rules: &PathRules, method: Method) -> Result<Self, RulesError> {
+        Self::build(rules, Roots::open(&rules.roots)?, method)
+    }
+
+    fn build(rules: &PathRules, roots: Roots, method: Method) -> Result<Self, RulesError> {
+        let built_in = if rules.include_default_denies {
+            lists::DENIED
+        } else {
+            &[]
+        };
+        let named = rules
+            .named
+            .iter()
+            .map(|path| {
+                let request = Request::parse(&roots, true, path);
+                request
+                    .map(|r| (r.root, r.rel.into_owned()))
+                    .map_err(|_| RulesError::Named {
+                        path: path.display().to_string(),
+                    })
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                denied: compile(built_in, &rules.denied_patterns)?,
+                protected: compile(lists::PROTECTED, &rules.protected_paths)?,
+                roots,
+                method,
+                allow_absolute: rules.allow_absolute,
+                named,
+            }),
+        })
+    }
+
+    /// The folders that may be used, the working folder first.
+    pub fn roots(&self) -> &Roots {
+        &self.inner.roots
+    }
+
+    /// How paths are resolved.
+    pub fn method(&self) -> Method {
+        self.inner.method
+    }
+
+    /// The name of a path for people and models: relative in the working folder,
+    /// absolute in every other root.
+    pub fn name(&self, root: usize, rel: &Path) -> PathBuf {
+        match self.inner.roots.get(root) {
+            Some(other) if root > 0 => other.path().join(rel),
+            _ if rel.as_os_str().is_empty() => PathBuf::from("."),
+            _ => rel.to_path_buf(),
+        }
+    }
+
+    fn name_bytes(&self, root: usize, rel: &[u8]) -> String {
+        let name = self.name(root, Path::new(OsStr::from_bytes(rel)));
+        message::shown(name.as_os_str().as_bytes())
+    }
+}
+
+fn compile(built_in: &[Rule<'static>], own: &[String]) -> Result<Patterns, RulesError> {
+    let mut patterns = Patterns::default();
+    let all = built_in
+        .iter()
+        .copied()
+        .chain(own.iter().map(|text| Rule::new(text)));
+    for rule in all {
+        patterns.add(rule).map_err(|problem| RulesError::Pattern {
+            pattern: rule.text().to_owned(),
+            problem,
+        })?;
+    }
+    Ok(patterns)
+}

@@ -1,0 +1,430 @@
+//! Sets of patterns over whole paths.
+//!
+//! The language is gitignore's, with braces: a pattern without a slash fits a
+//! component anywhere, one with a slash is anchored at the root unless it starts
+//! with `**/`, `*` does not cross a slash. What fits a folder fits everything in
+//! it, so `x`, `x/` and `x/**` mean the same. There is no `!`: patterns here deny
+//! or protect, and nothing in the list takes that back.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use super::fold::Folded;
+use super::glob::NameGlob;
+
+/// Segments of one pattern are states in a 64-bit set, with one bit for the end.
+const MOST_SEGMENTS: usize = 63;
+/// Braces multiply; this many patterns out of one is more than anybody writes.
+const MOST_ALTERNATIVES: usize = 256;
+
+/// Why a pattern cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PatternProblem {
+    /// There is nothing in it.
+    #[error("it is empty")]
+    Empty,
+    /// It starts with `!`.
+    #[error("`!` does not work here: a pattern can only add to what is denied or protected")]
+    Negated,
+    /// `[` without `]`.
+    #[error("a `[` is not closed")]
+    UnclosedClass,
+    /// `{` without `}`.
+    #[error("a `{{` is not closed")]
+    UnclosedBrace,
+    /// More than fits.
+    #[error("it has too many parts or alternatives")]
+    TooLarge,
+    /// `.` or `..` as a component.
+    #[error("`.` and `..` never fit: paths are compared without them")]
+    Dots,
+}
+
+/// A pattern with the two refinements that only built-in rules need.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rule<'a> {
+    text: &'a str,
+    unless: &'static [&'static str],
+    file_only: bool,
+    numbered: bool,
+}
+
+impl<'a> Rule<'a> {
+    pub(crate) const fn new(text: &'a str) -> Self {
+        Self {
+            text,
+            unless: &[],
+            file_only: false,
+            numbered: false,
+        }
+    }
+
+    /// Fits the text followed by digits, and nothing else.
+    pub(crate) const fn numbered(text: &'a str) -> Self {
+        let mut rule = Self::new(text);
+        rule.numbered = true;
+        rule
+    }
+
+    pub(crate) const fn text(&self) -> &'a str {
+        self.text
+    }
+
+    /// Does not fit these names.
+    pub(crate) const fn unless(mut self, names: &'static [&'static str]) -> Self {
+        self.unless = names;
+        self
+    }
+
+    /// Fits only the last component, and only where that is or becomes a file.
+    pub(crate) const fn file(mut self) -> Self {
+        self.file_only = true;
+        self
+    }
+}
+
+/// How much of a path is looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The path and every folder on the way to it.
+    Whole,
+    /// The path itself; the folders on the way were looked at before.
+    Last,
+}
+
+#[derive(Clone, Debug)]
+enum Segment {
+    /// `**`
+    Deep,
+    Name(NameGlob),
+}
+
+#[derive(Clone, Debug)]
+struct NameRule {
+    glob: NameGlob,
+    unless: &'static [&'static str],
+    text: usize,
+}
+
+#[derive(Clone, Debug)]
+struct PathRule {
+    segments: Vec<Segment>,
+    text: usize,
+}
+
+/// A compiled set of patterns.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Patterns {
+    texts: Vec<String>,
+    exact: HashMap<Box<[u8]>, usize>,
+    /// First bytes of `exact`, so that most names are never hashed.
+    exact_starts: Vec<u8>,
+    names: Vec<NameRule>,
+    file_names: Vec<NameRule>,
+    paths: Vec<PathRule>,
+}
+
+impl Patterns {
+    /// Adds one rule.
+    pub(crate) fn add(&mut self, rule: Rule<'_>) -> Result<(), PatternProblem> {
+        let text = self.texts.len();
+        self.texts.push(rule.text.trim_end_matches('/').to_owned());
+        if rule.numbered {
+            let glob = NameGlob::Numbered(rule.text.as_bytes().to_vec());
+            self.add_name(rule, glob, text);
+            return Ok(());
+        }
+        let mut alternatives = Vec::new();
+        expand_braces(rule.text, &mut alternatives)?;
+        for alternative in alternatives {
+            let segments = segments(&alternative)?;
+            match segments.as_slice() {
+                [Segment::Deep, Segment::Name(glob)] => self.add_name(rule, glob.clone(), text),
+                _ => self.paths.push(PathRule { segments, text }),
+            }
+        }
+        Ok(())
+    }
+
+    fn add_name(&mut self, rule: Rule<'_>, glob: NameGlob, text: usize) {
+        let unless = rule.unless;
+        match glob {
+            glob if rule.file_only => self.file_names.push(NameRule { glob, unless, text }),
+            NameGlob::Exact(name) if unless.is_empty() => {
+                self.exact_starts.extend(name.first());
+                self.exact_starts.sort_unstable();
+                self.exact_starts.dedup();
+                self.exact.entry(name.into()).or_insert(text);
+            }
+            glob => self.names.push(NameRule { glob, unless, text }),
+        }
+    }
+
+    /// The first pattern that fits the path, or a folder on the way to it.
+    pub(crate) fn find(&self, path: &Folded<'_>, scope: Scope) -> Option<&str> {
+        path.forms().enumerate().find_map(|(nth, form)| {
+            // One component can be several in the forgiving form, so there the
+            // last one alone would not be enough.
+            let looked_at = match scope {
+                Scope::Last if nth == 0 => {
+                    form.last().map(std::slice::from_ref).unwrap_or_default()
+                }
+                _ => form,
+            };
+            looked_at
+                .iter()
+                .find_map(|name| self.find_name(name))
+                .or_else(|| {
+                    self.paths
+                        .iter()
+                        .find(|rule| fits_path(&rule.segments, form))
+                        .map(|rule| rule.text)
+                })
+                .and_then(|text| self.texts.get(text))
+                .map(String::as_str)
+        })
+    }
+
+    /// The first pattern that is only about files and fits the last component.
+    pub(crate) fn find_file(&self, path: &Folded<'_>) -> Option<&str> {
+        path.forms().find_map(|form| {
+            let name = form.last()?;
+            let rule = self.file_names.iter().find(|rule| rule.fits(name))?;
+            self.texts.get(rule.text).map(String::as_str)
+        })
+    }
+
+    fn find_name(&self, name: &[u8]) -> Option<usize> {
+        let first = name.first()?;
+        if self.exact_starts.contains(first)
+            && let Some(text) = self.exact.get(name)
+        {
+            return Some(*text);
+        }
+        self.names
+            .iter()
+            .find(|rule| rule.fits(name))
+            .map(|rule| rule.text)
+    }
+}
+
+impl NameRule {
+    fn fits(&self, name: &[u8]) -> bool {
+        self.glob.matches(name) && !self.unless.iter().any(|other| other.as_bytes() == name)
+    }
+}
+
+/// Runs the segments as a set of states over the components: the work is bounded
+/// by their product, whatever the number of `**`.
+fn fits_path(segments: &[Segment], path: &[Cow<'_, [u8]>]) -> bool {
+    let end = 1_u64 << segments.len().min(MOST_SEGMENTS);
+    let mut states = past_deep(segments, 1);
+    for name in path {
+        let mut next = 0;
+        for (at, segment) in segments.iter().enumerate() {
+            if states & (1 << at) == 0 {
+                continue;
+            }
+            match segment {
+                Segment::Deep => next |= 1 << at,
+                Segment::Name(glob) if glob.matches(name) => next |= 1 << (at + 1),
+                Segment::Name(_) => {}
+            }
+        }
+        if next & end != 0 {
+            return true;
+        }
+        if next == 0 {
+            return false;
+        }
+        states = past_deep(segments, next);
+    }
+    false
+}
+
+/// `**` may stand for nothing: whoever is in front of it is behind it as well.
+fn past_deep(segments: &[Segment], mut states: u64) -> u64 {
+    for (at, segment) in segments.iter().enumerate() {
+        if matches!(segment, Segment::Deep) && states & (1 << at) != 0 {
+            states |= 1 << (at + 1);
+        }
+    }
+    states
+}
+
+fn segments(pattern: &str) -> Result<Vec<Segment>, PatternProblem> {
+    if pattern.starts_with('!') {
+        return Err(PatternProblem::Negated);
+    }
+    let anchored = pattern.trim_end_matches('/').contains('/');
+    let mut segments = Vec::new();
+    if !anchored {
+        segments.push(Segment::Deep);
+    }
+    for part in pattern.split('/').filter(|part| !part.is_empty()) {
+        match part {
+            "." | ".." => return Err(PatternProblem::Dots),
+            "**" if matches!(segments.last(), Some(Segment::Deep)) => {}
+            "**" => segments.push(Segment::Deep),
+            name => segments.push(Segment::Name(
+                NameGlob::compile(name).ok_or(PatternProblem::UnclosedClass)?,
+            )),
+        }
+    }
+    // What fits a folder fits all that is in it, so a `**` at the end says nothing new.
+    while segments.len() > 1 && matches!(segments.last(), Some(Segment::Deep)) {
+        segments.pop();
+    }
+    if matches!(segments.as_slice(), [] | [Segment::Deep]) {
+        if pattern.contains('*') {
+            return Ok(vec![Segment::Deep, Segment::Name(NameGlob::Any)]);
+        }
+        return Err(PatternProblem::Empty);
+    }
+    if segments.len() > MOST_SEGMENTS {
+        return Err(PatternProblem::TooLarge);
+    }
+    Ok(segments)
+}
+
+fn expand_braces(pattern: &str, into: &mut Vec<String>) -> Result<(), PatternProblem> {
+    let Some((before, inside, after)) = first_braces(pattern)? else {
+        if into.len() >= MOST_ALTERNATIVES {
+            return Err(PatternProblem::TooLarge);
+        }
+        into.push(pattern.to_owned());
+        return Ok(());
+    };
+    for alternative in inside {
+        expand_braces(&format!("{before}{alternative}{after}"), into)?;
+    }
+    Ok(())
+}
+
+/// The text before the first brace, its alternatives, and the text after it.
+type Braces<'a> = (&'a str, Vec<&'a str>, &'a str);
+
+fn first_braces(pattern: &str) -> Result<Option<Braces<'_>>, PatternProblem> {
+    let mut depth = 0_usize;
+    let mut escaped = false;
+    let mut cuts = Vec::new();
+    for (at, c) in pattern.char_indices() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '{' => {
+                depth += 1;
+                if depth == 1 {
+                    cuts.push(at);
+                }
+            }
+            ',' if depth == 1 => cuts.push(at),
+            '}' if depth > 0 => {
+                depth -= 1;
+                if depth == 0 {
+                    cuts.push(at);
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    if depth > 0 {
+        return Err(PatternProblem::UnclosedBrace);
+    }
+    let (Some(open), Some(close)) = (cuts.first(), cuts.last()) else {
+        return Ok(None);
+    };
+    let inside = cuts
+        .windows(2)
+        .filter_map(|pair| match pair {
+            [from, to] => pattern.get(from + 1..*to),
+            _ => None,
+        })
+        .collect();
+    Ok(Some((
+        pattern.get(..*open).unwrap_or_default(),
+        inside,
+        pattern.get(close + 1..).unwrap_or_default(),
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, path: &str) -> bool {
+        let mut patterns = Patterns::default();
+        patterns.add(Rule::new(pattern)).unwrap();
+        let parts: Vec<&[u8]> = path.split('/').map(str::as_bytes).collect();
+        patterns.find(&Folded::of(&parts), Scope::Whole).is_some()
+    }
+
+    #[test]
+    fn patterns_mean_what_gitignore_means() {
+        for (pattern, yes, no) in [
+            ("x", vec!["x", "a/x", "x/a", "a/x/b"], vec!["xa", "a/xb"]),
+            ("x/", vec!["x", "a/x", "x/a"], vec!["xa"]),
+            (
+                "**/x/**",
+                vec!["x", "a/x", "x/a/b", "a/b/x/c"],
+                vec!["ax/b"],
+            ),
+            ("/x", vec!["x", "x/a"], vec!["a/x"]),
+            ("a/x", vec!["a/x", "a/x/b"], vec!["b/a/x", "a/b/x"]),
+            ("**/a/x", vec!["a/x", "b/a/x", "b/c/a/x/d"], vec!["a/b/x"]),
+            (
+                "a/**/x",
+                vec!["a/x", "a/b/x", "a/b/c/x"],
+                vec!["x", "b/a/x"],
+            ),
+            ("a/*/x", vec!["a/b/x"], vec!["a/x", "a/b/c/x"]),
+            ("*.pem", vec!["a.pem", "b/a.pem", "a.pem/b"], vec!["pem"]),
+            ("**/*.pem", vec!["a.pem", "b/a.pem"], vec!["a.pem.txt"]),
+            ("*.{pem,key}", vec!["a.pem", "a.key"], vec!["a.pub"]),
+            ("{a,b/c}", vec!["a", "x/a", "b/c"], vec!["x/b/c", "c"]),
+            ("{a,{b,c}d}", vec!["a", "bd", "cd"], vec!["b", "d"]),
+            ("x{,.bak}", vec!["x", "x.bak"], vec!["x.ba"]),
+            ("SECRETS/", vec!["secrets/a", "Secrets"], vec!["secret"]),
+            ("*", vec!["a", "a/b"], vec![]),
+            ("**", vec!["a", "a/b"], vec![]),
+            (
+                "**/.git/**/config*",
+                vec![".git/config", "a/.git/b/c/config.lock"],
+                vec!["git/config", ".git/x"],
+            ),
+        ] {
+            for path in yes {
+                assert!(fits(pattern, path), "{pattern} fits {path}");
+            }
+            for path in no {
+                assert!(!fits(pattern, path), "{pattern} does not fit {path}");
+            }
+        }
+    }
+
+    #[test]
+    fn patterns_that_could_never_fit_are_refused() {
+        for (pattern, problem) in [
+            ("", PatternProblem::Empty),
+            ("/", PatternProblem::Empty),
+            ("!x", PatternProblem::Negated),
+            ("a/[x", PatternProblem::UnclosedClass),
+            ("{a,b", PatternProblem::UnclosedBrace),
+            ("../x", PatternProblem::Dots),
+            ("a/./x", PatternProblem::Dots),
+            (&"a/".repeat(70), PatternProblem::TooLarge),
+            (&"{a,b}".repeat(9), PatternProblem::TooLarge),
+        ] {
+            let refused = Patterns::default().add(Rule::new(pattern));
+            assert_eq!(refused, Err(problem), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn many_stars_cost_no_more_than_the_path_is_long() {
+        let pattern = "**/a/".repeat(30) + "b";
+        let path = "a/".repeat(2000) + "c";
+        assert!(!fits(&pattern, &path));
+    }
+}

@@ -1,0 +1,98 @@
+//! Deleting and renaming files.
+//!
+//! Folders are not moved or deleted with their content: whoever could rename a
+//! parent could bring anything under a protected name, or a protected name away.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+use toolgate_model::Access;
+
+use super::PathWall;
+use super::error::{FileKind, PathError};
+use super::stage::{failed, make_folders, move_to_free, sync_folder};
+use super::target::{Resolved, Target};
+
+impl PathWall {
+    /// Deletes a regular file, or a link itself, and says what it was.
+    pub fn delete(&self, path: impl AsRef<Path>) -> Result<Resolved, PathError> {
+        let request = self.request(path.as_ref(), Access::Delete)?;
+        let target = self.entry(&request)?;
+        rustix::fs::unlinkat(&target.folder, &*target.name, AtFlags::empty())
+            .map_err(|errno| failed(request.raw, errno))?;
+        sync_folder(target.folder.as_fd());
+        Ok(target.resolved())
+    }
+
+    /// Removes a folder that is empty; what a write made can be taken back this way.
+    pub fn remove_empty_folder(&self, path: impl AsRef<Path>) -> Result<Resolved, PathError> {
+        let request = self.request(path.as_ref(), Access::Delete)?;
+        let mut target = self.in_folder(&request, Access::Delete)?;
+        if !target.missing.is_empty() {
+            return Err(self.missing(&request));
+        }
+        rustix::fs::unlinkat(&target.folder, &*target.name, AtFlags::REMOVEDIR).map_err(
+            |errno| match errno {
+                Errno::NOENT => self.missing(&request),
+                Errno::NOTDIR => PathError::NotADirectory {
+                    path: request.shown(),
+                    part: request.shown(),
+                },
+                other => PathError::system(request.raw, other),
+            },
+        )?;
+        sync_folder(target.folder.as_fd());
+        target.existing = None;
+        Ok(target.resolved())
+    }
+
+    /// Renames a regular file within a file system and says where it went. Missing
+    /// folders on the way are made; what is at the new name stays unless `overwrite`.
+    pub fn rename(
+        &self,
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        overwrite: bool,
+    ) -> Result<Resolved, PathError> {
+        let from = self.request(from.as_ref(), Access::Delete)?;
+        let to = self.request(to.as_ref(), Access::Write)?;
+        let source = self.entry(&from)?;
+        if let Some(stat) = source.existing.filter(|stat| stat.kind != FileKind::File) {
+            return Err(PathError::NotAFile {
+                path: from.shown(),
+                kind: stat.kind,
+            });
+        }
+        let target = self.write_target(&to)?;
+        if target.existing.is_some() && !overwrite {
+            return Err(PathError::AlreadyExists { path: to.shown() });
+        }
+        let answer = Resolved {
+            stat: source.existing,
+            ..target.resolved()
+        };
+        let Target {
+            folder,
+            folder_name,
+            missing,
+            name,
+            existing,
+            ..
+        } = target;
+        let (folder, mut made) =
+            make_folders(folder, &folder_name, &missing).map_err(|errno| failed(to.raw, errno))?;
+        let done = if existing.is_some() {
+            rustix::fs::renameat(&source.folder, &*source.name, &folder, &*name)
+        } else {
+            move_to_free(source.folder.as_fd(), &source.name, folder.as_fd(), &name)
+        };
+        done.map_err(|errno| failed(to.raw, errno))?;
+        made.keep();
+        made.sync();
+        sync_folder(folder.as_fd());
+        sync_folder(source.folder.as_fd());
+        Ok(answer)
+    }
+}

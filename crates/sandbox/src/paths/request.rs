@@ -1,0 +1,128 @@
+//! The text of a path, taken apart without looking at any disk.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use std::os::unix::ffi::OsStrExt;
+
+use super::error::{BadPath, Escape, PathError};
+use super::fold::Folded;
+use super::message::shown;
+use super::roots::Roots;
+
+const LONGEST_PATH: usize = 4095;
+const LONGEST_NAME: usize = 255;
+
+/// A path that was asked for, split and folded.
+#[derive(Debug)]
+pub(crate) struct Request<'a> {
+    /// The text as it came.
+    pub(crate) raw: &'a [u8],
+    /// The root it is looked up in.
+    pub(crate) root: usize,
+    /// Its components, without empty ones and `.`.
+    pub(crate) parts: Vec<&'a [u8]>,
+    /// The components joined again; empty for the root itself.
+    pub(crate) rel: Cow<'a, [u8]>,
+    /// The components as rules look at them.
+    pub(crate) folded: Folded<'a>,
+    /// Whether it ends like a folder (`x/`, `x/.`, `.`).
+    pub(crate) names_folder: bool,
+}
+
+impl<'a> Request<'a> {
+    /// Takes the text apart.
+    pub(crate) fn parse(
+        roots: &Roots,
+        allow_absolute: bool,
+        path: &'a Path,
+    ) -> Result<Self, PathError> {
+        let raw = path.as_os_str().as_bytes();
+        let bad = |why| {
+            Err(PathError::Bad {
+                path: shown(raw),
+                why,
+            })
+        };
+        if raw.is_empty() {
+            return bad(BadPath::Empty);
+        }
+        if raw.contains(&0) {
+            return bad(BadPath::Nul);
+        }
+        if raw.len() > LONGEST_PATH {
+            return bad(BadPath::TooLong);
+        }
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(8);
+        let mut clean = true;
+        let mut names_folder = true;
+        for part in raw.split(|b| *b == b'/') {
+            names_folder = matches!(part, b"" | b".");
+            if names_folder {
+                clean = false;
+                continue;
+            }
+            if part == b".." {
+                return Err(outside(raw, Escape::DotDot));
+            }
+            if part.len() > LONGEST_NAME {
+                return bad(BadPath::TooLong);
+            }
+            parts.push(part);
+        }
+        let mut root = 0;
+        if raw.starts_with(b"/") {
+            let (found, length) = absolute(roots, allow_absolute, raw, &parts)?;
+            root = found;
+            parts.drain(..length);
+        }
+        let rel = if clean {
+            Cow::Borrowed(raw)
+        } else {
+            Cow::Owned(parts.join(&b'/'))
+        };
+        Ok(Self {
+            raw,
+            root,
+            folded: Folded::of(&parts),
+            rel,
+            parts,
+            names_folder,
+        })
+    }
+
+    /// The path in a message.
+    pub(crate) fn shown(&self) -> String {
+        shown(self.raw)
+    }
+}
+
+fn absolute(
+    roots: &Roots,
+    allowed: bool,
+    raw: &[u8],
+    parts: &[&[u8]],
+) -> Result<(usize, usize), PathError> {
+    let named = roots.containing(parts);
+    if allowed {
+        return named
+            .or_else(|| roots.reached_by(parts))
+            .ok_or_else(|| outside(raw, Escape::NoRoot));
+    }
+    let instead = named.filter(|(root, _)| *root == 0).map(|(_, length)| {
+        let rest = parts.get(length..).unwrap_or_default().join(&b'/');
+        if rest.is_empty() {
+            ".".to_owned()
+        } else {
+            shown(&rest)
+        }
+    });
+    Err(outside(raw, Escape::Absolute { instead }))
+}
+
+fn outside(raw: &[u8], how: Escape) -> PathError {
+    PathError::Outside {
+        path: shown(raw),
+        how,
+    }
+}

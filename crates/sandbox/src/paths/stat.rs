@@ -1,0 +1,55 @@
+//! What the system says about a file, in our words.
+
+use rustix::fs::{FileType, Stat};
+
+use super::error::FileKind;
+
+/// Kind, size, rights and age of something on disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileStat {
+    /// What it is.
+    pub kind: FileKind,
+    /// Its reported size in bytes. Nothing may be allocated by it: it can be a lie.
+    pub len: u64,
+    /// Permission bits, special ones included.
+    pub mode: u32,
+    /// When it was last changed, in milliseconds since 1970.
+    pub modified_ms: i64,
+    /// The user it belongs to.
+    pub uid: u32,
+    /// The group it belongs to.
+    pub gid: u32,
+    /// File system and number: the same for two names of one file.
+    pub identity: (u64, u64),
+}
+
+impl FileStat {
+    /// Takes over what the system said.
+    // The system's fields differ in width and sign from platform to platform.
+    #[allow(clippy::unnecessary_cast, clippy::cast_possible_wrap)]
+    pub(crate) fn of(stat: &Stat) -> Self {
+        let nanos = i64::try_from(stat.st_mtime_nsec).unwrap_or(0);
+        Self {
+            kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
+            len: u64::try_from(stat.st_size).unwrap_or(0),
+            mode: stat.st_mode & 0o7777,
+            modified_ms: (stat.st_mtime as i64)
+                .saturating_mul(1000)
+                .saturating_add(nanos / 1_000_000),
+            uid: stat.st_uid,
+            gid: stat.st_gid,
+            identity: (stat.st_dev, stat.st_ino),
+        }
+    }
+}
+
+/// Our word for the system's file type.
+pub(crate) fn kind_of(kind: FileType) -> FileKind {
+    match kind {
+        FileType::RegularFile => FileKind::File,
+        FileType::Directory => FileKind::Folder,
+        FileType::Symlink => FileKind::Link,
+        FileType::Unknown => FileKind::Unknown,
+        _ => FileKind::Other,
+    }
+}

@@ -1,0 +1,278 @@
+//! Where a write or a removal would go, found without changing anything.
+
+use std::ffi::OsStr;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::AtFlags;
+use rustix::io::Errno;
+use toolgate_model::Access;
+
+use super::PathWall;
+use super::error::{Failure, FileKind, PathError};
+use super::missing::join;
+use super::request::Request;
+use super::resolve::{Miss, Want};
+use super::stat::FileStat;
+
+/// What a path turned out to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resolved {
+    /// The number of the root it lies in.
+    pub root: usize,
+    /// Its name in that root, links resolved.
+    pub path: PathBuf,
+    /// What is there; `None` if nothing is, yet.
+    pub stat: Option<FileStat>,
+}
+
+impl Resolved {
+    /// Whether something is there.
+    pub fn exists(&self) -> bool {
+        self.stat.is_some()
+    }
+
+    /// What is there.
+    pub fn kind(&self) -> Option<FileKind> {
+        self.stat.map(|stat| stat.kind)
+    }
+}
+
+/// A name in an open folder, with folders in between that may have to be made.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub(crate) root: usize,
+    /// The deepest folder on the way that exists.
+    pub(crate) folder: OwnedFd,
+    /// Its name in the root, links resolved.
+    pub(crate) folder_name: Vec<u8>,
+    /// Folders that do not exist yet, from there down.
+    pub(crate) missing: Vec<Vec<u8>>,
+    pub(crate) name: Vec<u8>,
+    pub(crate) existing: Option<FileStat>,
+}
+
+impl Target {
+    /// The name in the root.
+    pub(crate) fn rel(&self) -> Vec<u8> {
+        let mut rel = self.folder_name.clone();
+        for part in self.missing.iter().chain([&self.name]) {
+            rel = join(&rel, part);
+        }
+        rel
+    }
+
+    /// What is said about it to whoever asked.
+    pub(crate) fn resolved(&self) -> Resolved {
+        Resolved {
+            root: self.root,
+            path: PathBuf::from(OsStr::from_bytes(&self.rel())),
+            stat: self.existing,
+        }
+    }
+}
+
+impl PathWall {
+    /// Checks a path as an access would, and says what is there. Changes nothing.
+    ///
+    /// A path that does not exist is an answer for [`Access::Write`] and an error
+    /// for the others.
+    pub fn preflight(&self, path: impl AsRef<Path>, access: Access) -> Result<Resolved, PathError> {
+        let request = self.request(path.as_ref(), access)?;
+        match access {
+            Access::Read => self.readable(&request),
+            Access::Write => Ok(self.write_target(&request)?.resolved()),
+            Access::Delete => Ok(self.entry(&request)?.resolved()),
+        }
+    }
+
+    fn readable(&self, request: &Request<'_>) -> Result<Resolved, PathError> {
+        let found = self.find(request, Want::Look, Access::Read)?;
+        let stat =
+            rustix::fs::fstat(&found.fd).map_err(|errno| PathError::system(request.raw, errno))?;
+        let stat = FileStat::of(&stat);
+        let moved_to = found.moved_to.as_deref();
+        match stat.kind {
+            FileKind::Folder => {}
+            FileKind::File if request.names_folder => {
+                return Err(PathError::NotADirectory {
+                    path: request.shown(),
+                    part: request.shown(),
+                });
+            }
+            FileKind::File => self.check_file(request, found.root, moved_to)?,
+            kind => {
+                return Err(PathError::NotAFile {
+                    path: request.shown(),
+                    kind,
+                });
+            }
+        }
+        Ok(Resolved {
+            root: found.root,
+            path: PathBuf::from(OsStr::from_bytes(moved_to.unwrap_or(&request.rel))),
+            stat: Some(stat),
+        })
+    }
+
+    /// The file that a write to this path replaces or makes.
+    pub(crate) fn write_target(&self, request: &Request<'_>) -> Result<Target, PathError> {
+        let mut target = self.in_folder(request, Access::Write)?;
+        if target.missing.is_empty() {
+            target.existing = stat_entry(request, &target)?;
+            if target.existing.is_some_and(|s| s.kind == FileKind::Link) {
+                target = self.behind_link(request)?;
+            }
+        }
+        match target.existing.map(|stat| stat.kind) {
+            None | Some(FileKind::File) => {}
+            Some(kind) => {
+                return Err(PathError::NotAFile {
+                    path: request.shown(),
+                    kind,
+                });
+            }
+        }
+        let rel = target.rel();
+        self.check_file(request, target.root, Some(&rel))?;
+        self.check_plant(request.raw, target.root, &rel)?;
+        // Replacing needs no right to write the old file, only its folder. Whoever
+        // took that right away did not mean us to find another way. Other errors
+        // (gone meanwhile, a kernel that cannot tell) are left to the write itself.
+        if target.existing.is_some()
+            && let Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = rustix::fs::accessat(
+                &target.folder,
+                &*target.name,
+                rustix::fs::Access::WRITE_OK,
+                AtFlags::EACCESS,
+            )
+        {
+            return Err(PathError::system(request.raw, errno));
+        }
+        Ok(target)
+    }
+
+    /// The entry with this name, links not followed at the end; an error if there is none.
+    pub(crate) fn entry(&self, request: &Request<'_>) -> Result<Target, PathError> {
+        let mut target = self.in_folder(request, Access::Delete)?;
+        if target.missing.is_empty() {
+            target.existing = stat_entry(request, &target)?;
+        }
+        match target.existing.map(|stat| stat.kind) {
+            None => Err(self.missing(request)),
+            Some(FileKind::File) => {
+                self.check_file(request, target.root, Some(&target.rel()))?;
+                Ok(target)
+            }
+            Some(FileKind::Link) => Ok(target),
+            Some(kind) => Err(PathError::NotAFile {
+                path: request.shown(),
+                kind,
+            }),
+        }
+    }
+
+    /// The folder a path lies in, as far as it exists.
+    pub(crate) fn in_folder(
+        &self,
+        request: &Request<'_>,
+        access: Access,
+    ) -> Result<Target, PathError> {
+        let Some((name, folders)) = request.parts.split_last() else {
+            return Err(PathError::NotAFile {
+                path: request.shown(),
+                kind: FileKind::Folder,
+            });
+        };
+        let mut length = folders.len();
+        let (found, rel) = loop {
+            let rel = folders.get(..length).unwrap_or_default().join(&b'/');
+            match self.look_up(request.root, &rel, Want::Folder) {
+                Ok(found) => break (found, rel),
+                Err(Miss::Missing) if length > 0 => length -= 1,
+                Err(miss) => return Err(self.refuse(request, miss)),
+            }
+        };
+        let missing = folders.get(length..).unwrap_or_default();
+        if let Some(first) = missing.first()
+            && rustix::fs::statat(&found.fd, *first, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+        {
+            return Err(PathError::Failed {
+                path: request.shown(),
+                what: Failure::DanglingLink,
+            });
+        }
+        let moved = found.moved_to.is_some();
+        let target = Target {
+            root: found.root,
+            folder: found.fd,
+            folder_name: found.moved_to.unwrap_or(rel),
+            missing: missing.iter().map(|part| part.to_vec()).collect(),
+            name: name.to_vec(),
+            existing: None,
+        };
+        if moved {
+            self.check_resolved(request.raw, target.root, &target.rel(), access)?;
+        }
+        Ok(target)
+    }
+
+    /// The regular file that a link at the end of a path leads to, in its own folder:
+    /// a write replaces the file, not the link.
+    fn behind_link(&self, request: &Request<'_>) -> Result<Target, PathError> {
+        let failed = |what| PathError::Failed {
+            path: request.shown(),
+            what,
+        };
+        let found = match self.look_up(request.root, &request.rel, Want::Look) {
+            Err(Miss::Missing) => return Err(failed(Failure::DanglingLink)),
+            other => other.map_err(|miss| self.refuse(request, miss))?,
+        };
+        let busy = || failed(Failure::Busy);
+        let rel = found.moved_to.ok_or_else(busy)?;
+        self.check_resolved(request.raw, found.root, &rel, Access::Write)?;
+        let stat =
+            rustix::fs::fstat(&found.fd).map_err(|errno| PathError::system(request.raw, errno))?;
+        let stat = FileStat::of(&stat);
+        let (folder_name, name) = match rel.iter().rposition(|b| *b == b'/') {
+            Some(slash) => {
+                let (folder, name) = rel.split_at(slash);
+                (folder.to_vec(), name.get(1..).unwrap_or_default().to_vec())
+            }
+            None => (Vec::new(), rel),
+        };
+        let folder = self
+            .look_up(found.root, &folder_name, Want::Folder)
+            .map_err(|miss| self.refuse(request, miss))?;
+        let mut target = Target {
+            root: folder.root,
+            folder: folder.fd,
+            folder_name,
+            missing: Vec::new(),
+            name,
+            existing: None,
+        };
+        if stat.kind == FileKind::File {
+            target.existing = stat_entry(request, &target)?;
+            // The name has to be that of the file that was looked at, with no link left.
+            let same = target
+                .existing
+                .is_some_and(|now| now.kind == FileKind::File && now.identity == stat.identity);
+            if folder.moved_to.is_some() || !same {
+                return Err(busy());
+            }
+        } else {
+            target.existing = Some(stat);
+        }
+        Ok(target)
+    }
+}
+
+fn stat_entry(request: &Request<'_>, target: &Target) -> Result<Option<FileStat>, PathError> {
+    match rustix::fs::statat(&target.folder, &*target.name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(stat) => Ok(Some(FileStat::of(&stat))),
+        Err(Errno::NOENT) => Ok(None),
+        Err(errno) => Err(PathError::system(request.raw, errno)),
+    }
+}

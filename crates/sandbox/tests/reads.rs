@@ -1,0 +1,358 @@
+//! What a read gives, how much of it, and what is said when there is nothing.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod place;
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use place::{METHODS, Place, read};
+use toolgate_model::{Access, ErrorKind};
+use toolgate_sandbox::paths::{
+    FileKind, Method, PathError, PathRules, PathWall, PatternProblem, RootAccess, RootRule,
+    RulesError,
+};
+
+#[test]
+fn a_terabyte_that_is_not_there_costs_what_is_asked_for() {
+    let place = Place::new();
+    let file = std::fs::File::create(place.ws().join("big.bin")).unwrap();
+    file.set_len(1 << 40).unwrap();
+    let wall = place.wall(METHODS[0]);
+    let mut handle = wall.open_read("big.bin").unwrap();
+    assert_eq!(handle.stat.len, 1 << 40);
+    let (bytes, all) = handle.read_up_to(100_000).unwrap();
+    assert_eq!((bytes.len(), all), (100_000, false));
+    assert!(bytes.capacity() < 1 << 20, "{}", bytes.capacity());
+    let error = wall
+        .open_read("big.bin")
+        .unwrap()
+        .read_all(4096)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::TooLarge);
+}
+
+#[test]
+fn reading_in_parts_gives_every_byte_once() {
+    let place = Place::new();
+    let content: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
+    std::fs::write(place.ws().join("x"), &content).unwrap();
+    for limit in [1, 7, 65_536, 65_537, 800_000, 800_001, u64::MAX] {
+        let mut handle = place.wall(METHODS[0]).open_read("x").unwrap();
+        let (mut bytes, mut all) = handle.read_up_to(limit).unwrap();
+        assert_eq!(all, limit >= 800_000, "{limit}");
+        while !all {
+            let (more, end) = handle.read_up_to(300_000).unwrap();
+            bytes.extend(more);
+            all = end;
+        }
+        assert!(bytes == content, "{limit}");
+    }
+}
+
+#[test]
+fn a_limit_of_nothing_still_tells_whether_there_is_something() {
+    let place = Place::new();
+    std::fs::write(place.ws().join("x"), "abc").unwrap();
+    std::fs::write(place.ws().join("empty"), "").unwrap();
+    let wall = place.wall(METHODS[0]);
+    assert_eq!(
+        wall.open_read("x").unwrap().read_up_to(0).unwrap(),
+        (vec![], false)
+    );
+    assert_eq!(
+        wall.open_read("empty").unwrap().read_up_to(0).unwrap(),
+        (vec![], true)
+    );
+}
+
+#[test]
+fn a_handle_knows_the_name_it_really_has() {
+    for method in METHODS {
+        let place = Place::new();
+        place.make("file real/deep/x.txt");
+        place.make("link d -> real/./deep");
+        let wall = place.wall(method);
+        for path in ["d/x.txt", "real/deep/x.txt", "./real//deep/./x.txt"] {
+            let handle = wall.open_read(path).unwrap();
+            assert_eq!(handle.path, Path::new("real/deep/x.txt"), "{path}");
+            assert_eq!((handle.root, handle.stat.kind), (0, FileKind::File));
+        }
+    }
+}
+
+#[test]
+fn a_missing_file_names_what_is_near_and_never_what_is_denied() {
+    for method in METHODS {
+        let place = Place::new();
+        for line in [
+            "file src/main.rs",
+            "file src/mian.rs",
+            "file src/mail.rs",
+            "file src/maim.rs",
+            "file src/.env",
+            "file src/other.txt",
+            "file README.md",
+        ] {
+            place.make(line);
+        }
+        let wall = place.wall(method);
+        let near = |path: &str| match wall.open_read(path).unwrap_err() {
+            PathError::NotFound {
+                folder, nearest, ..
+            } => (folder, nearest),
+            other => panic!("{other}"),
+        };
+        let (folder, nearest) = near("src/mainn.rs");
+        assert_eq!(folder, "src");
+        assert_eq!(nearest.len(), 3);
+        assert_eq!(nearest[0], "main.rs");
+        assert_eq!(near("readme.md").1, ["README.md"]);
+        assert_eq!(
+            near("srcc/main.rs"),
+            (String::new(), vec!["src".to_owned()])
+        );
+        assert_eq!(near("src/.emv").1, Vec::<String>::new());
+        assert_eq!(near("src/a/b/c"), ("src".to_owned(), vec![]));
+        let text = wall.open_read("src/mainn.rs").unwrap_err().to_string();
+        assert!(
+            text.contains("`main.rs`") && text.contains("`src`"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn refusals_say_what_to_do_instead() {
+    let place = Place::new();
+    for line in [
+        "dir src",
+        "file a.txt",
+        "link l -> $OUT/canary.txt",
+        "file .env",
+        "link n -> .env",
+    ] {
+        place.make(line);
+    }
+    let wall = place.wall(METHODS[0]);
+    let inside = format!("{}/src//a.rs", place.ws().display());
+    for (path, wanted) in [
+        (inside.as_str(), "Use `src/a.rs`"),
+        (place.ws().to_str().unwrap(), "Use `.`"),
+        ("/etc/passwd", "does not lie there"),
+        ("../x", "`..`"),
+        ("src", "is a folder"),
+        ("a.txt/b", "`a.txt` is not a folder"),
+        ("l", "by the link `l`"),
+        (".env", "the pattern `.env`"),
+        ("n", "`n` leads to `.env`"),
+        ("~/x", "not expanded"),
+        ("", "empty"),
+    ] {
+        let text = wall.open_read(path).unwrap_err().to_string();
+        assert!(text.contains(wanted), "{path}: {text}");
+    }
+    let text = wall
+        .stage(".bashrc", place::options(true))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        text.contains("`.bashrc`") && text.contains("names it"),
+        "{text}"
+    );
+}
+
+#[test]
+fn messages_stay_on_one_line_and_end() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    let text = wall.open_read("a\nb\u{1b}[2J").unwrap_err().to_string();
+    assert!(!text.contains('\n') && !text.contains('\u{1b}'), "{text}");
+    let text = wall.open_read("x".repeat(4000)).unwrap_err().to_string();
+    assert!(text.len() < 600, "{}", text.len());
+}
+
+#[test]
+fn names_that_are_not_utf8_can_be_listed_and_read() {
+    for method in METHODS {
+        let place = Place::new();
+        let name = OsStr::from_bytes(b"caf\xe9.txt");
+        std::fs::write(place.ws().join(name), "x").unwrap();
+        let wall = place.wall(method);
+        let entries = wall.read_dir(".").unwrap();
+        assert_eq!(entries[0].name, name);
+        assert_eq!(wall.open_read(name).unwrap().path, Path::new(name));
+    }
+}
+
+#[test]
+fn listings_are_sorted_and_say_what_is_what() {
+    for method in METHODS {
+        let place = Place::new();
+        for line in [
+            "file b",
+            "dir a",
+            "link c -> $OUT",
+            "fifo d",
+            "file .hidden",
+            "file x.pem",
+            "dir .ssh",
+            "file core",
+            "dir sub/core",
+        ] {
+            place.make(line);
+        }
+        let wall = place.wall(method);
+        let seen: Vec<_> = wall
+            .read_dir(".")
+            .unwrap()
+            .into_iter()
+            .map(|entry| (entry.name.into_string().unwrap(), entry.kind))
+            .collect();
+        let wanted = [
+            (".hidden", FileKind::File),
+            ("a", FileKind::Folder),
+            ("b", FileKind::File),
+            ("c", FileKind::Link),
+            ("d", FileKind::Other),
+            ("sub", FileKind::Folder),
+        ];
+        let wanted: Vec<_> = wanted.map(|(name, kind)| (name.to_owned(), kind)).into();
+        assert_eq!(seen, wanted);
+        assert_eq!(wall.read_dir("sub").unwrap().len(), 1);
+    }
+}
+
+#[test]
+fn what_the_system_forbids_is_a_permission_error() {
+    let place = Place::new();
+    place.make("file locked/x.txt");
+    place.make("file closed.txt");
+    let set = |name: &str, mode| {
+        let rights = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.ws().join(name), rights).unwrap();
+    };
+    set("locked", 0o000);
+    set("closed.txt", 0o000);
+    for method in METHODS {
+        let wall = place.wall(method);
+        for path in ["locked/x.txt", "closed.txt"] {
+            match read(&wall, path) {
+                Ok(_) => assert!(rustix::process::geteuid().is_root()),
+                Err(error) => assert_eq!(error.kind(), ErrorKind::Permission, "{path}"),
+            }
+        }
+    }
+    set("locked", 0o700);
+}
+
+#[test]
+fn magic_links_have_no_magic() {
+    let link = |name: &str| format!("/proc/self/{name}");
+    let cwd = std::fs::read_link(link("cwd")).unwrap();
+    for method in METHODS {
+        let mut rules = PathRules::new("/proc/self");
+        let wall = PathWall::open_with(&rules, method).unwrap();
+        for path in [
+            "root/etc/passwd",
+            "cwd/Cargo.toml",
+            "exe",
+            "root",
+            "task/../exe",
+            "fd/0",
+        ] {
+            let answer = wall.open_read(path).map(drop);
+            assert!(answer.is_err(), "{path}: {method:?}");
+        }
+        assert!(wall.read_dir("cwd").is_err() && wall.read_dir("root").is_err());
+        // The text of a magic link may name a root, and is then a path like any other.
+        rules.roots.push(RootRule {
+            path: cwd.clone(),
+            access: RootAccess::ReadOnly,
+        });
+        let wall = PathWall::open_with(&rules, method).unwrap();
+        assert_eq!(wall.preflight("cwd", Access::Read).unwrap().root, 1);
+    }
+}
+
+#[test]
+fn forty_links_are_followed_and_one_more_is_not() {
+    for method in METHODS {
+        let place = Place::new();
+        place.make("file l0");
+        for n in 1..=41 {
+            place.make(&format!("link l{n} -> l{}", n - 1));
+        }
+        let wall = place.wall(method);
+        assert!(read(&wall, "l40").is_ok(), "{method:?}");
+        assert_eq!(read(&wall, "l41").unwrap_err().kind(), ErrorKind::Failed);
+    }
+}
+
+#[test]
+fn other_roots_are_named_by_their_whole_path() {
+    let place = Place::new();
+    place.make("file ../lib/x.txt");
+    let lib = place.top().join("lib");
+    let wall = place.wall_with(Method::Kernel, |rules| {
+        rules.allow_absolute = true;
+        rules.roots.push(RootRule {
+            path: lib.clone(),
+            access: RootAccess::ReadOnly,
+        });
+    });
+    let found = wall.preflight(lib.join("x.txt"), Access::Read).unwrap();
+    assert_eq!((found.root, found.path.as_path()), (1, Path::new("x.txt")));
+    assert_eq!(wall.name(found.root, &found.path), lib.join("x.txt"));
+    assert_eq!(wall.name(0, Path::new("a")), Path::new("a"));
+    assert_eq!(wall.roots().get(1).unwrap().access(), RootAccess::ReadOnly);
+}
+
+#[test]
+fn rules_that_make_no_sense_are_refused() {
+    let place = Place::new();
+    let open = |change: &dyn Fn(&mut PathRules)| {
+        let mut rules = PathRules::new(place.ws());
+        change(&mut rules);
+        PathWall::open(&rules).map(drop)
+    };
+    assert_eq!(open(&|r| r.roots.clear()), Err(RulesError::NoRoots));
+    assert!(matches!(
+        open(&|r| r.roots[0].path = place.top().join("none")),
+        Err(RulesError::Root { .. })
+    ));
+    assert!(matches!(
+        open(&|r| r.roots[0].path = place.out().join("canary.txt")),
+        Err(RulesError::Root { .. })
+    ));
+    assert_eq!(
+        open(&|r| r.denied_patterns.push("!x".into())),
+        Err(RulesError::Pattern {
+            pattern: "!x".into(),
+            problem: PatternProblem::Negated
+        })
+    );
+    assert!(open(&|r| r.protected_paths.push("[".into())).is_err());
+    assert_eq!(
+        open(&|r| r.named.push("../x".into())),
+        Err(RulesError::Named {
+            path: "../x".into()
+        })
+    );
+    assert!(open(&|_| {}).is_ok());
+}
+
+#[test]
+fn this_machine_resolves_in_the_kernel() {
+    let place = Place::new();
+    let wall = PathWall::open(&PathRules::new(place.ws())).unwrap();
+    assert_eq!(wall.method(), Method::Kernel);
+}

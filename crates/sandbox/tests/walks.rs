@@ -1,0 +1,337 @@
+//! What a walk shows, in which order, and what it leaves out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod place;
+
+use std::os::unix::fs::PermissionsExt;
+
+use place::{METHODS, Place};
+use proptest::prelude::*;
+use toolgate_sandbox::paths::{FileKind, Flow, PathWall, Visit, WalkOptions};
+
+fn paths(wall: &PathWall, start: &str, options: &WalkOptions) -> Vec<String> {
+    let mut seen = Vec::new();
+    wall.walk(start, options, &mut |visit| {
+        match visit {
+            Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
+            Visit::Failed { path, error, .. } => {
+                seen.push(format!("{}: {}", path.display(), error.kind()))
+            }
+        }
+        Flow::Continue
+    })
+    .unwrap();
+    seen
+}
+
+fn place_with(lines: &[&str]) -> Place {
+    let place = Place::new();
+    lines.iter().for_each(|line| place.make(line));
+    place
+}
+
+fn write(place: &Place, name: &str, text: &str) {
+    let path = place.ws().join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+fn all() -> WalkOptions {
+    WalkOptions {
+        hidden: true,
+        ignored: true,
+        ..WalkOptions::default()
+    }
+}
+
+#[test]
+fn a_walk_is_in_the_byte_order_of_whole_paths() {
+    let place = place_with(&[
+        "file a/x",
+        "file a-b",
+        "file a.txt",
+        "file a/b/c",
+        "file a0",
+        "file B",
+        "dir e",
+        "file \u{e4}",
+    ]);
+    for method in METHODS {
+        let seen = paths(&place.wall(method), ".", &all());
+        let mut sorted = seen.clone();
+        sorted.sort();
+        assert_eq!(seen, sorted);
+        assert_eq!(
+            seen,
+            [
+                "B", "a", "a-b", "a.txt", "a/b", "a/b/c", "a/x", "a0", "e", "\u{e4}"
+            ]
+        );
+    }
+}
+
+#[test]
+fn denied_names_never_appear_and_links_are_shown_but_not_followed() {
+    let place = place_with(&[
+        "file .env",
+        "file .ssh/id",
+        "file .git/config",
+        "file .git/HEAD",
+        "file sub/x.pem",
+        "file sub/y.txt",
+        "link out -> $OUT",
+        "link in -> sub",
+        "file core",
+        "file src/core/m.rs",
+    ]);
+    for method in METHODS {
+        let seen = paths(&place.wall(method), ".", &all());
+        let wanted = [
+            ".git",
+            ".git/HEAD",
+            "in",
+            "out",
+            "src",
+            "src/core",
+            "src/core/m.rs",
+            "sub",
+            "sub/y.txt",
+        ];
+        assert_eq!(seen, wanted);
+    }
+}
+
+#[test]
+fn hidden_names_are_left_out_unless_asked_for() {
+    let place = place_with(&["file .x", "file .y/z", "file a/.b", "file a/c"]);
+    let wall = place.wall(METHODS[0]);
+    assert_eq!(paths(&wall, ".", &WalkOptions::default()), ["a", "a/c"]);
+    assert_eq!(
+        paths(&wall, ".", &all()),
+        [".x", ".y", ".y/z", "a", "a/.b", "a/c"]
+    );
+}
+
+#[test]
+fn depth_is_counted_from_the_start() {
+    let place = place_with(&["file a/b/c/d"]);
+    let wall = place.wall(METHODS[0]);
+    for (depth, wanted) in [
+        (0, vec![]),
+        (1, vec!["a"]),
+        (2, vec!["a", "a/b"]),
+        (9, vec!["a", "a/b", "a/b/c", "a/b/c/d"]),
+    ] {
+        let options = WalkOptions {
+            max_depth: Some(depth),
+            ..all()
+        };
+        assert_eq!(paths(&wall, ".", &options), wanted, "{depth}");
+    }
+    let options = WalkOptions {
+        max_depth: Some(1),
+        ..all()
+    };
+    assert_eq!(paths(&wall, "a/b", &options), ["a/b/c"]);
+}
+
+#[test]
+fn ignore_files_count_at_every_level_and_above_the_start() {
+    let place = Place::new();
+    for (name, text) in [
+        (".gitignore", "*.log\n/top\nbuild/\n!keep.log\n# comment\n"),
+        ("a.log", ""),
+        ("keep.log", ""),
+        ("top", ""),
+        ("sub/top", ""),
+        ("build/x", ""),
+        ("sub/.gitignore", "*.tmp\n!b.log\n/only\n"),
+        ("sub/b.log", ""),
+        ("sub/c.log", ""),
+        ("sub/d.tmp", ""),
+        ("sub/only", ""),
+        ("sub/deep/only", ""),
+        ("sub/deep/e.tmp", ""),
+        ("d.tmp", ""),
+        (".ignore", "!a.log\n"),
+        ("sub/.ignore", "b.log\n"),
+        (".git/info/exclude", "excluded\n"),
+        ("excluded", ""),
+        ("mine", ""),
+    ] {
+        write(&place, name, text);
+    }
+    for method in METHODS {
+        let wall = place.wall(method);
+        let options = WalkOptions {
+            global_excludes: Some("mine\n".into()),
+            ..WalkOptions::default()
+        };
+        assert_eq!(
+            paths(&wall, ".", &options),
+            [
+                "a.log",
+                "d.tmp",
+                "keep.log",
+                "sub",
+                "sub/deep",
+                "sub/deep/only",
+                "sub/top"
+            ],
+        );
+        assert_eq!(
+            paths(&wall, "sub", &options),
+            ["sub/deep", "sub/deep/only", "sub/top"]
+        );
+        assert_eq!(paths(&wall, "sub/deep", &options), ["sub/deep/only"]);
+        // What was asked for by name is shown, though it is ignored as a whole.
+        assert_eq!(paths(&wall, "build", &options), ["build/x"]);
+        let everything = WalkOptions {
+            ignored: true,
+            ..WalkOptions::default()
+        };
+        assert!(paths(&wall, ".", &everything).contains(&"build/x".to_owned()));
+    }
+}
+
+#[test]
+fn an_ignore_file_that_is_a_link_is_not_read() {
+    let place = Place::new();
+    std::fs::write(place.out().join("rules"), "x\n").unwrap();
+    place.make("link .gitignore -> $OUT/rules");
+    place.make("file x");
+    assert_eq!(
+        paths(&place.wall(METHODS[0]), ".", &WalkOptions::default()),
+        ["x"]
+    );
+}
+
+#[test]
+fn one_folder_that_cannot_be_entered_does_not_end_the_walk() {
+    let place = place_with(&["file a/x", "file b/x", "file c/x"]);
+    let rights = |mode| {
+        let to = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(place.ws().join("b"), to).unwrap();
+    };
+    rights(0o000);
+    let seen = paths(&place.wall(METHODS[0]), ".", &all());
+    rights(0o700);
+    let b = if rustix::process::geteuid().is_root() {
+        "b/x"
+    } else {
+        "b: permission"
+    };
+    assert_eq!(seen, ["a", "a/x", "b", b, "c", "c/x"]);
+}
+
+#[test]
+fn a_visitor_can_skip_folders_and_stop() {
+    let place = place_with(&["file a/x", "file a-b", "file b/x", "file c/x"]);
+    let mut seen = Vec::new();
+    let wall = place.wall(METHODS[0]);
+    wall.walk(".", &all(), &mut |visit| {
+        let Visit::Entry(entry) = visit else { panic!() };
+        seen.push(entry.path.to_str().unwrap().to_owned());
+        match entry.path.to_str().unwrap() {
+            "a" => Flow::SkipFolder,
+            "b/x" => Flow::Stop,
+            _ => Flow::Continue,
+        }
+    })
+    .unwrap();
+    assert_eq!(seen, ["a", "a-b", "b", "b/x"]);
+}
+
+#[test]
+fn entries_open_what_they_are_and_nothing_else() {
+    let place = place_with(&["file a.txt", "link l -> a.txt", "dir d", "fifo p"]);
+    for method in METHODS {
+        place
+            .wall(method)
+            .walk(".", &all(), &mut |visit| {
+                let Visit::Entry(entry) = visit else { panic!() };
+                assert_eq!(
+                    entry.open().is_ok(),
+                    entry.kind == FileKind::File,
+                    "{:?}",
+                    entry.path
+                );
+                assert_eq!(entry.stat().unwrap().kind, entry.kind);
+                Flow::Continue
+            })
+            .unwrap();
+    }
+}
+
+#[test]
+fn a_walk_behind_a_link_shows_the_way_that_was_asked_for_and_checks_both() {
+    let place = place_with(&["file real/x.txt", "file real/skip/y", "link l -> real"]);
+    let wall = place.wall_with(METHODS[0], |rules| {
+        rules.denied_patterns.push("/real/skip".into())
+    });
+    assert_eq!(paths(&wall, "l", &all()), ["l/x.txt"]);
+    let wall = place.wall_with(METHODS[0], |rules| {
+        rules.denied_patterns.push("/l/skip".into())
+    });
+    assert_eq!(paths(&wall, "l", &all()), ["l/x.txt"]);
+}
+
+#[test]
+fn a_tree_that_is_deeper_than_descriptors_reach_is_reported_and_left() {
+    let place = Place::in_memory();
+    let mut path = place.ws();
+    for _ in 0..260 {
+        path.push("d");
+    }
+    std::fs::create_dir_all(&path).unwrap();
+    let seen = paths(&place.wall(METHODS[0]), ".", &all());
+    assert_eq!(seen.len(), 201);
+    assert!(
+        seen.last().unwrap().ends_with("bad_args"),
+        "{:?}",
+        seen.last()
+    );
+}
+
+#[test]
+fn what_is_no_folder_cannot_be_walked() {
+    let place = place_with(&["file a.txt", "link l -> $OUT"]);
+    let wall = place.wall(METHODS[0]);
+    for (start, kind) in [
+        ("a.txt", "not_a_directory"),
+        ("l", "outside_sandbox"),
+        ("none", "not_found"),
+        (".ssh", "denied_pattern"),
+    ] {
+        let error = wall
+            .walk(start, &all(), &mut |_| Flow::Continue)
+            .unwrap_err();
+        assert_eq!(error.kind().as_str(), kind, "{start}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_walk_is_sorted_and_complete(
+        names in prop::collection::btree_set("[a-c.-]{1,3}(/[a-c.-]{1,3}){0,2}", 1..12),
+    ) {
+        let place = Place::in_memory();
+        let mut wanted = std::collections::BTreeSet::new();
+        for name in names {
+            if name.split('/').any(|part| part == "." || part == "..") {
+                continue;
+            }
+            let path = place.ws().join(&name);
+            if std::fs::create_dir_all(path.parent().unwrap()).is_ok() && std::fs::write(&path, "").is_ok() {
+                for (at, _) in name.match_indices('/') {
+                    wanted.insert(name.get(..at).unwrap().to_owned());
+                }
+                wanted.insert(name);
+            }
+        }
+        let seen = paths(&place.wall(METHODS[0]), ".", &all());
+        prop_assert_eq!(seen, wanted.into_iter().collect::<Vec<_>>());
+    }
+}
