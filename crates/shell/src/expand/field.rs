@@ -1,0 +1,255 @@
+//! A word after expansion, as far as it is known.
+
+/// Stands in a text for a piece that is only known at run time and is not empty
+/// by default, so that no such text is ever taken for a well-known path.
+pub(crate) const UNKNOWN: char = '\u{fffc}';
+
+/// One word as a program would get it.
+///
+/// The text is the best guess; `holes` say where it is only a guess, and
+/// `active` where characters still match file names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Field {
+    pub(crate) text: String,
+    /// Byte offsets of `*`, `?` and `[` that are patterns.
+    pub(crate) active: Vec<usize>,
+    /// Byte offsets where something stands that is only known at run time.
+    pub(crate) holes: Vec<usize>,
+    /// The unknown part is not quoted: it may become several words, or none.
+    pub(crate) loose: bool,
+    /// The pattern stands for a selection, not for everything in a folder.
+    pub(crate) narrow: bool,
+    /// The word comes from standard input, and nothing is known about that.
+    pub(crate) from_input: bool,
+    /// A number, whatever its digits.
+    pub(crate) number: bool,
+    /// How the line writes it, where that says more than the text.
+    pub(crate) written: Option<String>,
+}
+
+impl Field {
+    /// A word that means itself.
+    pub(crate) fn literal(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+
+    /// A word of which nothing is known.
+    pub(crate) fn unknown() -> Self {
+        Self { text: UNKNOWN.to_string(), holes: vec![0], ..Self::default() }
+    }
+
+    /// A guess: most likely this text, but nothing in the line says so.
+    pub(crate) fn guess(text: impl Into<String>) -> Self {
+        Self { text: text.into(), holes: vec![0], ..Self::default() }
+    }
+
+    /// A word that stands for names that match `pattern`.
+    pub(crate) fn names(pattern: impl Into<String>, narrow: bool) -> Self {
+        let text = pattern.into();
+        let active = text.match_indices(['*', '?', '[']).map(|(at, _)| at).collect();
+        Self { text, active, narrow, ..Self::default() }
+    }
+
+    pub(crate) fn is_known(&self) -> bool {
+        self.holes.is_empty()
+    }
+
+    pub(crate) fn is_pattern(&self) -> bool {
+        self.active.iter().any(|at| {
+            let rest = self.text.get(*at..).unwrap_or_default();
+            !rest.starts_with('[') || rest.contains(']')
+        })
+    }
+
+    /// Whether the word, once it is known, could turn out to be an option.
+    pub(crate) fn may_be_option(&self) -> bool {
+        self.text.starts_with('-') || self.loose || self.holes.first() == Some(&0)
+    }
+
+    /// The text if all of it is known and none of it matches names.
+    pub(crate) fn exact(&self) -> Option<&str> {
+        (self.is_known() && !self.is_pattern()).then_some(self.text.as_str())
+    }
+
+    /// How the word is shown: as it is, or as the line writes it.
+    pub(crate) fn shown(&self) -> String {
+        match &self.written {
+            Some(written) if !self.is_known() => written.clone(),
+            _ => self.text.clone(),
+        }
+    }
+
+    /// The word without its first `bytes` bytes.
+    pub(crate) fn tail(&self, bytes: usize) -> Self {
+        let shift = |list: &[usize]| {
+            list.iter().filter_map(|at| at.checked_sub(bytes)).collect::<Vec<_>>()
+        };
+        Self {
+            text: self.text.get(bytes..).unwrap_or_default().to_owned(),
+            active: shift(&self.active),
+            holes: shift(&self.holes),
+            ..self.clone()
+        }
+    }
+
+    /// Adds another word's text, with what is known about it.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let offset = self.text.len();
+        self.text.push_str(&other.text);
+        self.active.extend(other.active.iter().map(|at| at + offset));
+        self.holes.extend(other.holes.iter().map(|at| at + offset));
+        self.loose |= other.loose;
+        self.narrow |= other.narrow;
+        self.from_input |= other.from_input;
+    }
+
+    /// The path components, each with whether it is a pattern, and the text in
+    /// pattern form: characters that are not active are escaped.
+    pub(crate) fn components(&self) -> Vec<(String, bool)> {
+        let mut parts = Vec::new();
+        let mut current = String::new();
+        let mut pattern = false;
+        for (at, character) in self.text.char_indices() {
+            if character == '/' {
+                parts.push((std::mem::take(&mut current), pattern));
+                pattern = false;
+                continue;
+            }
+            if self.active.contains(&at) {
+                pattern = true;
+            } else if matches!(character, '*' | '?' | '[' | '\\') {
+                current.push('\\');
+            }
+            current.push(character);
+        }
+        parts.push((current, pattern));
+        parts
+    }
+}
+
+/// Collects fields from the pieces of a word.
+#[derive(Default)]
+pub(crate) struct FieldBuilder {
+    pub(crate) done: Vec<Field>,
+    current: Field,
+    /// Whether there is a current field even if its text is empty.
+    open: bool,
+}
+
+impl FieldBuilder {
+    /// Text in which pattern characters are active.
+    pub(crate) fn text(&mut self, text: &str) {
+        let offset = self.current.text.len();
+        for (at, _) in text.match_indices(['*', '?', '[']) {
+            self.current.active.push(offset + at);
+        }
+        self.current.text.push_str(text);
+        self.open = true;
+    }
+
+    /// Text that means only itself.
+    pub(crate) fn quoted(&mut self, text: &str) {
+        self.current.text.push_str(text);
+        self.open = true;
+    }
+
+    /// The value of an expansion.
+    pub(crate) fn value(&mut self, value: &Field, quoted: bool) {
+        if quoted {
+            self.current.append(value);
+            self.open = true;
+            return;
+        }
+        if !value.is_known() {
+            // It may be split anywhere, which no later step has to know exactly.
+            let mut loose = value.clone();
+            loose.loose = !value.number;
+            self.split(&loose);
+            if value.text.is_empty() {
+                self.current.holes.push(self.current.text.len());
+                self.current.loose = true;
+                self.open = true;
+            }
+            return;
+        }
+        self.split(value);
+    }
+
+    fn split(&mut self, value: &Field) {
+        let mut rest = value.text.as_str();
+        let mut offset = 0;
+        loop {
+            let blanks = rest.len() - rest.trim_start_matches([' ', '\t', '\n']).len();
+            if blanks > 0 {
+                self.finish_field();
+            }
+            rest = rest.get(blanks..).unwrap_or_default();
+            offset += blanks;
+            if rest.is_empty() {
+                return;
+            }
+            let length = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
+            let piece = rest.get(..length).unwrap_or_default();
+            let start = self.current.text.len();
+            self.text(piece);
+            let end = offset + length;
+            for hole in value.holes.iter().filter(|hole| (offset..=end).contains(*hole)) {
+                self.current.holes.push(start + hole - offset);
+            }
+            self.current.loose |= value.loose;
+            self.current.narrow |= value.narrow;
+            self.current.from_input |= value.from_input;
+            self.current.number |= value.number;
+            rest = rest.get(length..).unwrap_or_default();
+            offset = end;
+        }
+    }
+
+    /// Ends the current field, as between the words of `"$@"`.
+    pub(crate) fn finish_field(&mut self) {
+        if self.open {
+            self.done.push(std::mem::take(&mut self.current));
+            self.open = false;
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<Field> {
+        self.finish_field();
+        self.done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unquoted_values_are_split_and_their_patterns_come_alive() {
+        let mut builder = FieldBuilder::default();
+        builder.text("a");
+        builder.value(&Field::literal(" b *.c"), false);
+        builder.quoted("*");
+        let fields = builder.finish();
+        let texts: Vec<_> = fields.iter().map(|field| field.text.as_str()).collect();
+        assert_eq!(texts, ["a", "b", "*.c*"]);
+        assert_eq!(fields[2].active, [0]);
+    }
+
+    #[test]
+    fn quoted_values_stay_one_word() {
+        let mut builder = FieldBuilder::default();
+        builder.value(&Field::literal("a b *"), true);
+        let fields = builder.finish();
+        assert_eq!(fields, [Field::literal("a b *")]);
+    }
+
+    #[test]
+    fn a_tail_keeps_what_is_known_about_the_rest() {
+        let mut field = Field::literal("-o");
+        field.append(&Field::names("*.c", false));
+        field.append(&Field::unknown());
+        let tail = field.tail(2);
+        assert_eq!(tail.text, format!("*.c{UNKNOWN}"));
+        assert_eq!((tail.active, tail.holes), (vec![0], vec![3]));
+    }
+}

@@ -1,0 +1,244 @@
+//! Words become fields.
+//!
+//! In comes a [`Word`] as it was written; out come the [`Field`]s a program
+//! would get: braces, tilde, variables, substitutions, splitting, in the order
+//! in which a shell does them. What is only known at run time leaves a hole in
+//! the field, with the likeliest text as a guess, so that `rm -rf $UNSET/` is
+//! seen for what it would do. Substitutions are walked where they stand.
+
+pub(crate) mod brace;
+pub(crate) mod field;
+pub(crate) mod glob;
+mod parameter;
+
+use crate::reasons::Opacity;
+use crate::syntax::{Part, Word};
+use crate::walk::{Output, Walker};
+use field::{Field, FieldBuilder, UNKNOWN};
+
+impl Walker {
+    /// The fields of a word in command position.
+    pub(crate) fn fields(&mut self, word: &Word, out: &mut Vec<Field>) {
+        if let [Part::Text(text)] = word.parts.as_slice()
+            && !text.contains(['{', '~', '*', '?', '['])
+        {
+            out.push(Field::literal(text.as_str()));
+            return;
+        }
+        let start = out.len();
+        if brace::has_braces(&word.parts) {
+            let expansion = brace::expand(&word.parts);
+            if expansion.cut {
+                self.unchecked("a word expands to too many words");
+            }
+            if expansion.shortened {
+                self.found.opaque(Opacity::Expansion { word: word.raw.clone() });
+            }
+            for parts in &expansion.words {
+                self.expand_parts(parts, out);
+            }
+        } else {
+            self.expand_parts(&word.parts, out);
+        }
+        for field in out.iter_mut().skip(start) {
+            if !field.is_known() {
+                field.written = Some(word.raw.clone());
+            }
+        }
+    }
+
+    fn expand_parts(&mut self, parts: &[Part], out: &mut Vec<Field>) {
+        let mut builder = FieldBuilder::default();
+        for (index, part) in parts.iter().enumerate() {
+            match part {
+                Part::Text(text) => {
+                    let alone = parts.len() == index + 1;
+                    let rest = if index == 0 {
+                        self.tilde(text, alone, &mut builder)
+                    } else {
+                        text.as_str()
+                    };
+                    if !rest.is_empty() {
+                        builder.text(rest);
+                    }
+                }
+                other => self.expand_part(other, &mut builder, false),
+            }
+        }
+        out.extend(builder.finish());
+    }
+
+    /// A part that is not plain text. Where `whole` is set nothing is split.
+    fn expand_part(&mut self, part: &Part, builder: &mut FieldBuilder, whole: bool) {
+        match part {
+            Part::Text(text) => builder.text(text),
+            Part::Quoted(text) => builder.quoted(text),
+            Part::Parameter(parameter) => {
+                let quoted = parameter.quoted || whole;
+                let mut values = self.parameter(parameter);
+                if !self.afford(values.iter().map(|value| value.text.len()).sum()) {
+                    values = vec![Field::unknown()];
+                }
+                let separate = values.len() > 1 && matches!(parameter.name.as_str(), "@" | "*");
+                for (index, value) in values.iter().enumerate() {
+                    if index > 0 && separate && !whole {
+                        builder.finish_field();
+                    }
+                    builder.value(value, quoted);
+                }
+            }
+            Part::Command { script, quoted } => {
+                let output = self.substituted(script);
+                self.expand_output(output, *quoted || whole, builder);
+            }
+            Part::Arithmetic(inside) => {
+                self.arithmetic(inside);
+                builder.value(&Field { number: true, ..Field::unknown() }, true);
+            }
+            Part::Process { script, output } => {
+                let printed = if *output {
+                    let input = self.input.replace(Output::Unknown);
+                    self.forked(|walker| walker.script(script));
+                    self.input = input;
+                    Output::Unknown
+                } else {
+                    self.substituted(script)
+                };
+                let path = format!("/dev/fd/{}", 63 + self.streams.len());
+                self.streams.push((path.clone(), printed));
+                builder.quoted(&path);
+            }
+            Part::Odd(text) => {
+                self.found.opaque(Opacity::Construct { what: text.clone() });
+                // Whatever it is, it may match everything.
+                builder.value(&Field::names("*", false), true);
+                builder.value(&Field::guess(""), true);
+            }
+        }
+    }
+
+    fn expand_output(&mut self, output: Output, quoted: bool, builder: &mut FieldBuilder) {
+        match output {
+            Output::Text(text) if self.afford(text.len()) => {
+                builder.value(&Field::literal(text.trim_end_matches('\n')), quoted);
+            }
+            Output::Names(names) if !quoted || names.len() == 1 => {
+                for (index, name) in names.iter().enumerate() {
+                    if index > 0 {
+                        builder.finish_field();
+                    }
+                    builder.value(name, true);
+                }
+            }
+            _ => builder.value(&Field::unknown(), quoted),
+        }
+    }
+
+    /// The text of a word that is not split: values, subjects, here-documents.
+    pub(crate) fn single(&mut self, word: &Word) -> Field {
+        let mut builder = FieldBuilder::default();
+        for (index, part) in word.parts.iter().enumerate() {
+            match part {
+                Part::Text(text) => {
+                    let alone = word.parts.len() == index + 1;
+                    let rest =
+                        if index == 0 { self.tilde(text, alone, &mut builder) } else { text.as_str() };
+                    builder.quoted(rest);
+                    if rest.contains(":~") {
+                        // A list of folders, each of which may start at home.
+                        builder.value(&Field::guess(""), true);
+                    }
+                }
+                other => self.expand_part(other, &mut builder, true),
+            }
+        }
+        let mut fields = builder.finish();
+        let mut field = fields.pop().unwrap_or_default();
+        if let [Part::Arithmetic(_)] = word.parts.as_slice() {
+            field.number = true;
+        }
+        if !field.is_known() {
+            field.written = Some(word.raw.clone());
+        }
+        field
+    }
+
+    /// Expands a leading tilde and hands back the rest of the text.
+    fn tilde<'t>(&mut self, text: &'t str, alone: bool, builder: &mut FieldBuilder) -> &'t str {
+        let Some(behind) = text.strip_prefix('~') else { return text };
+        let end = behind.find('/');
+        if end.is_none() && !alone {
+            // A quoted or expanded rest makes the tilde an ordinary character.
+            return text;
+        }
+        let (name, rest) = behind.split_at(end.unwrap_or(behind.len()));
+        let field = match name {
+            "" => self.variable("HOME"),
+            "+" => self.variable("PWD"),
+            "-" => self.variable("OLDPWD"),
+            "root" => Field::guess("/root"),
+            user => Field::guess(format!("/home/{user}")),
+        };
+        builder.value(&field, true);
+        rest
+    }
+
+    /// Arithmetic evaluates the values of variables, and an index in one of
+    /// them can hold a substitution: numbers only, or it is opaque.
+    pub(crate) fn arithmetic(&mut self, inside: &[Part]) {
+        let mut text = String::new();
+        for part in inside {
+            match part {
+                Part::Text(piece) | Part::Quoted(piece) => text.push_str(piece),
+                other => {
+                    let mut builder = FieldBuilder::default();
+                    self.expand_part(other, &mut builder, true);
+                    for field in builder.finish() {
+                        let numeric = field.number || is_number(&field.text);
+                        let from_outside = self.is_from_outside(other);
+                        if !numeric && !from_outside {
+                            self.odd_arithmetic(&field.shown());
+                        }
+                    }
+                    text.push('0');
+                }
+            }
+        }
+        if text.contains(['[', '`', UNKNOWN]) {
+            self.odd_arithmetic(&text);
+        }
+        let names = text
+            .split(|character: char| !(character == '_' || character.is_ascii_alphanumeric()))
+            .filter(|name| name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()));
+        for name in names {
+            if let Some(variable) = self.scope.variable(name)
+                && !variable.value.number
+                && !is_number(&variable.value.text)
+            {
+                self.odd_arithmetic(name);
+            }
+        }
+    }
+
+    /// A variable that the line does not set comes from the environment, which is not the model's.
+    fn is_from_outside(&self, part: &Part) -> bool {
+        match part {
+            Part::Parameter(parameter) => {
+                let name = parameter.name.as_str();
+                !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*' | '_' | '!'))
+                    && self.scope.variable(name).is_none()
+            }
+            Part::Arithmetic(_) => true,
+            _ => false,
+        }
+    }
+
+    fn odd_arithmetic(&mut self, what: &str) {
+        self.found.opaque(Opacity::Construct { what: format!("(({what}))") });
+    }
+}
+
+fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+}

@@ -1,0 +1,219 @@
+//! `$name` and `${name…}`: values, defaults, trimming, slices.
+
+use super::field::{Field, UNKNOWN};
+use super::glob;
+use crate::reasons::Opacity;
+use crate::syntax::{Operation, Parameter, Word};
+use crate::walk::Walker;
+
+/// Every cut of a longer text would have to be tried.
+const MAX_TRIMMED: usize = 4096;
+
+impl Walker {
+    /// What a parameter stands for: one value, or the arguments one by one.
+    pub(super) fn parameter(&mut self, parameter: &Parameter) -> Vec<Field> {
+        let name = parameter.name.as_str();
+        if matches!(name, "@" | "*")
+            && let Some(arguments) = &self.scope.arguments
+            && matches!(parameter.operation, Operation::Plain)
+        {
+            return arguments.clone();
+        }
+        let value = self.variable(name);
+        vec![self.operate(name, value, &parameter.operation)]
+    }
+
+    /// The value of a variable, as far as the line or the shell says it.
+    pub(crate) fn variable(&self, name: &str) -> Field {
+        if let Some(variable) = self.scope.variable(name) {
+            return variable.value.clone();
+        }
+        let argument = |index: usize| match &self.scope.arguments {
+            Some(arguments) => arguments.get(index).cloned().unwrap_or_default(),
+            None => Field::guess(""),
+        };
+        match name {
+            "HOME" => Field::literal(self.places.home()),
+            "PWD" => self.scope.folder.clone().map_or_else(Field::unknown, Field::literal),
+            "OLDPWD" => self.scope.previous.clone().map_or_else(Field::unknown, Field::literal),
+            "IFS" => Field::literal(" \t\n"),
+            "_" => {
+                let mut last = self.scope.last_argument.clone();
+                last.holes.push(0);
+                last
+            }
+            "0" => Field::guess("bash"),
+            "BASH" | "SHELL" => Field::guess("/bin/bash"),
+            "PATH" => Field::guess("/usr/local/bin:/usr/bin:/bin"),
+            "TMPDIR" => Field::guess("/tmp"),
+            "?" | "#" | "$" | "!" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID"
+            | "PPID" | "BASHPID" | "COLUMNS" | "LINES" | "EPOCHSECONDS" => {
+                Field { number: true, ..Field::unknown() }
+            }
+            "-" | "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "LANG"
+            | "TERM" | "BASH_VERSION" | "BASH_COMMAND" | "BASH_SOURCE" | "FUNCNAME" => {
+                Field::unknown()
+            }
+            _ => match name.parse::<usize>() {
+                Ok(number) => number.checked_sub(1).map_or_else(Field::unknown, argument),
+                // Most likely not set at all.
+                Err(_) => Field::guess(""),
+            },
+        }
+    }
+
+    fn operate(&mut self, name: &str, value: Field, operation: &Operation) -> Field {
+        match operation {
+            Operation::Plain => value,
+            Operation::Length => match value.exact() {
+                Some(text) => Field::literal(text.chars().count().to_string()),
+                None => Field { number: true, ..Field::unknown() },
+            },
+            Operation::Default { word, assign } => {
+                let other = self.single(word);
+                let result = choose(&value, other, !value.text.is_empty());
+                if *assign {
+                    self.assign(name, result.clone(), false);
+                }
+                result
+            }
+            Operation::Alternative(word) => {
+                let other = self.single(word);
+                if value.is_known() {
+                    return if value.text.is_empty() { Field::default() } else { other };
+                }
+                let mut other = other;
+                other.holes.push(0);
+                other
+            }
+            Operation::Require(word) => {
+                self.single(word);
+                if value.text.is_empty() { Field::unknown() } else { value }
+            }
+            Operation::TrimStart { pattern, longest } => {
+                let pattern = self.pattern(pattern);
+                trimmed(value, &pattern, *longest, true)
+            }
+            Operation::TrimEnd { pattern, longest } => {
+                let pattern = self.pattern(pattern);
+                trimmed(value, &pattern, *longest, false)
+            }
+            Operation::Replace { pattern, with, all } => {
+                let (pattern, with) = (self.single(pattern), self.single(with));
+                replaced(value, &pattern, &with, *all)
+            }
+            Operation::Slice { offset, length } => {
+                let offset = self.single(offset);
+                let length = length.as_ref().map(|word| self.single(word));
+                self.sliced(value, &offset, length.as_ref())
+            }
+            Operation::Case { upper, all } => {
+                let changed = |text: &str| if *upper { text.to_uppercase() } else { text.to_lowercase() };
+                let text = if *all {
+                    changed(&value.text)
+                } else {
+                    let first = value.text.chars().next().map_or(0, char::len_utf8);
+                    let (head, tail) = value.text.split_at(first);
+                    format!("{}{tail}", changed(head))
+                };
+                Field { text, ..value }
+            }
+            Operation::Other { kind, words } => {
+                for word in words {
+                    self.single(word);
+                }
+                let raw = words.first().map_or("", |word| word.raw.as_str());
+                let harmless = match kind {
+                    b'@' => matches!(raw, "Q" | "E" | "U" | "u" | "L" | "a" | "A" | "K" | "k"),
+                    b'[' => raw.bytes().all(|b| b.is_ascii_alphanumeric() || b"@*]_-".contains(&b)),
+                    b'/' | b'^' | b',' => true,
+                    _ => false,
+                };
+                if !harmless {
+                    self.found.opaque(Opacity::Construct { what: format!("${{{name}{raw}}}") });
+                }
+                Field::unknown()
+            }
+        }
+    }
+
+    /// A word as a pattern: quoted characters match themselves.
+    fn pattern(&mut self, word: &Word) -> Field {
+        let mut fields = Vec::new();
+        self.fields(word, &mut fields);
+        match fields.len() {
+            0 => Field::default(),
+            1 => fields.pop().unwrap_or_default(),
+            _ => Field::unknown(),
+        }
+    }
+
+    fn sliced(&mut self, value: Field, offset: &Field, length: Option<&Field>) -> Field {
+        let number = |field: &Field| field.exact().and_then(|text| text.trim().parse::<usize>().ok());
+        let from = number(offset);
+        let count = length.map(number);
+        let (Some(from), true) = (from, count != Some(None)) else {
+            // Offsets are arithmetic.
+            self.found.opaque(Opacity::Construct { what: "${…:…}".to_owned() });
+            return Field::unknown();
+        };
+        let rest = value.text.chars().skip(from);
+        let text: String = match count.flatten() {
+            Some(count) => rest.take(count).collect(),
+            None => rest.collect(),
+        };
+        reshaped(&value, text)
+    }
+}
+
+fn choose(value: &Field, other: Field, filled: bool) -> Field {
+    if value.is_known() {
+        return if filled { value.clone() } else { other };
+    }
+    // Not known whether it is set: the written default is the better guess.
+    let mut guess = if filled && !value.text.contains(UNKNOWN) { value.clone() } else { other };
+    guess.holes.push(0);
+    guess
+}
+
+fn reshaped(value: &Field, text: String) -> Field {
+    let holes = if value.is_known() && !value.is_pattern() { Vec::new() } else { vec![0] };
+    Field { text, holes, ..Field::default() }
+}
+
+fn trimmed(value: Field, pattern: &Field, longest: bool, start: bool) -> Field {
+    if !pattern.is_known() || value.text.len() > MAX_TRIMMED {
+        return Field::unknown();
+    }
+    let shape: Vec<String> = pattern.components().into_iter().map(|(text, _)| text).collect();
+    let shape = shape.join("/");
+    let text = value.text.as_str();
+    let mut cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    // The shortest match at the start ends first; the shortest at the end starts last.
+    if start == longest {
+        cuts.reverse();
+    }
+    for cut in cuts {
+        let (head, tail) = text.split_at(cut);
+        let (matched, kept) = if start { (head, tail) } else { (tail, head) };
+        if glob::matches(&shape, matched) {
+            let kept = kept.to_owned();
+            return reshaped(&value, kept);
+        }
+    }
+    value
+}
+
+fn replaced(value: Field, pattern: &Field, with: &Field, all: bool) -> Field {
+    let plain = pattern.exact().filter(|text| !text.contains(['*', '?', '[', '\\']));
+    let (Some(pattern), Some(with)) = (plain, with.exact()) else { return Field::unknown() };
+    if pattern.is_empty() {
+        return value;
+    }
+    let text = if all {
+        value.text.replace(pattern, with)
+    } else {
+        value.text.replacen(pattern, with, 1)
+    };
+    reshaped(&value, text)
+}

@@ -1,0 +1,324 @@
+//! Where a path leads, by its text alone.
+//!
+//! Links are not followed: this is what a line claims, and the walls are what
+//! is true. A path becomes absolute against the folder the line is in at that
+//! moment, `..` is taken off, and then it is named from the root it lies in.
+
+use crate::LineContext;
+use crate::expand::field::Field;
+use crate::expand::glob;
+
+/// A home that nobody told us, and a root likewise: no real path has these names.
+const UNKNOWN_HOME: &str = "/\u{fffc}home";
+const UNKNOWN_ROOT: &str = "/\u{fffc}root";
+
+/// Folders that a system does not survive the loss of.
+const SYSTEM: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media",
+    "/mnt", "/nix", "/opt", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/usr",
+    "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local",
+    "/usr/local/bin", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/Applications",
+    "/Library", "/System", "/Users", "/Volumes", "/private",
+];
+
+/// Names that hold secrets, or stand for those that do: a pattern that can
+/// reach one of them is not a plain selection of files.
+const SECRETS: &[&str] = &[
+    ".env", ".env.local", ".env.production", ".ssh", ".gnupg", ".aws", ".azure", ".kube",
+    ".docker", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", "id_rsa",
+    "id_ed25519", "id_ecdsa", "server.pem", "server.key", "server.p12", "server.pfx",
+    "server.keystore", "credentials", "secrets",
+];
+
+/// What a path is to those who live on the machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Grave {
+    /// `/`.
+    Everything,
+    /// A folder of the system.
+    System,
+    /// A home, or a folder above it.
+    Home,
+    /// A root of the workspace, or a folder above it.
+    Workspace,
+}
+
+/// The folders that paths are measured against.
+pub(crate) struct Places {
+    roots: Vec<String>,
+    home: String,
+}
+
+impl Places {
+    pub(crate) fn new(context: &LineContext<'_>) -> Self {
+        let mut roots: Vec<String> = context.roots.iter().map(|root| join("/", root)).collect();
+        if roots.is_empty() {
+            roots.push(UNKNOWN_ROOT.to_owned());
+        }
+        let home = context.home.map_or_else(|| UNKNOWN_HOME.to_owned(), |home| join("/", home));
+        Self { roots, home }
+    }
+
+    /// The absolute path of the folder a line starts in.
+    pub(crate) fn start(&self, context: &LineContext<'_>) -> String {
+        join(self.roots.first().map_or(UNKNOWN_ROOT, String::as_str), context.cwd)
+    }
+
+    pub(crate) fn home(&self) -> &str {
+        &self.home
+    }
+
+    pub(crate) fn root(&self) -> &str {
+        self.roots.first().map_or(UNKNOWN_ROOT, String::as_str)
+    }
+
+    /// Whether an absolute path lies in a root.
+    pub(crate) fn is_inside(&self, path: &str) -> bool {
+        self.roots.iter().any(|root| beneath(root, path).is_some())
+    }
+
+    /// How facts name an absolute path.
+    pub(crate) fn name(&self, path: &str) -> String {
+        for root in &self.roots {
+            if let Some(inside) = beneath(root, path) {
+                return if inside.is_empty() { ".".to_owned() } else { inside.to_owned() };
+            }
+        }
+        match beneath(UNKNOWN_HOME, path) {
+            Some("") => "~".to_owned(),
+            Some(inside) => format!("~/{inside}"),
+            None => path.to_owned(),
+        }
+    }
+
+    /// Whether losing this folder is losing a system, a home or a workspace.
+    pub(crate) fn grave(&self, path: &str) -> Option<Grave> {
+        if path == "/" {
+            return Some(Grave::Everything);
+        }
+        if self.roots.iter().any(|root| beneath(path, root).is_some()) {
+            return Some(Grave::Workspace);
+        }
+        if beneath(path, &self.home).is_some() {
+            return Some(Grave::Home);
+        }
+        if SYSTEM.contains(&path) {
+            return Some(Grave::System);
+        }
+        let someones_home = ["/home", "/Users"]
+            .iter()
+            .any(|top| beneath(top, path).is_some_and(|user| !user.is_empty() && !user.contains('/')));
+        someones_home.then_some(Grave::Home)
+    }
+
+    /// The same for a pattern: it may match such a folder, or everything in one.
+    pub(crate) fn grave_pattern(&self, folder: &str, field: &Field) -> Option<Grave> {
+        let components = absolute_components(folder, field);
+        let (last, parents) = components.split_last()?;
+        let everything = last.1 && is_wide(&last.0) && !field.narrow;
+        if everything && parents.iter().all(|(_, pattern)| !*pattern) {
+            let parent = plain_path(parents.iter().map(|(text, _)| text.as_str()));
+            if let Some(grave) = self.grave(&parent) {
+                return Some(grave);
+            }
+        }
+        if field.narrow {
+            return None;
+        }
+        self.grave_folders().find(|path| fits(&components, path)).and_then(|path| self.grave(path))
+    }
+
+    fn grave_folders(&self) -> impl Iterator<Item = &str> {
+        let above = |path: &'_ str| -> Vec<usize> {
+            path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0).collect()
+        };
+        let own = self.roots.iter().chain([&self.home]).flat_map(move |path| {
+            above(path).into_iter().chain([path.len()]).filter_map(|end| path.get(..end))
+        });
+        own.chain(SYSTEM.iter().copied())
+    }
+}
+
+/// Whether one of a pattern's names could be one that holds secrets.
+pub(crate) fn may_reach_secrets(field: &Field) -> bool {
+    field.components().iter().any(|(text, pattern)| {
+        let plain = matches!(text.as_str(), "*" | "**");
+        *pattern && !plain && SECRETS.iter().any(|name| name_fits(text, name))
+    })
+}
+
+/// The part of a pattern's path before the first component that is one, and
+/// whether what follows stays below it.
+pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {
+    let mut fixed = String::new();
+    let mut climbs = false;
+    let mut open = false;
+    for (text, pattern) in field.components() {
+        open |= pattern;
+        if open {
+            climbs |= text == "..";
+        } else {
+            fixed.push_str(&unescape(&text));
+            fixed.push('/');
+        }
+    }
+    (join(folder, &fixed), !climbs)
+}
+
+/// An absolute path in its shortest form.
+pub(crate) fn join(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = Vec::new();
+    let start = if path.starts_with('/') { "" } else { folder };
+    for part in start.split('/').chain(path.split('/')) {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop();
+            }
+            other => parts.push(other),
+        }
+    }
+    plain_path(parts.into_iter())
+}
+
+fn plain_path<'a>(parts: impl Iterator<Item = &'a str>) -> String {
+    let mut path = String::new();
+    for part in parts {
+        path.push('/');
+        path.push_str(&unescape(part));
+    }
+    if path.is_empty() { "/".to_owned() } else { path }
+}
+
+fn unescape(text: &str) -> String {
+    if !text.contains('\\') {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut characters = text.chars();
+    while let Some(character) = characters.next() {
+        out.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
+    }
+    out
+}
+
+/// What is left of `path` below `folder`, or nothing if it is not below it.
+pub(crate) fn beneath<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
+    if folder == "/" {
+        return path.strip_prefix('/');
+    }
+    let rest = path.strip_prefix(folder)?;
+    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+}
+
+/// The components of a pattern from `/` on, with `.` and `..` taken off.
+fn absolute_components(folder: &str, field: &Field) -> Vec<(String, bool)> {
+    let mut out: Vec<(String, bool)> = Vec::new();
+    if !field.text.starts_with('/') {
+        out.extend(folder.split('/').filter(|part| !part.is_empty()).map(|part| {
+            (part.to_owned(), false)
+        }));
+    }
+    for (text, pattern) in field.components() {
+        match text.as_str() {
+            "" | "." => {}
+            ".." => {
+                out.pop();
+            }
+            _ => out.push((text, pattern)),
+        }
+    }
+    out
+}
+
+/// Patterns that leave nothing, or nothing visible, in a folder.
+fn is_wide(component: &str) -> bool {
+    // Two unlike names, with and without a dot: what takes one of each kind takes all.
+    let takes = |name| glob::matches(component, name);
+    (takes("qzx") && takes("k7.wvj")) || (takes(".qzx") && takes(".k7wvj"))
+}
+
+fn name_fits(pattern: &str, name: &str) -> bool {
+    (!name.starts_with('.') || pattern.starts_with('.') || pattern.starts_with("\\.") || pattern.starts_with("[.]"))
+        && glob::matches(pattern, name)
+}
+
+/// Whether a pattern can match this very path; `**` stands for any number of folders.
+fn fits(components: &[(String, bool)], path: &str) -> bool {
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    fits_parts(components, &parts)
+}
+
+fn fits_parts(components: &[(String, bool)], parts: &[&str]) -> bool {
+    let Some(((text, _), rest)) = components.split_first() else { return parts.is_empty() };
+    if text == "**" {
+        return (0..=parts.len())
+            .any(|skip| parts.get(skip..).is_some_and(|below| fits_parts(rest, below)));
+    }
+    parts
+        .split_first()
+        .is_some_and(|(part, below)| name_fits(text, part) && fits_parts(rest, below))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> Places {
+        let roots = ["/home/ann/work"];
+        Places::new(&LineContext { cwd: "", home: Some("/home/ann"), roots: &roots })
+    }
+
+    #[test]
+    fn paths_are_named_from_their_root() {
+        let places = places();
+        assert_eq!(places.name("/home/ann/work/src/a"), "src/a");
+        assert_eq!(places.name("/home/ann/work"), ".");
+        assert_eq!(places.name("/home/ann/work_evil"), "/home/ann/work_evil");
+        assert_eq!(join("/a/b", "../c/./d/"), "/a/c/d");
+        assert_eq!(join("/a", "../../.."), "/");
+    }
+
+    #[test]
+    fn what_must_not_be_lost_is_known() {
+        let places = places();
+        for (path, grave) in [
+            ("/", Some(Grave::Everything)),
+            ("/etc", Some(Grave::System)),
+            ("/home", Some(Grave::Workspace)),
+            ("/home/ann", Some(Grave::Workspace)),
+            ("/home/bob", Some(Grave::Home)),
+            ("/home/ann/work", Some(Grave::Workspace)),
+            ("/home/ann/work/target", None),
+            ("/tmp", None),
+            ("/home/bob/x", None),
+        ] {
+            assert_eq!(places.grave(path), grave, "{path}");
+        }
+    }
+
+    #[test]
+    fn patterns_that_take_everything_are_known() {
+        let places = places();
+        let here = "/home/ann/work";
+        for (pattern, folder, expected) in [
+            ("/*", here, true),
+            ("*", here, true),
+            ("./*", here, true),
+            (".*", here, true),
+            ("*", "/home/ann/work/target", false),
+            ("*.o", here, false),
+            ("/home/*/work", here, true),
+            ("/home/a*", here, true),
+            ("/et?", here, true),
+            ("/tmp/*", here, false),
+            ("~/*", here, false),
+            ("../*", here, true),
+            ("../w*", here, true),
+            ("target/*", here, false),
+        ] {
+            let field = Field::names(pattern, false);
+            assert_eq!(places.grave_pattern(folder, &field).is_some(), expected, "{pattern}");
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! What words do to the world: paths, hosts, settings.
+
+use super::hosts;
+use crate::expand::field::{Field, UNKNOWN};
+use crate::place::{self, join};
+use crate::reasons::{Catastrophe, Opacity};
+use crate::walk::Walker;
+
+/// Devices that swallow or give, and change nothing.
+const TAME_DEVICES: &[&str] = &[
+    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin",
+    "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/ptmx", "/dev/console",
+];
+
+/// How a path is touched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Touch {
+    Read,
+    Write,
+    Delete,
+}
+
+impl Walker {
+    pub(crate) fn read_path(&mut self, field: &Field) {
+        self.touch(field, Touch::Read);
+    }
+
+    pub(crate) fn write_path(&mut self, field: &Field) {
+        self.touch(field, Touch::Write);
+    }
+
+    /// Puts something else in the place of a path, which even a tame device does not survive.
+    pub(crate) fn replace_path(&mut self, field: &Field) {
+        if TAME_DEVICES.contains(&field.text.as_str()) {
+            self.found.catastrophe(Catastrophe::Device { path: field.text.clone() });
+        }
+        self.touch(field, Touch::Write);
+    }
+
+    /// Removes a path; `tree` if everything below it goes too.
+    pub(crate) fn delete_path(&mut self, field: &Field, tree: bool) {
+        if tree {
+            self.look_for_loss(field);
+        }
+        self.touch(field, Touch::Delete);
+    }
+
+    /// Changes mode or owner; `tree` if of everything below as well.
+    pub(crate) fn change_attributes(&mut self, field: &Field, tree: bool) {
+        if tree && let Some(folder) = self.scope.folder.clone() {
+            let path = join(&folder, &field.text);
+            let grave = if field.is_pattern() {
+                self.places.grave_pattern(&folder, field)
+            } else {
+                self.places.grave(&path)
+            };
+            // Homes and workspaces have owners who may do that.
+            if matches!(grave, Some(place::Grave::Everything | place::Grave::System)) {
+                self.found.catastrophe(Catastrophe::Attributes { path: field.text.clone() });
+            }
+        }
+        self.touch(field, Touch::Write);
+    }
+
+    /// The folder a command would work in, if no path is given.
+    pub(crate) fn read_here(&mut self) {
+        self.read_path(&Field::literal("."));
+    }
+
+    fn touch(&mut self, field: &Field, touch: Touch) {
+        if !field.is_known() {
+            self.found.opaque(Opacity::Expansion { word: field.shown() });
+        }
+        if field.text.contains(UNKNOWN) || (field.text.is_empty() && !field.is_known()) {
+            return;
+        }
+        if field.text.is_empty() || field.text == "-" {
+            return;
+        }
+        if self.scope.folder.is_none() && !field.text.starts_with('/') {
+            self.found.opaque(Opacity::Folder);
+            return;
+        }
+        let folders = self.folders(field);
+        for folder in &folders {
+            if field.is_pattern() {
+                self.touch_pattern(folder, field, touch);
+            } else {
+                let path = join(folder, &field.text);
+                self.touch_path(&path, touch);
+            }
+        }
+    }
+
+    /// The folders a path may start from; one is enough for an absolute path.
+    fn folders(&self, field: &Field) -> Vec<String> {
+        let folder = self.scope.folder.clone().unwrap_or_default();
+        let mut folders = vec![folder];
+        if !field.text.starts_with('/') {
+            folders.extend(self.scope.others.iter().cloned());
+        }
+        folders
+    }
+
+    fn touch_pattern(&mut self, folder: &str, field: &Field, touch: Touch) {
+        let (fixed, stays_below) = place::leading_folder(folder, field);
+        if !stays_below {
+            self.found.opaque(Opacity::Expansion { word: field.text.clone() });
+        }
+        if place::may_reach_secrets(field) {
+            self.found.opaque(Opacity::Pattern { word: field.text.clone() });
+        }
+        if touch == Touch::Read {
+            self.touch_path(&fixed, touch);
+            return;
+        }
+        let path = join(folder, &field.text);
+        if fixed == "/dev" || place::beneath("/dev", &fixed).is_some() {
+            self.found.catastrophe(Catastrophe::Device { path: path.clone() });
+        }
+        self.touch_path(&path, touch);
+    }
+
+    fn touch_path(&mut self, path: &str, touch: Touch) {
+        if let Some(rest) = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/")) {
+            self.found.connect(rest.replacen('/', ":", 1));
+            return;
+        }
+        let descriptor = ["/dev/fd/", "/proc/self/fd/"].iter().any(|top| path.starts_with(top));
+        if descriptor || (TAME_DEVICES.contains(&path) && touch != Touch::Delete) {
+            return;
+        }
+        let name = self.places.name(path);
+        if touch == Touch::Read {
+            self.found.read(name);
+            return;
+        }
+        if is_device(path) {
+            self.found.catastrophe(Catastrophe::Device { path: path.to_owned() });
+        }
+        if is_kernel(path) {
+            self.found.catastrophe(Catastrophe::Kernel { what: path.to_owned() });
+        }
+        match touch {
+            Touch::Delete => self.found.delete(name),
+            _ => self.found.write(name),
+        }
+    }
+
+    /// Whether removing this tree removes a system, a home or a workspace.
+    pub(crate) fn look_for_loss(&mut self, field: &Field) {
+        if field.from_input && !field.is_known() {
+            self.found.catastrophe(Catastrophe::RemovesFromInput);
+            return;
+        }
+        let Some(folder) = self.scope.folder.clone() else {
+            // Not known where, but known that it takes everything there.
+            if matches!(field.text.as_str(), "." | ".." | "*" | "./" | "./*" | "../") {
+                self.found.catastrophe(Catastrophe::Removes {
+                    path: field.text.clone(),
+                    grave: place::Grave::Workspace,
+                });
+            }
+            return self.look_for_loss_from("/", field, false);
+        };
+        self.look_for_loss_from(&folder, field, true);
+        for other in self.scope.others.clone() {
+            match self.grave_at(&other, field) {
+                None => {}
+                // Only where a `cd` fails, which a guard (`cd x && …`) rules out.
+                Some(place::Grave::Workspace) => self.found.opaque(Opacity::Folder),
+                Some(grave) => {
+                    let path = field.text.clone();
+                    self.found.catastrophe(Catastrophe::Removes { path, grave });
+                }
+            }
+        }
+    }
+
+    fn look_for_loss_from(&mut self, folder: &str, field: &Field, relative: bool) {
+        if !relative && !field.text.starts_with('/') {
+            return;
+        }
+        if let Some(grave) = self.grave_at(folder, field) {
+            let path = field.text.clone();
+            self.found.catastrophe(Catastrophe::Removes { path, grave });
+        }
+    }
+
+    fn grave_at(&self, folder: &str, field: &Field) -> Option<place::Grave> {
+        if field.text.is_empty() {
+            return None;
+        }
+        if field.is_pattern() {
+            return self.places.grave_pattern(folder, field);
+        }
+        self.places.grave(&join(folder, &field.text))
+    }
+
+    /// Contacts the host that a word names.
+    pub(crate) fn connect(&mut self, field: &Field) {
+        if field.text.starts_with('+') {
+            return;
+        }
+        let text = field.text.trim_start_matches('@');
+        match hosts::of(text) {
+            _ if field.text.contains(UNKNOWN) || field.holes.first() == Some(&0) => self.unknown_word(field),
+            hosts::Host::Name(host) => {
+                // What follows the host may be open; the host itself must not be.
+                let end = field.text.find(host.as_str()).map_or(0, |at| at + host.len());
+                if field.holes.iter().any(|hole| *hole <= end) {
+                    self.unknown_word(field);
+                }
+                self.found.connect(host);
+            }
+            hosts::Host::File(path) => self.read_path(&Field::literal(path)),
+            hosts::Host::Unclear => self.unknown_word(field),
+        }
+    }
+
+    /// `host:path` on another machine, or a path here.
+    pub(crate) fn transfer(&mut self, field: &Field, into: bool) {
+        if let Some(host) = hosts::of_remote_path(&field.text) {
+            if !field.is_known() {
+                self.unknown_word(field);
+            }
+            self.found.connect(host);
+        } else if into {
+            self.write_path(field);
+        } else {
+            self.read_path(field);
+        }
+    }
+
+    pub(crate) fn unknown_word(&mut self, field: &Field) {
+        self.found.opaque(Opacity::Expansion { word: field.shown() });
+    }
+}
+
+fn is_device(path: &str) -> bool {
+    let Some(inside) = place::beneath("/dev", path) else { return false };
+    !["shm/", "pts/", "fd/", "mqueue/"].iter().any(|tame| inside.starts_with(tame))
+        && !inside.is_empty()
+}
+
+fn is_kernel(path: &str) -> bool {
+    if place::beneath("/sys", path).is_some() {
+        return true;
+    }
+    let Some(inside) = place::beneath("/proc", path) else { return false };
+    let first = inside.split('/').next().unwrap_or_default();
+    let process = first == "self" || first == "thread-self";
+    !process && !first.bytes().all(|byte| byte.is_ascii_digit())
+}

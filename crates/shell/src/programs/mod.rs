@@ -1,0 +1,385 @@
+//! Words become effects.
+//!
+//! ```text
+//! words ──▶ function of that name? ──▶ table row ──▶ scan: options, operands ──▶ effects ──▶ findings
+//!                                        │                  └─ wrapper: the command inside ──▶ words
+//!                                        └─ `@code`: find, sed, tar, shells, … (special)
+//! ```
+//!
+//! In come the words of one command; what they touch goes to the findings.
+//! What can go wrong: a word may be an option once it is known, or an option
+//! may do what nobody foresees; both make the facts incomplete. A program
+//! without a row is run with its words as data.
+
+mod effects;
+mod hosts;
+pub(crate) mod scan;
+mod special;
+pub(crate) mod table;
+
+use toolgate_model::Run;
+
+use crate::Command;
+use crate::expand::field::{Field, UNKNOWN};
+use crate::expand::glob;
+use crate::place::join;
+use crate::reasons::{Catastrophe, Opacity};
+use crate::variables::is_powerful;
+use crate::walk::{Invocation, Output, Walker};
+use scan::{Scan, Use, scan};
+use table::{Effect, End, Harm, Program};
+
+/// Where the system's programs are; elsewhere a name says nothing.
+const BIN_FOLDERS: &[&str] = &[
+    "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin",
+    "/snap/bin", "/run/current-system/sw/bin",
+];
+
+/// Programs that a pattern in place of a name is most likely meant to hide.
+const HIDDEN_BY_PATTERNS: &[&str] =
+    &["rm", "dd", "mkfs", "mkfs.ext4", "shutdown", "reboot", "poweroff", "sh", "bash"];
+
+/// Settings of git that only change how things look or who is named.
+const HARMLESS_GIT_SETTINGS: &[&str] = &[
+    "advice.", "color.", "column.", "commit.gpgsign=false", "core.abbrev", "core.autocrlf",
+    "core.quotepath", "core.filemode", "diff.algorithm", "diff.noprefix", "diff.renames",
+    "init.defaultbranch", "log.", "pull.ff", "pull.rebase", "push.default", "rebase.autosquash",
+    "status.", "tag.gpgsign=false", "user.email", "user.name",
+];
+
+impl Walker {
+    /// Everything that happens when these words are run.
+    pub(crate) fn dispatch(&mut self, words: Vec<Field>, invocation: Invocation) -> Output {
+        self.deeper(|walker| walker.run(&words, invocation)).unwrap_or_default()
+    }
+
+    fn run(&mut self, words: &[Field], invocation: Invocation) -> Output {
+        let Some((program, arguments)) = words.split_first() else { return Output::nothing() };
+        let before = self.found.opaque_count();
+        let called = self.call(&program.text, arguments);
+        if let Some(last) = words.last() {
+            self.scope.last_argument = last.clone();
+        }
+        if !program.is_known() || program.is_pattern() {
+            self.found.opaque(Opacity::Program { word: program.shown() });
+        }
+        let name = self.bare_name(program);
+        let row = name.as_deref().and_then(table::find);
+        let mut output = called;
+        let mut recorded = true;
+        match (row, &name) {
+            (Some(row), Some(name)) => {
+                let known = self.run_known(row, name, words, &invocation);
+                recorded = known.recorded;
+                output = output.or(Some(known.output));
+            }
+            _ => {
+                if let Some(open) = words.iter().find(|word| !word.is_known()) {
+                    self.unknown_word(open);
+                }
+            }
+        }
+        if recorded {
+            self.record(words, invocation, before);
+        }
+        output.unwrap_or_default()
+    }
+
+    /// Notes the command; it is opaque if something was found to be so since `before`.
+    fn record(&mut self, words: &[Field], invocation: Invocation, before: usize) {
+        let shown: Vec<String> = words.iter().map(Field::shown).collect();
+        let opaque = self.found.opaque_since(before).cloned();
+        self.found.run(Run { words: shown.clone(), opaque: opaque.is_some() });
+        self.found.command(Command {
+            words: shown,
+            assignments: invocation.assignments,
+            redirections: invocation.redirections,
+            wrappers: invocation.wrappers,
+            opaque,
+        });
+    }
+
+    /// The name to look a program up by: bare names, and files where the system keeps programs.
+    fn bare_name(&self, program: &Field) -> Option<String> {
+        if program.is_pattern() {
+            let components = program.components();
+            let (last, _) = components.last()?;
+            let hidden = HIDDEN_BY_PATTERNS.iter().find(|name| glob::matches(last, name))?;
+            return Some((*hidden).to_owned());
+        }
+        let text = program.text.as_str();
+        if text.is_empty() || text.contains(UNKNOWN) {
+            return None;
+        }
+        if !text.contains('/') {
+            return Some(text.to_owned());
+        }
+        let folder = self.scope.folder.as_deref().unwrap_or("/");
+        let path = join(folder, text);
+        let (parent, name) = path.rsplit_once('/')?;
+        BIN_FOLDERS.contains(&parent).then(|| name.to_owned())
+    }
+
+    fn run_known(
+        &mut self,
+        program: &Program,
+        name: &str,
+        words: &[Field],
+        invocation: &Invocation,
+    ) -> Known {
+        let row = &program.row;
+        let scan = if row.traits.own { Scan::default() } else { scan(row, words) };
+        self.apply_traits(program, name, words, &scan);
+        let moved = scan.uses.iter().any(|used| used.effect == Effect::Folder);
+        let place = moved.then(|| (self.scope.folder.clone(), self.scope.others.clone()));
+        self.apply_folder(&scan);
+        for used in &scan.uses {
+            self.apply(name, used, &scan);
+        }
+        let mut known = Known { output: Output::Unknown, recorded: true };
+        match row.shape.end {
+            End::Operands => {}
+            End::Line if name == "eval" => self.run_line(words, &scan),
+            End::Line => self.forked(|walker| walker.run_line(words, &scan)),
+            End::Subcommand => {
+                if let Some(at) = scan.rest
+                    && let Some(rest) = words.get(at..)
+                {
+                    known.output = self.run_subcommand(program, name, rest, invocation);
+                }
+            }
+            End::Command => {
+                if row.traits.code != "xargs" {
+                    known = self.run_inside(program, name, words, &scan, invocation);
+                }
+            }
+        }
+        if !row.traits.code.is_empty() {
+            let special = self.special(row.traits.code, name, words, &scan, invocation);
+            known.output = special.output;
+            known.recorded &= special.recorded;
+        }
+        if let Some((folder, others)) = place {
+            self.scope.folder = folder;
+            self.scope.others = others;
+        }
+        known
+    }
+
+    fn run_line(&mut self, words: &[Field], scan: &Scan) {
+        let Some(rest) = scan.rest.and_then(|at| words.get(at..)) else { return };
+        if let Some(open) = rest.iter().find(|word| word.exact().is_none()) {
+            self.unknown_word(open);
+        }
+        let text: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+        self.line(&text.join(" "));
+    }
+
+    fn run_subcommand(
+        &mut self,
+        program: &Program,
+        name: &str,
+        rest: &[Field],
+        invocation: &Invocation,
+    ) -> Output {
+        let Some(word) = rest.first() else { return Output::Unknown };
+        if word.exact().is_none() {
+            self.unknown_word(word);
+        }
+        match program.subcommand(&word.text) {
+            Some(row) => self.run_known(row, name, rest, invocation).output,
+            None => {
+                if let Some(open) = rest.iter().find(|word| !word.is_known()) {
+                    self.unknown_word(open);
+                }
+                Output::Unknown
+            }
+        }
+    }
+
+    /// The command inside a wrapper.
+    fn run_inside(
+        &mut self,
+        program: &Program,
+        name: &str,
+        words: &[Field],
+        scan: &Scan,
+        invocation: &Invocation,
+    ) -> Known {
+        let traits = &program.row.traits;
+        let keep = traits.keep || traits.peek;
+        let inside = scan.rest.and_then(|at| words.get(at..)).unwrap_or_default();
+        let mut command: Vec<Field> = Vec::new();
+        for used in scan.uses.iter().filter(|used| used.effect == Effect::Split) {
+            command.extend(self.split_words(&used.value));
+        }
+        command.extend_from_slice(inside);
+        if command.is_empty() || scan.marked('N') {
+            return Known { output: Output::Unknown, recorded: true };
+        }
+        let mut inner = invocation.clone();
+        inner.wrappers.push(name.to_owned());
+        if traits.peek {
+            // Its facts count, its name does not: the wrapper is what was asked for.
+            let mark = self.found.run_count();
+            let output = self.dispatch(command, inner);
+            self.found.forget_runs_since(mark);
+            return Known { output, recorded: true };
+        }
+        let output = self.dispatch(command, inner);
+        Known { output, recorded: keep }
+    }
+
+    /// The words of a text, split as a shell would.
+    fn split_words(&mut self, field: &Field) -> Vec<Field> {
+        let Some(text) = field.exact() else {
+            self.unknown_word(field);
+            return Vec::new();
+        };
+        text.split_whitespace().map(|word| Field::literal(word.trim_matches(['"', '\'']))).collect()
+    }
+
+    fn apply_traits(&mut self, program: &Program, name: &str, words: &[Field], scan: &Scan) {
+        let traits = &program.row.traits;
+        if !traits.any {
+            for word in &scan.unforeseen {
+                if word.is_known() {
+                    let (program, word) = (name.to_owned(), word.text.clone());
+                    self.found.opaque(Opacity::Option { program, word });
+                } else {
+                    self.unknown_word(word);
+                }
+            }
+        }
+        if traits.opaque && !scan.marked('N') {
+            self.found.opaque(Opacity::Code { program: name.to_owned() });
+        }
+        if let Some(harm) = traits.deny {
+            let arguments = words.get(1..).unwrap_or_default();
+            let help = matches!(arguments, [only] if matches!(only.text.as_str(), "--help" | "--version"));
+            if !help {
+                self.harm(harm, name);
+            }
+        }
+        if traits.stdin && scan.operands.is_empty() && scan.options.iter().all(|o| !is_question(o)) {
+            self.found.opaque(Opacity::Code { program: name.to_owned() });
+        }
+        let here = traits.here || scan.marked('H');
+        let path_given = scan.uses.iter().any(|used| {
+            used.option.is_empty() && used.effect == Effect::Read
+        });
+        if here && !path_given {
+            self.read_here();
+        }
+        let wild = |word: &Field| word.is_pattern() && word.active.first() == Some(&0);
+        if traits.wild && let Some(word) = scan.operands.iter().find(|word| wild(word)) {
+            let (program, word) = (name.to_owned(), word.text.clone());
+            self.found.opaque(Opacity::Option { program, word });
+        }
+    }
+
+    fn harm(&mut self, harm: Harm, program: &str) {
+        let program = program.to_owned();
+        self.found.catastrophe(match harm {
+            Harm::Power => Catastrophe::Power { program },
+            Harm::Disk => Catastrophe::Disk { program },
+            Harm::Kernel => Catastrophe::Kernel { what: program },
+        });
+    }
+
+    /// `-C folder`: later paths of the same command start there.
+    fn apply_folder(&mut self, scan: &Scan) {
+        for used in scan.uses.iter().filter(|used| used.effect == Effect::Folder) {
+            match (used.value.exact(), &self.scope.folder) {
+                (Some(path), Some(folder)) => {
+                    let path = join(folder, path);
+                    if !self.places.is_inside(&path) {
+                        self.read_path(&Field::literal(path.clone()));
+                    }
+                    self.scope.folder = Some(path);
+                    self.scope.others.clear();
+                }
+                _ => {
+                    self.unknown_word(&used.value);
+                    self.scope.folder = None;
+                }
+            }
+        }
+    }
+
+    fn apply(&mut self, name: &str, used: &Use, scan: &Scan) {
+        let value = &used.value;
+        match used.effect {
+            Effect::Folder | Effect::Split => {}
+            Effect::Data => {
+                let any = value.number || table::find(name).is_some_and(|p| p.row.traits.any);
+                if value.loose && !any {
+                    self.unknown_word(value);
+                }
+            }
+            Effect::Read => self.read_path(value),
+            Effect::Write => self.write_path(value),
+            Effect::Replace => self.replace_path(value),
+            Effect::Delete => self.delete_path(value, scan.marked('R')),
+            Effect::DeleteTree => self.delete_path(value, true),
+            Effect::Attributes => self.change_attributes(value, scan.marked('R')),
+            Effect::Connect => self.connect(value),
+            Effect::TransferFrom => self.transfer(value, false),
+            Effect::TransferTo => self.transfer(value, true),
+            Effect::Text => match value.exact() {
+                Some(text) => {
+                    let text = text.to_owned();
+                    self.child_line(&text, Vec::new());
+                }
+                None => self.unknown_word(value),
+            },
+            Effect::Setting => {
+                let (variable, rest) = value.text.split_once('=').unwrap_or((&value.text, ""));
+                let content = value.tail(value.text.len() - rest.len());
+                self.assign(variable, content, true);
+            }
+            Effect::GitSetting => {
+                let text = value.text.to_ascii_lowercase();
+                let harmless = HARMLESS_GIT_SETTINGS.iter().any(|known| text.starts_with(known));
+                if !harmless || !value.is_known() {
+                    self.option_opaque(name, value);
+                }
+            }
+            Effect::Opaque => {
+                let word = if used.option.is_empty() { value.clone() } else { Field::literal(used.option.as_str()) };
+                self.option_opaque(name, &word);
+            }
+            Effect::Deny(harm) => self.harm(harm, name),
+        }
+    }
+
+    pub(crate) fn option_opaque(&mut self, program: &str, word: &Field) {
+        let (program, word) = (program.to_owned(), word.shown());
+        self.found.opaque(Opacity::Option { program, word });
+    }
+
+    pub(crate) fn code_opaque(&mut self, program: &str) {
+        self.found.opaque(Opacity::Code { program: program.to_owned() });
+    }
+
+    /// A setting given to a program as a word.
+    fn setting_word(&mut self, text: &str) {
+        if let Some((name, _)) = text.split_once('=')
+            && is_powerful(name.trim_end_matches([':', '+', '?']))
+        {
+            self.found.opaque(Opacity::Setting { name: name.to_owned() });
+        }
+    }
+}
+
+/// What became of a command that the table knows.
+pub(crate) struct Known {
+    pub(crate) output: Output,
+    /// Whether the command counts as one of its own.
+    pub(crate) recorded: bool,
+}
+
+/// Options that only make a program say something about itself.
+fn is_question(option: &str) -> bool {
+    matches!(option, "--version" | "--help" | "-V" | "-h" | "-v" | "-m" | "-c" | "-e" | "-l" | "-i" | "--test")
+}

@@ -1,0 +1,270 @@
+//! A program's words, sorted by what its row says about them.
+
+use super::table::{Arity, Effect, End, Flag, Replaces, Row};
+use crate::expand::field::Field;
+
+/// A word with what it does.
+#[derive(Clone, Debug)]
+pub(crate) struct Use {
+    pub(crate) effect: Effect,
+    pub(crate) value: Field,
+    /// The option it belongs to; empty for operands.
+    pub(crate) option: String,
+}
+
+/// All words of a command, sorted.
+#[derive(Debug, Default)]
+pub(crate) struct Scan {
+    pub(crate) uses: Vec<Use>,
+    /// The operands alone, in order, before their kinds were applied.
+    pub(crate) operands: Vec<Field>,
+    /// The options that were met, by the first name of their row or as written.
+    pub(crate) options: Vec<String>,
+    pub(crate) marks: Vec<char>,
+    /// Where in the words the command, line or subcommand starts.
+    pub(crate) rest: Option<usize>,
+    /// Words that may turn out to be options, and options that are not listed.
+    pub(crate) unforeseen: Vec<Field>,
+    first_replaced: bool,
+    last_replaced: bool,
+}
+
+impl Scan {
+    pub(crate) fn has(&self, option: &str) -> bool {
+        self.options.iter().any(|met| met == option)
+    }
+
+    pub(crate) fn marked(&self, mark: char) -> bool {
+        self.marks.contains(&mark)
+    }
+
+    /// The values of an option.
+    pub(crate) fn values<'s>(&'s self, option: &'s str) -> impl Iterator<Item = &'s Field> {
+        self.uses.iter().filter(move |used| used.option == option).map(|used| &used.value)
+    }
+}
+
+/// Sorts the words behind the program's name.
+pub(crate) fn scan(row: &Row, words: &[Field]) -> Scan {
+    let mut scan = Scan::default();
+    let mut index = 1;
+    let mut options_ended = false;
+    while let Some(word) = words.get(index) {
+        index += 1;
+        let text = word.text.as_str();
+        if row.traits.stop && (scan.first_replaced || !scan.operands.is_empty()) {
+            scan.operands.push(word.clone());
+            continue;
+        }
+        if !options_ended && text == "--" {
+            options_ended = true;
+            continue;
+        }
+        let is_option = !options_ended && text.len() > 1 && text.starts_with('-');
+        if is_option || (text == "-" && listed_dash(row)) {
+            index = scan.option(row, words, index, word);
+            continue;
+        }
+        if !options_ended && !word.is_known() && word.may_be_option() && !word.number {
+            scan.unforeseen.push(word.clone());
+        }
+        if row.shape.settings && scan.operands.is_empty() && is_setting(text) {
+            scan.uses.push(Use {
+                effect: Effect::Setting,
+                value: word.clone(),
+                option: String::new(),
+            });
+            continue;
+        }
+        let fixed = row.shape.before.len();
+        if row.shape.end != End::Operands && scan.operands.len() >= fixed {
+            scan.rest = Some(index - 1);
+            break;
+        }
+        scan.operands.push(word.clone());
+    }
+    scan.apply_shape(row);
+    scan
+}
+
+impl Scan {
+    /// Reads one option word; hands back where the next word is.
+    fn option(&mut self, row: &Row, words: &[Field], next: usize, word: &Field) -> usize {
+        let text = word.text.as_str();
+        let long = text.starts_with("--");
+        if !long && !row.traits.long && text != "-" {
+            return self.cluster(row, words, next, word);
+        }
+        let name_end = text.find('=').unwrap_or(text.len());
+        let name = text.get(..name_end).unwrap_or_default();
+        let hole_in_name = word.holes.iter().any(|hole| *hole <= name_end && name_end == text.len())
+            || word.holes.iter().any(|hole| *hole < name_end);
+        if hole_in_name && !word.is_known() {
+            self.unforeseen.push(word.clone());
+        }
+        let attached = (name_end < text.len()).then(|| word.tail(name_end + 1));
+        let candidates = matching(row, name, long);
+        if candidates.is_empty() {
+            if long || !self.glued(row, word) {
+                self.unlisted(row, word);
+            }
+            return next;
+        }
+        // Of an ambiguous abbreviation the strongest meaning counts.
+        let mut consumed = next;
+        for flag in candidates {
+            consumed = consumed.max(self.take(flag, words, next, attached.clone()));
+        }
+        consumed
+    }
+
+    /// `-lX` written as one word by programs whose options have one dash.
+    fn glued(&mut self, row: &Row, word: &Field) -> bool {
+        let flag = row.flags.iter().find(|flag| {
+            flag.names.iter().any(|name| {
+                let glues = name.len() == 2 && flag.arity != Arity::None;
+                // `-Wl,…` and the like: everything that starts so is meant.
+                let starts = flag.arity == Arity::None && flag.effect != Effect::Data;
+                (glues || starts) && word.text.starts_with(name)
+            })
+        });
+        if let Some(flag) = flag {
+            self.take(flag, &[], 0, Some(word.tail(2)));
+        }
+        flag.is_some()
+    }
+
+    /// `-abc`: letters, one of which may take the rest or the next word.
+    fn cluster(&mut self, row: &Row, words: &[Field], next: usize, word: &Field) -> usize {
+        let text = word.text.as_str();
+        if text.get(1..).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())) {
+            self.options.push(text.to_owned());
+            return next;
+        }
+        // Some rows list options of several letters with one dash.
+        if let Some(flag) = row.flags.iter().find(|flag| text.len() > 2 && flag.names.contains(&text)) {
+            return self.take(flag, words, next, None);
+        }
+        if word.holes.first().is_some_and(|hole| *hole <= 1) {
+            self.unforeseen.push(word.clone());
+        }
+        for (at, letter) in text.char_indices().skip(1) {
+            let end = at + letter.len_utf8();
+            let known = row.flags.iter().find(|flag| {
+                flag.names.iter().any(|name| {
+                    let mut characters = name.chars().skip(1);
+                    characters.next() == Some(letter) && characters.next().is_none()
+                })
+            });
+            let Some(flag) = known else {
+                self.unlisted(row, word);
+                continue;
+            };
+            if flag.arity == Arity::None {
+                self.take(flag, words, next, None);
+                continue;
+            }
+            let attached = (end < text.len()).then(|| {
+                let value = word.tail(end);
+                if value.text.starts_with('=') && !word.is_known() { value.tail(1) } else { value }
+            });
+            return self.take(flag, words, next, attached);
+        }
+        if !word.is_known() {
+            self.unforeseen.push(word.clone());
+        }
+        next
+    }
+
+    fn unlisted(&mut self, row: &Row, word: &Field) {
+        self.options.push(word.text.clone());
+        let help = matches!(word.text.as_str(), "--help" | "--version");
+        if row.traits.closed && !help {
+            self.unforeseen.push(word.clone());
+        }
+    }
+
+    fn take(&mut self, flag: &Flag, words: &[Field], next: usize, attached: Option<Field>) -> usize {
+        let name = flag.names.first().copied().unwrap_or_default();
+        self.options.extend(flag.names.iter().map(|name| (*name).to_owned()));
+        self.marks.extend(flag.mark);
+        match flag.replaces {
+            Replaces::Nothing => {}
+            Replaces::First => self.first_replaced = true,
+            Replaces::Last => self.last_replaced = true,
+        }
+        let mut consumed = next;
+        let value = match (flag.arity, attached) {
+            (Arity::Required, None) => {
+                consumed = next + 1;
+                words.get(next).cloned()
+            }
+            (Arity::None, _) => None,
+            (_, attached) => attached,
+        };
+        let missing = value.is_none();
+        // An option that runs something without being told what: a default nobody sees here.
+        let effect = match (flag.effect, flag.arity) {
+            (Effect::Text, Arity::Optional) if missing => Effect::Opaque,
+            (_, Arity::Optional) if missing && flag.effect != Effect::Opaque => Effect::Data,
+            (effect, _) => effect,
+        };
+        let value = value.unwrap_or_else(|| Field::literal(name));
+        if missing && flag.arity == Arity::Required {
+            return consumed;
+        }
+        self.uses.push(Use { effect, value, option: name.to_owned() });
+        consumed
+    }
+
+    /// Gives every operand its kind.
+    fn apply_shape(&mut self, row: &Row) {
+        let shape = &row.shape;
+        let skip = usize::from(self.first_replaced && !shape.before.is_empty());
+        let before = shape.before.get(skip..).unwrap_or_default();
+        let keep = shape.after.len() - usize::from(self.last_replaced && !shape.after.is_empty());
+        let after = shape.after.get(..keep).unwrap_or_default();
+        let count = self.operands.len();
+        let tail_from = count.saturating_sub(after.len()).max(before.len());
+        for (index, operand) in self.operands.iter().enumerate() {
+            let effect = if let Some(effect) = before.get(index) {
+                *effect
+            } else if index >= tail_from {
+                after.get(index - tail_from).copied().unwrap_or(Effect::Data)
+            } else {
+                shape.many.unwrap_or(Effect::Data)
+            };
+            let effect = match effect {
+                _ if self.marks.contains(&'A') => Effect::Write,
+                _ if self.marks.contains(&'X') => Effect::Read,
+                effect => effect,
+            };
+            self.uses.push(Use { effect, value: operand.clone(), option: String::new() });
+        }
+    }
+}
+
+fn listed_dash(row: &Row) -> bool {
+    row.flags.iter().any(|flag| flag.names.contains(&"-"))
+}
+
+/// The options a written name can mean: itself, or what it abbreviates.
+fn matching<'r>(row: &'r Row, name: &str, long: bool) -> Vec<&'r Flag> {
+    let exact: Vec<&Flag> = row.flags.iter().filter(|flag| flag.names.contains(&name)).collect();
+    if !exact.is_empty() || !long {
+        return exact;
+    }
+    row.flags
+        .iter()
+        .filter(|flag| flag.names.iter().any(|full| full.len() > 2 && full.starts_with(name)))
+        .collect()
+}
+
+/// `NAME=value`.
+pub(crate) fn is_setting(text: &str) -> bool {
+    text.split_once('=').is_some_and(|(name, _)| {
+        !name.is_empty()
+            && !name.starts_with(|c: char| c.is_ascii_digit())
+            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+    })
+}

@@ -1,0 +1,73 @@
+//! Programs that copy, unpack and build.
+
+use crate::expand::field::Field;
+use crate::programs::scan::Scan;
+use crate::programs::table::Effect;
+use crate::walk::Walker;
+
+impl Walker {
+    /// `dd if=… of=…`.
+    pub(super) fn copy_blocks(&mut self, arguments: &[Field]) {
+        for word in arguments {
+            if word.holes.first() == Some(&0) || word.loose {
+                self.unknown_word(word);
+            }
+            if word.text.starts_with("of=") {
+                self.write_path(&word.tail(3));
+            } else if word.text.starts_with("if=") {
+                self.read_path(&word.tail(3));
+            }
+        }
+    }
+
+    /// Mirroring an empty folder onto another removes what is there.
+    pub(super) fn rsync(&mut self, scan: &Scan) {
+        let target = scan.uses.iter().rev().find(|used| used.effect == Effect::TransferTo);
+        if scan.marked('R')
+            && let Some(target) = target
+        {
+            let field = target.value.clone();
+            if crate::programs::hosts::of_remote_path(&field.text).is_none() {
+                self.look_for_loss(&field);
+                self.delete_path(&field, false);
+            }
+        }
+    }
+
+    pub(super) fn unpack(&mut self, scan: &Scan) {
+        let lists = scan.marked('N') || scan.operands.first().is_some_and(|word| word.text == "l");
+        if !lists && !scan.has("-d") {
+            self.write_path(&Field::literal("."));
+        }
+    }
+
+    /// Operands of `make` may set variables, among them the shell it uses.
+    pub(super) fn make(&mut self, scan: &Scan) {
+        for word in &scan.operands {
+            self.setting_word(&word.text);
+        }
+    }
+
+    /// `+command` is run by pagers and editors when they open a file.
+    pub(super) fn pager(&mut self, name: &str, scan: &Scan) {
+        for word in scan.operands.iter().filter(|word| word.text.starts_with('+')) {
+            self.option_opaque(name, word);
+        }
+    }
+
+    /// Lines that start with a dot are commands of the tool, not of the database.
+    pub(super) fn sqlite(&mut self, name: &str, scan: &Scan) {
+        let statements = scan.operands.get(1..).unwrap_or_default();
+        let escapes = |word: &&Field| {
+            !word.is_known()
+                || word.text.lines().any(|line| line.trim_start().starts_with('.'))
+                || ["load_extension", "writefile", "edit("].iter().any(|name| word.text.contains(name))
+        };
+        if let Some(word) = statements.iter().find(escapes) {
+            self.option_opaque(name, word);
+        }
+        if statements.is_empty() {
+            self.code_opaque(name);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! `find`: a small language whose actions remove, write and run.
+
+use crate::expand::field::Field;
+use crate::reasons::Opacity;
+use crate::walk::{Invocation, Output, Walker};
+
+/// Tests that take one word and select some files.
+const NARROWING: &[&str] = &[
+    "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname",
+    "-ilname", "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer",
+    "-cnewer", "-user", "-group", "-uid", "-gid", "-perm", "-inum", "-links", "-samefile", "-used",
+    "-newermt", "-newerat", "-newerct", "-xtype",
+];
+/// Options and tests that take one word and select nothing.
+const NEUTRAL: &[&str] =
+    &["-maxdepth", "-mindepth", "-type", "-regextype", "-printf", "-fstype", "-D", "-context"];
+/// Tests without a word that select some files.
+const NARROWING_ALONE: &[&str] = &["-empty", "-executable", "-nouser", "-nogroup", "-false"];
+/// Actions that write to the file named next.
+const WRITING: &[&str] = &["-fprint", "-fprint0", "-fls", "-fprintf"];
+
+/// What the search has selected up to some point.
+#[derive(Clone, Debug, Default)]
+struct Selection {
+    narrow: bool,
+    name: Option<Field>,
+}
+
+/// A position in the expression.
+struct Expression<'w> {
+    words: &'w [Field],
+    at: usize,
+    starts: Vec<Field>,
+    prints: bool,
+    acts: bool,
+    depth: usize,
+    last: Selection,
+}
+
+impl Walker {
+    /// Walks the expression; what it prints comes back as names.
+    pub(super) fn find(&mut self, arguments: &[Field], invocation: &Invocation) -> Output {
+        let mut at = 0;
+        while arguments.get(at).is_some_and(|w| matches!(w.text.as_str(), "-H" | "-L" | "-P") || w.text.starts_with("-O")) {
+            at += 1;
+        }
+        let is_start = |word: &&Field| {
+            !word.text.starts_with('-') && !matches!(word.text.as_str(), "(" | ")" | "!" | ",")
+        };
+        let mut starts: Vec<Field> =
+            arguments.get(at..).unwrap_or_default().iter().take_while(is_start).cloned().collect();
+        at += starts.len();
+        if starts.is_empty() {
+            starts.push(Field::literal("."));
+        }
+        for start in &starts {
+            self.read_path(start);
+        }
+        let mut expression = Expression {
+            words: arguments,
+            at,
+            starts,
+            prints: false,
+            acts: false,
+            depth: 0,
+            last: Selection::default(),
+        };
+        self.alternatives(&mut expression, &Selection::default(), invocation);
+        if expression.at < arguments.len() {
+            self.code_opaque("find");
+        }
+        if expression.acts && !expression.prints {
+            return Output::nothing();
+        }
+        let selection = expression.last.clone();
+        Output::Names(expression.starts.iter().map(|start| found(start, &selection)).collect())
+    }
+
+    /// `a b -o c d`: hands back what is selected if every alternative selects.
+    fn alternatives(
+        &mut self,
+        expression: &mut Expression<'_>,
+        before: &Selection,
+        invocation: &Invocation,
+    ) -> Selection {
+        let mut all: Option<Selection> = None;
+        loop {
+            let branch = self.conjunction(expression, before, invocation);
+            all = Some(match all {
+                None => branch,
+                Some(earlier) => Selection { narrow: earlier.narrow && branch.narrow, name: None },
+            });
+            match expression.words.get(expression.at).map(|word| word.text.as_str()) {
+                Some("-o" | "-or" | ",") => expression.at += 1,
+                _ => break,
+            }
+        }
+        let selection = all.unwrap_or_default();
+        expression.last = selection.clone();
+        selection
+    }
+
+    fn conjunction(
+        &mut self,
+        expression: &mut Expression<'_>,
+        before: &Selection,
+        invocation: &Invocation,
+    ) -> Selection {
+        let mut selection = before.clone();
+        let mut negated = false;
+        while let Some(word) = expression.words.get(expression.at) {
+            let text = word.text.as_str();
+            if matches!(text, "-o" | "-or" | "," | ")") {
+                break;
+            }
+            expression.at += 1;
+            if !word.is_known() || word.is_pattern() {
+                self.unknown_word(word);
+            }
+            match text {
+                "!" | "-not" => {
+                    negated = !negated;
+                    continue;
+                }
+                "-a" | "-and" => continue,
+                "(" => {
+                    expression.depth += 1;
+                    let inner = if expression.depth > 50 {
+                        self.unchecked("the line is nested too deeply");
+                        Selection::default()
+                    } else {
+                        self.alternatives(expression, &Selection::default(), invocation)
+                    };
+                    expression.depth -= 1;
+                    if expression.words.get(expression.at).is_some_and(|word| word.text == ")") {
+                        expression.at += 1;
+                    }
+                    if inner.narrow && !negated {
+                        selection.narrow = true;
+                        selection.name = selection.name.or(inner.name);
+                    }
+                }
+                _ if NARROWING.contains(&text) || text.starts_with("-newer") => {
+                    let value = expression.words.get(expression.at).cloned();
+                    expression.at += 1;
+                    let value = value.unwrap_or_default();
+                    if !value.is_known() {
+                        self.unknown_word(&value);
+                    }
+                    let everything = matches!(value.text.as_str(), "*" | "**" | "*.*" | "?*" | ".*");
+                    if !negated && !everything {
+                        selection.narrow = true;
+                        if text == "-name" && value.is_known() {
+                            selection.name = Some(value);
+                        }
+                    }
+                }
+                _ if NEUTRAL.contains(&text) => expression.at += 1,
+                _ if NARROWING_ALONE.contains(&text) => selection.narrow |= !negated,
+                _ => self.action(text, expression, &selection, invocation),
+            }
+            negated = false;
+        }
+        selection
+    }
+
+    fn action(
+        &mut self,
+        text: &str,
+        expression: &mut Expression<'_>,
+        selection: &Selection,
+        invocation: &Invocation,
+    ) {
+        match text {
+            "-delete" => {
+                expression.acts = true;
+                for start in expression.starts.clone() {
+                    self.delete_path(&found(&start, selection), true);
+                }
+            }
+            "-exec" | "-execdir" | "-ok" | "-okdir" => {
+                expression.acts = true;
+                let end = expression
+                    .words
+                    .iter()
+                    .skip(expression.at)
+                    .position(|word| matches!(word.text.as_str(), ";" | "+"))
+                    .map_or(expression.words.len(), |length| expression.at + length);
+                let command = expression.words.get(expression.at..end).unwrap_or_default();
+                expression.at = end + 1;
+                for start in expression.starts.clone() {
+                    self.run_on(command, &found(&start, selection), invocation);
+                }
+            }
+            _ if WRITING.contains(&text) => {
+                if let Some(file) = expression.words.get(expression.at) {
+                    self.write_path(file);
+                }
+                expression.at += if text == "-fprintf" { 2 } else { 1 };
+            }
+            "-print" | "-print0" | "-ls" => {
+                expression.prints = true;
+            }
+            "-depth" | "-d" | "-daystart" | "-follow" | "-mount" | "-xdev" | "-noleaf" | "-prune"
+            | "-quit" | "-true" | "-readable" | "-writable" | "-warn" | "-nowarn" | "-help"
+            | "-version" | "-ignore_readdir_race" | "-E" | "-X" | "-s" | "-x" => {}
+            _ => {
+                let (program, word) = ("find".to_owned(), text.to_owned());
+                self.found.opaque(Opacity::Option { program, word });
+            }
+        }
+    }
+
+    /// Runs a command template on what was found.
+    fn run_on(&mut self, command: &[Field], names: &Field, invocation: &Invocation) {
+        let words: Vec<Field> = command
+            .iter()
+            .map(|word| match word.text.split_once("{}") {
+                Some(("", "")) => names.clone(),
+                Some((head, tail)) => {
+                    let mut field = Field::literal(head);
+                    field.append(names);
+                    field.append(&Field::literal(tail));
+                    field
+                }
+                None => word.clone(),
+            })
+            .collect();
+        let mut inner = invocation.clone();
+        inner.wrappers.push("find".to_owned());
+        self.forked(|walker| walker.dispatch(words, inner));
+    }
+}
+
+/// The names below a start that a selection leaves.
+fn found(start: &Field, selection: &Selection) -> Field {
+    let mut field = start.clone();
+    if !field.text.ends_with('/') {
+        field.append(&Field::literal("/"));
+    }
+    field.append(&Field::names("**", false));
+    if let Some(name) = &selection.name {
+        let pattern = Field::names(name.text.as_str(), false);
+        field.append(&Field::literal("/"));
+        field.append(&pattern);
+    }
+    field.narrow = selection.narrow;
+    field
+}

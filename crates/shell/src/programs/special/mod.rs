@@ -1,0 +1,90 @@
+//! Programs whose words need more than a row.
+//!
+//! In come the words of one command, already sorted where the row says enough;
+//! what is found goes to the walk, and what the command would print comes back.
+//! Each code is named by `@code` or `@own` in the table.
+
+mod awk;
+mod files;
+mod find;
+mod network;
+mod printing;
+mod sed;
+mod shells;
+mod state;
+mod system;
+mod tar;
+mod xargs;
+
+use super::Known;
+use super::scan::Scan;
+use crate::expand::field::Field;
+use crate::walk::{Invocation, Output, Walker};
+
+/// Codes of commands that print nothing.
+const QUIET: &[&str] =
+    &["cd", "declare", "let", "read", "set", "shopt", "test", "trap", "unset", "kill"];
+
+impl Walker {
+    /// Runs the code that a row names.
+    pub(super) fn special(
+        &mut self,
+        code: &str,
+        name: &str,
+        words: &[Field],
+        scan: &Scan,
+        invocation: &Invocation,
+    ) -> Known {
+        let arguments = words.get(1..).unwrap_or_default();
+        let mut known = Known { output: Output::Unknown, recorded: true };
+        if QUIET.contains(&code) {
+            known.output = Output::nothing();
+        }
+        match code {
+            "awk" => self.awk(name, scan),
+            "cd" => self.change_folder(name, arguments),
+            "curl" => self.curl(scan),
+            "dd" => self.copy_blocks(arguments),
+            "declare" => self.declare(name, arguments),
+            "echo" => known.output = printing::echo(arguments),
+            "find" => known.output = self.find(arguments, invocation),
+            "gitconfig" => self.git_config(arguments),
+            "kill" => self.kill(arguments),
+            "let" => self.evaluate(arguments),
+            "ls" => known.output = printing::listing(scan),
+            "matches" => known.output = printing::matches(scan),
+            "names" => known.output = printing::names(scan),
+            "make" => self.make(scan),
+            "pager" => self.pager(name, scan),
+            "partition" => self.partition(name, arguments),
+            "pwd" => known.output = self.print_folder(),
+            "quiet" => known.output = Output::nothing(),
+            "toplevel" => known.output = self.print_toplevel(scan),
+            "printf" => known.output = self.print_formatted(arguments),
+            "read" => self.read_variables(name, arguments),
+            "reader" => known.output = self.pass_through(name, scan),
+            "remote" => self.git_remote(scan),
+            "rsync" => self.rsync(scan),
+            "sed" => self.sed(name, scan),
+            "set" => self.set_options(arguments),
+            "shell" => known.output = self.shell(name, arguments),
+            "shopt" => self.shell_options(arguments),
+            "source" => known.output = self.source(name, arguments),
+            "sqlite" => self.sqlite(name, scan),
+            "sysctl" => self.sysctl(arguments),
+            "tar" => self.tar(name, arguments),
+            "test" => self.test_words(arguments),
+            "trap" => self.trap(arguments),
+            "units" => self.units(name, scan),
+            "unpack" => self.unpack(scan),
+            "unset" => self.unset(arguments),
+            "wget" => self.wget(scan),
+            "xargs" => {
+                known.recorded = false;
+                self.xargs(words, scan, invocation);
+            }
+            _ => self.code_opaque(name),
+        }
+        known
+    }
+}

@@ -1,0 +1,218 @@
+//! Commands whose output is known from their words.
+
+use crate::expand::field::Field;
+use crate::programs::scan::Scan;
+use crate::programs::table::Effect;
+use crate::walk::{Output, Walker};
+
+/// What `echo` prints.
+pub(super) fn echo(arguments: &[Field]) -> Output {
+    let mut newline = true;
+    let mut escapes = false;
+    let mut rest = arguments;
+    while let Some((first, behind)) = rest.split_first() {
+        let letters = first.text.strip_prefix('-').unwrap_or_default();
+        if letters.is_empty() || !letters.chars().all(|letter| matches!(letter, 'n' | 'e' | 'E')) {
+            break;
+        }
+        for letter in letters.chars() {
+            match letter {
+                'n' => newline = false,
+                other => escapes = other == 'e',
+            }
+        }
+        rest = behind;
+    }
+    let mut words = Vec::with_capacity(rest.len());
+    for field in rest {
+        match field.exact() {
+            Some(text) => words.push(text),
+            None => return Output::Unknown,
+        }
+    }
+    let mut text = words.join(" ");
+    if escapes {
+        match unescaped(&text) {
+            Some(plain) => text = plain,
+            None => return Output::Unknown,
+        }
+    }
+    if newline {
+        text.push('\n');
+    }
+    Output::Text(text)
+}
+
+/// Backslash escapes of `echo -e` and `printf`; nothing for the rare ones.
+fn unescaped(text: &str) -> Option<String> {
+    let mut out = String::with_capacity(text.len());
+    let mut characters = text.chars().peekable();
+    while let Some(character) = characters.next() {
+        if character != '\\' {
+            out.push(character);
+            continue;
+        }
+        match characters.next() {
+            None => out.push('\\'),
+            Some('n') => out.push('\n'),
+            Some('t') => out.push('\t'),
+            Some('r') => out.push('\r'),
+            Some('\\') => out.push('\\'),
+            Some('a') => out.push('\u{7}'),
+            Some('e') => out.push('\u{1b}'),
+            Some('"') => out.push('"'),
+            Some('\'') => out.push('\''),
+            Some('x') => out.push(code(&mut characters, 16, 2, None)?),
+            Some(digit @ '0'..='7') => out.push(code(&mut characters, 8, 3, Some(digit))?),
+            Some(_) => return None,
+        }
+    }
+    Some(out)
+}
+
+fn code(
+    characters: &mut std::iter::Peekable<std::str::Chars<'_>>,
+    base: u32,
+    most: usize,
+    first: Option<char>,
+) -> Option<char> {
+    let mut value = 0;
+    let mut count = 0;
+    if let Some(digit) = first {
+        value = digit.to_digit(base)?;
+        // A leading zero of `\0nnn` does not count.
+        count = usize::from(digit != '0');
+    }
+    while count < most {
+        let Some(digit) = characters.peek().and_then(|c| c.to_digit(base)) else { break };
+        value = value * base + digit;
+        characters.next();
+        count += 1;
+    }
+    char::from_u32(value).filter(char::is_ascii)
+}
+
+/// The names that a plain listing prints.
+pub(super) fn listing(scan: &Scan) -> Output {
+    if scan.options.iter().any(|option| matches!(option.as_str(), "-l" | "-s" | "-R" | "-d")) {
+        return Output::Unknown;
+    }
+    let all = scan.options.iter().any(|option| option.starts_with("-a") || option.starts_with("-A"));
+    if scan.operands.is_empty() {
+        let mut names = vec![Field::names("*", false)];
+        if all {
+            names.push(Field::names(".*", false));
+        }
+        return Output::Names(names);
+    }
+    if scan.operands.iter().all(Field::is_pattern) {
+        return Output::Names(scan.operands.clone());
+    }
+    Output::Unknown
+}
+
+/// Names below the folders that were searched; `narrow` if not all of them.
+pub(super) fn names(scan: &Scan) -> Output {
+    let searched: Vec<&Field> = scan
+        .uses
+        .iter()
+        .filter(|used| used.option.is_empty() && used.effect == Effect::Read)
+        .map(|used| &used.value)
+        .collect();
+    let below = |folder: &Field| {
+        let mut field = folder.clone();
+        field.append(&Field::names("/**", false));
+        field.narrow = !scan.operands.is_empty();
+        field
+    };
+    if searched.is_empty() {
+        return Output::Names(vec![below(&Field::literal("."))]);
+    }
+    Output::Names(searched.into_iter().map(below).collect())
+}
+
+/// Searches print names only when asked to.
+pub(super) fn matches(scan: &Scan) -> Output {
+    let lists = ["-l", "-L", "--files", "--files-with-matches", "--files-without-match"];
+    if lists.iter().any(|option| scan.has(option)) { names(scan) } else { Output::Unknown }
+}
+
+impl Walker {
+    pub(super) fn print_folder(&self) -> Output {
+        match &self.scope.folder {
+            Some(folder) if self.scope.others.is_empty() => Output::Text(format!("{folder}\n")),
+            _ => Output::Unknown,
+        }
+    }
+
+    /// The top of the repository is most likely the root of the workspace.
+    pub(super) fn print_toplevel(&self, scan: &Scan) -> Output {
+        if scan.options.iter().any(|option| option == "--show-toplevel") {
+            return Output::Names(vec![Field::guess(self.places.root())]);
+        }
+        Output::Unknown
+    }
+
+    /// What `printf` prints, for the formats that are only text and `%s`.
+    pub(super) fn print_formatted(&mut self, arguments: &[Field]) -> Output {
+        let mut rest = arguments;
+        if let [option, variable, behind @ ..] = rest
+            && option.text == "-v"
+        {
+            self.assign(&variable.text.clone(), Field::unknown(), false);
+            rest = behind;
+        }
+        if let [first, behind @ ..] = rest
+            && first.text == "--"
+        {
+            rest = behind;
+        }
+        let Some((format, values)) = rest.split_first() else { return Output::nothing() };
+        let Some(format) = format.exact().and_then(unescaped) else { return Output::Unknown };
+        let mut values = values.iter();
+        let mut text = String::new();
+        loop {
+            let before = values.len();
+            let mut characters = format.chars();
+            while let Some(character) = characters.next() {
+                if character != '%' {
+                    text.push(character);
+                    continue;
+                }
+                match characters.next() {
+                    Some('%') => text.push('%'),
+                    Some(kind @ ('s' | 'b')) => {
+                        let value = values.next().map_or(Some(""), Field::exact);
+                        let value = match (value, kind) {
+                            (Some(value), 'b') => unescaped(value),
+                            (value, _) => value.map(ToOwned::to_owned),
+                        };
+                        match value {
+                            Some(value) => text.push_str(&value),
+                            None => return Output::Unknown,
+                        }
+                    }
+                    _ => return Output::Unknown,
+                }
+            }
+            if values.len() == 0 || values.len() == before {
+                return Output::Text(text);
+            }
+        }
+    }
+
+    /// `cat` and `tee` hand on what they read; other readers change it.
+    pub(super) fn pass_through(&self, name: &str, scan: &Scan) -> Output {
+        let tee = matches!(name, "tee" | "gtee");
+        let plain = scan.options.iter().all(|option| tee && matches!(option.as_str(), "-a" | "--append"));
+        if !plain || !(tee || name == "cat") {
+            return Output::Unknown;
+        }
+        let only_input = scan.operands.iter().all(|operand| operand.text == "-");
+        match (&self.input, scan.operands.as_slice()) {
+            (Some(input), _) if tee || only_input => input.clone(),
+            (_, [only]) if !tee => self.stream(&only.text).unwrap_or_default(),
+            _ => Output::Unknown,
+        }
+    }
+}

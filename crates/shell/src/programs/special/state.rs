@@ -1,0 +1,203 @@
+//! Commands that change the shell itself: folder, variables, options, traps.
+
+use crate::expand::field::Field;
+use crate::place::join;
+use crate::programs::scan::is_setting;
+use crate::reasons::Opacity;
+use crate::syntax::Part;
+use crate::variables::is_powerful;
+use crate::walk::Walker;
+
+/// Letters of `set` that change neither words nor what runs.
+const HARMLESS_SET: &str = "euxvfnCbmhBETo";
+/// Names that `set -o` and `shopt -s` take, likewise.
+const HARMLESS_OPTIONS: &[&str] = &[
+    "errexit", "nounset", "xtrace", "verbose", "pipefail", "noclobber", "noglob", "errtrace",
+    "functrace", "monitor", "notify", "nullglob", "failglob", "globstar", "inherit_errexit",
+    "checkwinsize", "histappend",
+];
+
+impl Walker {
+    pub(super) fn change_folder(&mut self, name: &str, arguments: &[Field]) {
+        let mut operands = arguments.iter().filter(|word| {
+            !matches!(word.text.as_str(), "-L" | "-P" | "-e" | "-@" | "--" | "-n" | "-LP" | "-PL")
+        });
+        let target = operands.next();
+        if operands.next().is_some() || name == "popd" {
+            self.found.opaque(Opacity::Folder);
+            self.scope.change_folder(None);
+            return;
+        }
+        let path = match target {
+            None if name == "pushd" => None,
+            None => Some(self.places.home().to_owned()),
+            Some(word) if word.text == "-" => self.scope.previous.clone(),
+            Some(word) => self.folder_named(word),
+        };
+        match path {
+            Some(path) => {
+                if !self.places.is_inside(&path) {
+                    self.read_path(&Field::literal(path.clone()));
+                }
+                self.scope.change_folder(Some(path));
+            }
+            None => {
+                self.found.opaque(Opacity::Folder);
+                self.scope.change_folder(None);
+            }
+        }
+    }
+
+    fn folder_named(&mut self, word: &Field) -> Option<String> {
+        let folder = self.scope.folder.clone();
+        match word.exact() {
+            Some(text) if text.starts_with('/') => Some(join("/", text)),
+            Some(text) => folder.map(|folder| join(&folder, text)),
+            None if !word.is_pattern() && !word.text.contains(crate::expand::field::UNKNOWN) => {
+                // A guess is good enough to find what must not be removed, not for facts.
+                self.unknown_word(word);
+                folder.map(|folder| join(&folder, &word.text))
+            }
+            None => None,
+        }
+    }
+
+    pub(super) fn declare(&mut self, name: &str, arguments: &[Field]) {
+        let mut exported = name == "export";
+        for word in arguments {
+            let text = word.text.as_str();
+            if let Some(letters) = text.strip_prefix(['-', '+'])
+                && !letters.is_empty()
+            {
+                exported |= letters.contains('x');
+                if !letters.chars().all(|letter| matches!(letter, 'x' | 'r' | 'g' | 'p' | '-')) {
+                    self.option_opaque(name, word);
+                }
+                continue;
+            }
+            if is_setting(text) {
+                let (variable, rest) = text.split_once('=').unwrap_or((text, ""));
+                let value = word.tail(text.len() - rest.len());
+                self.assign(variable, Field { loose: false, ..value }, exported);
+            } else if word.exact().is_some_and(is_name) {
+                let value = self.variable(text);
+                if exported || is_powerful(text) {
+                    self.assign(text, value, exported);
+                }
+            } else {
+                self.option_opaque(name, word);
+            }
+        }
+    }
+
+    pub(super) fn unset(&mut self, arguments: &[Field]) {
+        for word in arguments {
+            match word.exact() {
+                Some("-v" | "-f" | "-n" | "--") => {}
+                Some(text) if is_name(text) => self.assign(text, Field::default(), false),
+                _ => self.option_opaque("unset", word),
+            }
+        }
+    }
+
+    pub(super) fn set_options(&mut self, arguments: &[Field]) {
+        let mut rest = arguments;
+        while let Some((word, behind)) = rest.split_first() {
+            let text = word.text.as_str();
+            if text == "--" || text == "-" {
+                self.scope.arguments = Some(behind.to_vec());
+                return;
+            }
+            let Some(letters) = text.strip_prefix(['-', '+']).filter(|_| word.is_known()) else {
+                self.scope.arguments = Some(rest.to_vec());
+                return;
+            };
+            if !letters.chars().all(|letter| HARMLESS_SET.contains(letter)) {
+                self.option_opaque("set", word);
+            }
+            rest = behind;
+            if letters.ends_with('o')
+                && let Some((option, behind)) = rest.split_first()
+            {
+                if !HARMLESS_OPTIONS.contains(&option.text.as_str()) {
+                    self.option_opaque("set", option);
+                }
+                rest = behind;
+            }
+        }
+    }
+
+    pub(super) fn shell_options(&mut self, arguments: &[Field]) {
+        let changes = arguments.iter().any(|word| {
+            word.text.strip_prefix('-').is_some_and(|letters| letters.contains(['s', 'u']))
+        });
+        for word in arguments.iter().filter(|word| changes && !word.text.starts_with('-')) {
+            if !HARMLESS_OPTIONS.contains(&word.text.as_str()) {
+                self.option_opaque("shopt", word);
+            }
+        }
+    }
+
+    /// `read`, `mapfile`, `getopts`: variables get values that nobody knows.
+    pub(super) fn read_variables(&mut self, name: &str, arguments: &[Field]) {
+        let mut skip = false;
+        for word in arguments {
+            if std::mem::take(&mut skip) {
+                continue;
+            }
+            match word.exact() {
+                Some(text) if text.starts_with('-') => {
+                    skip = text.len() == 2 && text.ends_with(['d', 'i', 'n', 'N', 'p', 't', 'u', 'c', 'O', 's'])
+                        && !(name == "read" && text == "-s");
+                    if name != "read" && text.starts_with("-C") {
+                        self.code_opaque(name);
+                    }
+                }
+                Some(text) if is_name(text) => self.assign(text, Field::unknown(), false),
+                Some(_) if name == "getopts" => {}
+                _ => self.option_opaque(name, word),
+            }
+        }
+        self.scope.set("REPLY", Field::unknown(), false);
+    }
+
+    pub(super) fn trap(&mut self, arguments: &[Field]) {
+        let action = arguments.iter().find(|word| !matches!(word.text.as_str(), "--" | "-l" | "-p"));
+        match action.map(Field::exact) {
+            None | Some(Some("" | "-")) => {}
+            Some(Some(text)) => {
+                let text = text.to_owned();
+                self.forked(|walker| walker.line(&text));
+            }
+            Some(None) => self.code_opaque("trap"),
+        }
+    }
+
+    /// `let`: each word is arithmetic.
+    pub(super) fn evaluate(&mut self, arguments: &[Field]) {
+        for word in arguments {
+            if !word.is_known() {
+                self.unknown_word(word);
+            }
+            self.arithmetic(&[Part::Quoted(word.text.clone())]);
+            if let Some((name, _)) = word.text.split_once('=') {
+                let name = name.trim_end_matches(['+', '-', '*', '/', '%']).to_owned();
+                self.assign(&name, Field { number: true, ..Field::unknown() }, false);
+            }
+        }
+    }
+
+    pub(super) fn test_words(&mut self, arguments: &[Field]) {
+        // Asking whether an element is set evaluates its index.
+        let asks = arguments.iter().any(|word| matches!(word.text.as_str(), "-v" | "-R"));
+        if asks && arguments.iter().any(|word| word.text.contains('[') || !word.is_known()) {
+            self.code_opaque("test");
+        }
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty()
+        && !text.starts_with(|c: char| c.is_ascii_digit())
+        && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+}

@@ -1,0 +1,89 @@
+//! `xargs`: a command whose last words come from standard input.
+
+use crate::expand::field::Field;
+use crate::programs::scan::Scan;
+use crate::walk::{Invocation, Output, Walker};
+
+impl Walker {
+    pub(super) fn xargs(&mut self, words: &[Field], scan: &Scan, invocation: &Invocation) {
+        let mut command: Vec<Field> =
+            scan.rest.and_then(|at| words.get(at..)).unwrap_or_default().to_vec();
+        if command.is_empty() {
+            command.push(Field::literal("echo"));
+        }
+        let input = if scan.has("-a") { Output::Unknown } else { self.input.clone().unwrap_or_default() };
+        let values = input_words(&input, scan);
+        let placeholder = scan
+            .values("-I")
+            .chain(scan.values("-i"))
+            .chain(scan.values("--replace"))
+            .map(|field| field.text.clone())
+            .next();
+        let placeholder = match placeholder {
+            Some(text) if text == "-i" || text == "--replace" => Some("{}".to_owned()),
+            other => other,
+        };
+        let mut inner = invocation.clone();
+        inner.wrappers.push("xargs".to_owned());
+        let outside = self.input.take();
+        match placeholder.filter(|text| !text.is_empty()) {
+            Some(placeholder) => {
+                for value in &values {
+                    let words = command.iter().map(|word| filled(word, &placeholder, value)).collect();
+                    let inner = inner.clone();
+                    self.forked(|walker| walker.dispatch(words, inner));
+                }
+            }
+            None => {
+                command.extend(values);
+                self.forked(|walker| walker.dispatch(command, inner));
+            }
+        }
+        self.input = outside;
+    }
+}
+
+/// The words that standard input gives.
+fn input_words(input: &Output, scan: &Scan) -> Vec<Field> {
+    match input {
+        Output::Text(text) => {
+            let delimiter = scan.values("-d").next().map(|field| field.text.clone());
+            let whole_lines = scan.has("-I") || scan.has("-i") || scan.has("-L");
+            let pieces: Vec<&str> = match delimiter.as_deref() {
+                _ if scan.has("-0") => text.split('\0').collect(),
+                Some("\\n" | "\n") => text.split('\n').collect(),
+                Some("\\0") => text.split('\0').collect(),
+                Some(other) if other.chars().count() == 1 => text.split(other).collect(),
+                Some(_) => return vec![from_input()],
+                None if whole_lines => text.split('\n').map(str::trim_start).collect(),
+                None => text.split_whitespace().collect(),
+            };
+            pieces
+                .into_iter()
+                .filter(|piece| !piece.is_empty())
+                .map(|piece| Field::literal(piece.trim_end_matches('\n').replace(['\'', '"', '\\'], "")))
+                .collect()
+        }
+        Output::Names(names) => names.clone(),
+        Output::Unknown => vec![from_input()],
+    }
+}
+
+fn from_input() -> Field {
+    let mut field = Field::unknown();
+    field.from_input = true;
+    field.loose = true;
+    field.written = Some("…".to_owned());
+    field
+}
+
+fn filled(word: &Field, placeholder: &str, value: &Field) -> Field {
+    if word.text == placeholder {
+        return value.clone();
+    }
+    let Some((head, tail)) = word.text.split_once(placeholder) else { return word.clone() };
+    let mut field = Field::literal(head);
+    field.append(value);
+    field.append(&Field::literal(tail.replace(placeholder, &value.text)));
+    field
+}

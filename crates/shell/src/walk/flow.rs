@@ -1,0 +1,365 @@
+//! Pipes, chains, branches, loops and functions.
+
+use std::rc::Rc;
+
+use super::{Frame, Output, Scope, Walker};
+use crate::expand::field::Field;
+use crate::reasons::{Catastrophe, Opacity};
+use crate::syntax::{Compound, Item, Junction, Node, Part, Script, Simple, Word};
+
+/// A function may call itself so often before the walk lets it be.
+const MAX_RECURSION: usize = 3;
+/// Loops inside loops: from here on one round has to do.
+const MAX_LOOPS: usize = 3;
+
+impl Walker {
+    pub(super) fn node(&mut self, node: &Node) -> Output {
+        match node {
+            Node::Simple(simple) => self.simple(simple),
+            Node::Pipeline(commands) => self.pipeline(commands),
+            Node::Chain { first, rest } => self.chain(first, rest),
+            Node::Compound { body, redirects } => {
+                let plumbing = self.redirects(redirects);
+                let input = self.plug(&plumbing);
+                let output = self.deeper(|walker| walker.compound(body)).unwrap_or_default();
+                self.input = input;
+                plumbing.drain(output)
+            }
+            Node::Function { name, body } => {
+                self.scope.functions.push((name.clone(), Rc::clone(body)));
+                Output::nothing()
+            }
+            Node::Coprocess(node) => {
+                self.found.opaque(Opacity::Construct { what: "coproc".to_owned() });
+                self.forked(|walker| walker.node(node))
+            }
+        }
+    }
+
+    fn pipeline(&mut self, commands: &[Node]) -> Output {
+        let outside = self.input.clone();
+        let mut output = Output::nothing();
+        for (index, command) in commands.iter().enumerate() {
+            if index > 0 {
+                self.input = Some(output);
+            }
+            output = self.forked(|walker| walker.node(command));
+        }
+        self.input = outside;
+        output
+    }
+
+    /// Follows both ways through `&&` and `||`: what is left if the chain so
+    /// far succeeded, and what is left if it failed.
+    fn chain(&mut self, first: &Node, rest: &[(Junction, Node)]) -> Output {
+        let (mut output, mut success, mut failure) = self.attempt(first);
+        for (junction, node) in rest {
+            let start = match junction {
+                Junction::And => success.take(),
+                Junction::Or => failure.take(),
+            };
+            // Where one way is closed the walk still looks at what stands there.
+            let reached = start.is_some();
+            let skipped = if *junction == Junction::And { failure.take() } else { success.take() };
+            if let Some(start) = start.or_else(|| skipped.clone()) {
+                self.scope = start;
+            }
+            let (printed, succeeded, failed) = self.attempt(node);
+            output = output.then(printed);
+            let (succeeded, failed) = if reached { (succeeded, failed) } else { (None, None) };
+            (success, failure) = match junction {
+                Junction::And => (succeeded, merged(failed, skipped)),
+                Junction::Or => (merged(skipped, succeeded), failed),
+            };
+        }
+        if let Some(scope) = merged(success, failure) {
+            self.scope = scope;
+        }
+        output
+    }
+
+    /// Walks one command of a chain; hands back the scopes for its success and its failure.
+    fn attempt(&mut self, node: &Node) -> (Output, Option<Scope>, Option<Scope>) {
+        let before = self.scope.clone();
+        let output = self.node(node);
+        if leaves(node) {
+            return (output, None, None);
+        }
+        let after = self.scope.clone();
+        if !matches!(node, Node::Simple(_)) || after.folder == before.folder {
+            return (output, Some(after.clone()), Some(after));
+        }
+        // A `cd`: it went there, or it did not.
+        let success = Scope { others: before.others.clone(), ..after.clone() };
+        let failure = Scope { folder: before.folder, others: before.others, ..after };
+        (output, Some(success), Some(failure))
+    }
+
+    fn compound(&mut self, compound: &Compound) -> Output {
+        match compound {
+            Compound::Group(script) => self.script(script),
+            Compound::Subshell(script) => {
+                let scope = self.scope.clone();
+                let output = self.script(script);
+                self.scope = scope;
+                output
+            }
+            Compound::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
+            Compound::While { condition, body, until } => {
+                self.look_for_flood(condition, body, *until);
+                let printed = self.script(condition);
+                let output = self.rounds(body, None);
+                // Walked again because it is tested again with what the rounds left behind.
+                self.script(condition);
+                printed.then(output)
+            }
+            Compound::For { variable, words, body } => self.for_each(variable, words.as_deref(), body),
+            Compound::ForArithmetic { header, body } => {
+                self.arithmetic(header);
+                if header_never_ends(header) && floods(body) {
+                    self.found.catastrophe(Catastrophe::ForkBomb { name: "for".to_owned() });
+                }
+                self.rounds(body, None)
+            }
+            Compound::Case { subject, arms } => {
+                self.single(subject);
+                let before = self.scope.clone();
+                let mut after = before.clone();
+                let mut output = Output::nothing();
+                for (patterns, body) in arms {
+                    for pattern in patterns {
+                        self.single(pattern);
+                    }
+                    output = output.then(self.script(body));
+                    after.merge(&self.scope);
+                    self.scope = before.clone();
+                }
+                self.scope = after;
+                if arms.is_empty() { output } else { Output::Unknown }
+            }
+            Compound::Test(words) => {
+                self.test(words);
+                Output::nothing()
+            }
+            Compound::Arithmetic(inside) => {
+                self.arithmetic(inside);
+                Output::nothing()
+            }
+        }
+    }
+
+    fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Output {
+        let mut results: Vec<Scope> = Vec::new();
+        for (condition, body) in arms {
+            let base = self.scope.others.clone();
+            self.script(condition);
+            let tested = self.scope.clone();
+            if let [Item { node: Node::Simple(_), background: false }] = condition.items.as_slice() {
+                // `if cd x`: the body runs only where that worked.
+                self.scope.others = base;
+            }
+            self.script(body);
+            results.push(std::mem::replace(&mut self.scope, tested));
+        }
+        if let Some(script) = otherwise {
+            self.script(script);
+        }
+        for result in &results {
+            self.scope.merge(result);
+        }
+        Output::Unknown
+    }
+
+    /// Walks a body often enough to have met what a later round would meet.
+    fn rounds(&mut self, body: &Script, variable: Option<(&str, &Field)>) -> Output {
+        let before = self.scope.clone();
+        let limit = if self.loops >= MAX_LOOPS { 1 } else { 3 };
+        self.loops += 1;
+        for round in 0..limit {
+            let start = self.scope.clone();
+            if let Some((name, value)) = variable {
+                self.scope.set(name, value.clone(), false);
+            }
+            self.script(body);
+            if !self.scope.differs(&start) {
+                break;
+            }
+            if round + 2 == limit {
+                self.scope.forget_changes(&before);
+            }
+        }
+        self.loops -= 1;
+        self.scope.merge(&before);
+        Output::Unknown
+    }
+
+    fn for_each(&mut self, variable: &str, words: Option<&[Word]>, body: &Script) -> Output {
+        let mut values = Vec::new();
+        match words {
+            Some(words) => {
+                for word in words {
+                    self.fields(word, &mut values);
+                }
+            }
+            None => values.push(Field::guess("")),
+        }
+        let before = self.scope.clone();
+        let mut output = Output::nothing();
+        for value in values {
+            let mut value = value;
+            let repeated = value.is_pattern() || !value.is_known();
+            value.loose = false;
+            if crate::variables::is_powerful(variable) {
+                self.found.opaque(Opacity::Setting { name: variable.to_owned() });
+            }
+            if repeated {
+                output = output.then(self.rounds(body, Some((variable, &value))));
+            } else {
+                self.scope.set(variable, value, false);
+                output = output.then(self.script(body));
+            }
+        }
+        self.scope.merge(&before);
+        output
+    }
+
+    fn test(&mut self, words: &[Word]) {
+        let mut shown = vec!["[[".to_owned()];
+        for word in words {
+            let field = self.single(word);
+            // Numbers are evaluated as arithmetic here, which can run commands.
+            shown.push(field.shown());
+        }
+        let numeric = words.windows(3).filter(|window| {
+            window.get(1).is_some_and(|operator| {
+                matches!(operator.raw.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
+            })
+        });
+        for window in numeric {
+            for side in window.iter().step_by(2) {
+                self.arithmetic(&side.parts);
+            }
+        }
+        if words.iter().any(|word| word.raw == "-v" || word.raw == "-R") {
+            self.found.opaque(Opacity::Construct { what: "[[ -v".to_owned() });
+        }
+        self.shell_run(shown);
+    }
+
+    /// `while true; do something & done` fills the machine with processes.
+    fn look_for_flood(&mut self, condition: &Script, body: &Script, until: bool) {
+        let endless = match condition.items.as_slice() {
+            [item] => match &item.node {
+                Node::Simple(simple) => {
+                    let name = simple.words.first().map_or("", |word| word.raw.as_str());
+                    if until { name == "false" } else { matches!(name, "true" | ":") }
+                }
+                Node::Compound { body, .. } => {
+                    matches!(&**body, Compound::Arithmetic(inside) if !until && is_one(inside))
+                }
+                _ => false,
+            },
+            _ => false,
+        };
+        if endless && floods(body) {
+            self.found.catastrophe(Catastrophe::ForkBomb { name: "while".to_owned() });
+        }
+    }
+
+    /// Walks the functions of this name, if the line defines any.
+    pub(crate) fn call(&mut self, name: &str, arguments: &[Field]) -> Option<Output> {
+        let bodies: Vec<Rc<Node>> = self
+            .scope
+            .functions
+            .iter()
+            .filter(|(defined, _)| defined == name)
+            .map(|(_, body)| Rc::clone(body))
+            .collect();
+        if bodies.is_empty() {
+            return None;
+        }
+        let active: Vec<usize> =
+            self.frames.iter().filter(|frame| frame.name == name).map(|frame| frame.forks).collect();
+        if active.iter().any(|forks| self.forks > *forks) {
+            self.found.catastrophe(Catastrophe::ForkBomb { name: name.to_owned() });
+            return Some(Output::Unknown);
+        }
+        if active.len() >= MAX_RECURSION {
+            self.found.opaque(Opacity::Construct { what: format!("{name} calls itself") });
+            return Some(Output::Unknown);
+        }
+        if !self.called.iter().any(|called| called == name) {
+            self.called.push(name.to_owned());
+        }
+        self.frames.push(Frame { name: name.to_owned(), forks: self.forks });
+        let saved = self.scope.arguments.replace(arguments.to_vec());
+        let mut output = Output::nothing();
+        for body in bodies {
+            output = output.then(self.deeper(|walker| walker.node(&body)).unwrap_or_default());
+        }
+        self.scope.arguments = saved;
+        self.frames.pop();
+        Some(output)
+    }
+
+    /// Functions that nothing calls are walked too: the line carries them for something.
+    pub(super) fn uncalled_functions(&mut self) {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in &self.scope.functions {
+            if !self.called.contains(name) && !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        for name in names {
+            if !self.called.contains(&name) {
+                self.call(&name, &[]);
+            }
+        }
+    }
+}
+
+fn merged(one: Option<Scope>, other: Option<Scope>) -> Option<Scope> {
+    match (one, other) {
+        (Some(mut one), Some(other)) => {
+            one.merge(&other);
+            Some(one)
+        }
+        (one, other) => one.or(other),
+    }
+}
+
+/// Whether a command never comes back to the line.
+fn leaves(node: &Node) -> bool {
+    match node {
+        Node::Simple(Simple { words, .. }) => words.first().is_some_and(|word| {
+            matches!(word.raw.as_str(), "exit" | "return" | "break" | "continue")
+        }),
+        Node::Compound { body, .. } => match &**body {
+            Compound::Group(script) => script.items.last().is_some_and(|item| leaves(&item.node)),
+            _ => false,
+        },
+        Node::Chain { rest, .. } => rest.last().is_some_and(|(_, node)| leaves(node)),
+        _ => false,
+    }
+}
+
+/// Whether every round of this body starts something and waits for nothing.
+fn floods(body: &Script) -> bool {
+    let waits = |item: &Item| {
+        let Node::Simple(simple) = &item.node else { return false };
+        let name = simple.words.first().map_or("", |word| word.raw.as_str());
+        matches!(name, "sleep" | "wait" | "break" | "exit" | "return" | "read" | "usleep")
+    };
+    body.items.iter().any(|item| item.background)
+        && !body.items.iter().any(|item| !item.background && waits(item))
+}
+
+fn is_one(inside: &[Part]) -> bool {
+    matches!(inside, [Part::Quoted(text)] if text.trim().parse::<i64>().is_ok_and(|n| n != 0))
+}
+
+/// `for ((;;))`.
+fn header_never_ends(header: &[Part]) -> bool {
+    matches!(header, [Part::Quoted(text)]
+        if text.split(';').nth(1).is_some_and(|condition| condition.trim().is_empty()))
+}

@@ -1,0 +1,230 @@
+//! The tree is walked as a shell would run it, and everything met is noted.
+//!
+//! ```text
+//! script ──▶ node ──▶ simple ──▶ expand words ──▶ programs::dispatch ──▶ findings
+//!              │         └─ assignments, redirections
+//!              └─ pipeline, chain, if, loops, case, functions ──▶ script
+//! ```
+//!
+//! In comes a [`Script`]; what was found goes to [`Findings`], and every step
+//! hands back its [`Output`]: what it would print, where that is known, because
+//! the next command of a pipe may be a shell. Where a branch may or may not be
+//! taken, both are walked and what they leave behind is merged. What can go
+//! wrong: too much work. That is a catastrophe, not a shrug, or a long line
+//! would hide what a short one may not do.
+
+mod flow;
+mod scope;
+mod simple;
+
+use toolgate_model::Run;
+
+use crate::characters::deceptive;
+use crate::expand::field::Field;
+use crate::findings::Findings;
+use crate::parse::{MAX_DEPTH, parse};
+use crate::place::Places;
+use crate::reasons::{Catastrophe, Opacity};
+use crate::syntax::{Fault, Script};
+use crate::{Analysis, LineContext};
+
+pub(crate) use scope::Scope;
+pub(crate) use simple::Invocation;
+
+/// How many commands are looked at, repetitions by loops and functions included.
+const MAX_COMMANDS: usize = 50_000;
+
+/// How many bytes expansions may add to a line: values can double with every word.
+const MAX_EXPANDED: usize = 4 << 20;
+
+/// What a command prints, or reads from the one before it.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum Output {
+    /// Nothing is known about it.
+    #[default]
+    Unknown,
+    /// This very text.
+    Text(String),
+    /// File names, one per line, that fit these patterns.
+    Names(Vec<Field>),
+}
+
+impl Output {
+    pub(crate) fn nothing() -> Self {
+        Self::Text(String::new())
+    }
+
+    /// This output with another one behind it.
+    fn then(self, next: Self) -> Self {
+        match (self, next) {
+            (Self::Text(mut first), Self::Text(second)) => {
+                first.push_str(&second);
+                Self::Text(first)
+            }
+            (Self::Text(text), other) | (other, Self::Text(text)) if text.is_empty() => other,
+            (Self::Names(mut first), Self::Names(second)) => {
+                first.extend(second);
+                Self::Names(first)
+            }
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// A function that is being walked.
+struct Frame {
+    name: String,
+    forks: usize,
+}
+
+/// The state of a walk.
+pub(crate) struct Walker {
+    pub(crate) places: Places,
+    pub(crate) scope: Scope,
+    pub(crate) found: Findings,
+    /// What the current command would read from standard input; nothing if the line does not say.
+    pub(crate) input: Option<Output>,
+    /// What the process substitutions print, by the path that stands for them.
+    pub(crate) streams: Vec<(String, Output)>,
+    frames: Vec<Frame>,
+    called: Vec<String>,
+    forks: usize,
+    loops: usize,
+    depth: usize,
+    commands: usize,
+    expanded: usize,
+}
+
+/// Walks a whole line.
+pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
+    let places = Places::new(context);
+    let scope = Scope::new(places.start(context));
+    let mut walker = Walker {
+        places,
+        scope,
+        found: Findings::default(),
+        input: None,
+        streams: Vec::new(),
+        frames: Vec::new(),
+        called: Vec::new(),
+        forks: 0,
+        loops: 0,
+        depth: 0,
+        commands: 0,
+        expanded: 0,
+    };
+    if let Some(character) = deceptive(line) {
+        walker.found.opaque(Opacity::Deceptive { character });
+    }
+    let plain_ends = line.contains('\r').then(|| line.replace("\r\n", "\n"));
+    let script = parse(plain_ends.as_deref().unwrap_or(line), 0);
+    walker.script(&script);
+    walker.uncalled_functions();
+    if !line.is_empty() && !walker.found.has_commands() {
+        walker.found.opaque(Opacity::NoCommand);
+    }
+    walker.found.finish()
+}
+
+impl Walker {
+    /// Walks a list of commands.
+    pub(crate) fn script(&mut self, script: &Script) -> Output {
+        for fault in &script.faults {
+            self.fault(fault);
+        }
+        let mut output = Output::nothing();
+        for item in &script.items {
+            let printed = if item.background {
+                self.forked(|walker| walker.node(&item.node))
+            } else {
+                self.node(&item.node)
+            };
+            output = output.then(printed);
+        }
+        output
+    }
+
+    fn fault(&mut self, fault: &Fault) {
+        if *fault == Fault::TooDeep {
+            self.unchecked("the line is nested too deeply");
+        }
+        self.found.opaque(Opacity::Unreadable { fault: fault.to_string() });
+    }
+
+    /// Walks something that runs in a process of its own and leaves nothing behind here.
+    pub(crate) fn forked<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
+        let scope = self.scope.clone();
+        self.forks += 1;
+        let result = walk(self);
+        self.forks -= 1;
+        self.scope = scope;
+        result
+    }
+
+    /// Walks a substitution: a process of its own, but one that is waited for.
+    pub(crate) fn substituted(&mut self, script: &Script) -> Output {
+        let scope = self.scope.clone();
+        let input = self.input.take();
+        let output = self.deeper(|walker| walker.script(script)).unwrap_or_default();
+        self.input = input;
+        self.scope = scope;
+        output
+    }
+
+    /// Parses and walks a text that a command hands to a shell of the same process.
+    pub(crate) fn line(&mut self, text: &str) -> Output {
+        let script = parse(text, self.depth + 1);
+        self.deeper(|walker| walker.script(&script)).unwrap_or_default()
+    }
+
+    /// The same for a shell of its own: it sees only what is exported.
+    pub(crate) fn child_line(&mut self, text: &str, arguments: Vec<Field>) -> Output {
+        let scope = self.scope.clone();
+        self.scope = scope.for_child();
+        self.scope.arguments = Some(arguments);
+        let output = self.line(text);
+        self.scope = scope;
+        output
+    }
+
+    /// Goes one level down, or says that it is too deep.
+    pub(crate) fn deeper<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        if self.depth >= MAX_DEPTH {
+            self.unchecked("the line is nested too deeply");
+            return None;
+        }
+        self.depth += 1;
+        let result = walk(self);
+        self.depth -= 1;
+        Some(result)
+    }
+
+    pub(crate) fn unchecked(&mut self, why: &'static str) {
+        self.found.catastrophe(Catastrophe::Unchecked { why });
+        self.found.opaque(Opacity::Construct { what: why.to_owned() });
+    }
+
+    /// Counts a command; false when there were too many.
+    fn spend(&mut self) -> bool {
+        self.commands += 1;
+        if self.commands == MAX_COMMANDS {
+            self.unchecked("the line repeats too many commands");
+        }
+        self.commands < MAX_COMMANDS
+    }
+
+    /// Counts what an expansion adds; false when it is too much.
+    pub(crate) fn afford(&mut self, bytes: usize) -> bool {
+        let before = self.expanded;
+        self.expanded = before.saturating_add(bytes);
+        if before < MAX_EXPANDED && self.expanded >= MAX_EXPANDED {
+            self.unchecked("the line expands to too much text");
+        }
+        self.expanded < MAX_EXPANDED
+    }
+
+    /// Notes a command that the shell itself carries out.
+    fn shell_run(&mut self, words: Vec<String>) {
+        self.found.run(Run { words, opaque: false });
+    }
+}

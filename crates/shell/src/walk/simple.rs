@@ -1,0 +1,232 @@
+//! Simple commands: assignments, words, redirections.
+
+use super::{Output, Walker};
+use crate::expand::field::Field;
+use crate::reasons::Opacity;
+use crate::syntax::{Assignment, Redirect, RedirectKind, Simple, Target};
+use crate::variables::is_powerful;
+use crate::{Redirection, RedirectionMode};
+
+/// What surrounds a command's words.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Invocation {
+    pub(crate) assignments: Vec<(String, Option<String>)>,
+    pub(crate) redirections: Vec<Redirection>,
+    pub(crate) wrappers: Vec<String>,
+}
+
+/// Where a command's input and output go.
+#[derive(Default)]
+pub(super) struct Plumbing {
+    input: Option<Output>,
+    output: Outlet,
+    redirections: Vec<Redirection>,
+}
+
+/// What becomes of what a command prints.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum Outlet {
+    /// It goes on to whoever reads it.
+    #[default]
+    Open,
+    /// It ends in a file.
+    File,
+    /// It goes to a descriptor that is not followed.
+    Elsewhere,
+}
+
+impl Plumbing {
+    /// What of a command's output is left for the next one.
+    pub(super) fn drain(&self, output: Output) -> Output {
+        match self.output {
+            Outlet::Open => output,
+            Outlet::File => Output::nothing(),
+            Outlet::Elsewhere => Output::Unknown,
+        }
+    }
+}
+
+impl Walker {
+    pub(super) fn simple(&mut self, simple: &Simple) -> Output {
+        if !self.spend() {
+            return Output::Unknown;
+        }
+        let mut words = Vec::new();
+        for word in &simple.words {
+            self.fields(word, &mut words);
+        }
+        let plumbing = self.redirects(&simple.redirects);
+        let values: Vec<(&Assignment, Field)> = simple
+            .assignments
+            .iter()
+            .map(|assignment| (assignment, self.assigned_value(assignment)))
+            .collect();
+        if words.is_empty() {
+            for (assignment, value) in values {
+                self.assign(&assignment.name, value, false);
+            }
+            return Output::nothing();
+        }
+        let before = (!values.is_empty()).then(|| self.scope.variables.clone());
+        let mut invocation =
+            Invocation { redirections: plumbing.redirections.clone(), ..Invocation::default() };
+        for (assignment, value) in values {
+            let known = value.exact().map(ToOwned::to_owned);
+            invocation.assignments.push((assignment.name.clone(), known));
+            self.assign(&assignment.name, value, true);
+        }
+        let input = self.plug(&plumbing);
+        let output = self.dispatch(words, invocation);
+        self.input = input;
+        if let Some(variables) = before {
+            // They were set for this command alone.
+            self.scope.variables = variables;
+        }
+        plumbing.drain(output)
+    }
+
+    fn assigned_value(&mut self, assignment: &Assignment) -> Field {
+        if assignment.array {
+            for word in &assignment.values {
+                self.single(word);
+            }
+            return Field::unknown();
+        }
+        let mut value = Field::default();
+        if assignment.append {
+            value = self.variable(&assignment.name);
+        }
+        for word in &assignment.values {
+            let piece = self.single(word);
+            value.number = piece.number && !assignment.append;
+            value.append(&piece);
+        }
+        value.loose = false;
+        value
+    }
+
+    /// Sets a variable, and says so if that changes what later commands do.
+    pub(crate) fn assign(&mut self, name: &str, value: Field, exported: bool) {
+        if is_powerful(name) {
+            self.found.opaque(Opacity::Setting { name: name.to_owned() });
+        }
+        self.scope.set(name, value, exported);
+    }
+
+    /// Puts the redirected input in place and hands back the one before.
+    pub(super) fn plug(&mut self, plumbing: &Plumbing) -> Option<Output> {
+        let before = self.input.clone();
+        if let Some(input) = &plumbing.input {
+            self.input = Some(input.clone());
+        }
+        before
+    }
+
+    pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Plumbing {
+        let mut plumbing = Plumbing::default();
+        for redirect in redirects {
+            let descriptor = redirect.descriptor.as_deref();
+            match &redirect.target {
+                Target::Document(body) => {
+                    let field = body.get().map(|word| self.single(word)).unwrap_or_default();
+                    if descriptor.is_none_or(|number| number == "0") {
+                        plumbing.input = Some(known_text(&field));
+                    }
+                    plumbing.redirections.push(Redirection {
+                        mode: RedirectionMode::Inline,
+                        target: field.shown(),
+                    });
+                }
+                Target::Word(word) if redirect.kind == RedirectKind::HereString => {
+                    let mut field = self.single(word);
+                    let target = field.shown();
+                    field.append(&Field::literal("\n"));
+                    if descriptor.is_none_or(|number| number == "0") {
+                        plumbing.input = Some(known_text(&field));
+                    }
+                    plumbing
+                        .redirections
+                        .push(Redirection { mode: RedirectionMode::Inline, target });
+                }
+                Target::Word(word) => {
+                    let mut fields = Vec::new();
+                    self.fields(word, &mut fields);
+                    if fields.len() != 1 {
+                        self.found.opaque(Opacity::Expansion { word: word.raw.clone() });
+                    }
+                    for field in fields {
+                        self.redirect_to(&field, redirect.kind, descriptor, &mut plumbing);
+                    }
+                }
+            }
+        }
+        plumbing
+    }
+
+    fn redirect_to(
+        &mut self,
+        field: &Field,
+        kind: RedirectKind,
+        descriptor: Option<&str>,
+        plumbing: &mut Plumbing,
+    ) {
+        let mode = match kind {
+            RedirectKind::Duplicate { output } => {
+                let text = field.text.trim_end_matches('-');
+                let number = text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
+                match (field.is_known(), number, output) {
+                    (true, true, _) => RedirectionMode::Duplicate,
+                    (_, _, true) => RedirectionMode::Write,
+                    (_, _, false) => RedirectionMode::Read,
+                }
+            }
+            RedirectKind::Read => RedirectionMode::Read,
+            RedirectKind::ReadWrite => RedirectionMode::ReadWrite,
+            _ => RedirectionMode::Write,
+        };
+        plumbing.redirections.push(Redirection { mode, target: field.shown() });
+        if matches!(mode, RedirectionMode::Write | RedirectionMode::ReadWrite) {
+            self.write_path(field);
+            if matches!(descriptor, None | Some("1")) {
+                let special = ["/dev/", "/proc/"].iter().any(|top| field.text.starts_with(top));
+                plumbing.output = match field.exact() {
+                    Some("/dev/null") => Outlet::File,
+                    Some(_) if !special => Outlet::File,
+                    _ => Outlet::Elsewhere,
+                };
+            }
+        }
+        if matches!(mode, RedirectionMode::Read | RedirectionMode::ReadWrite) {
+            self.read_path(field);
+            if descriptor.is_none_or(|number| number == "0") {
+                plumbing.input = Some(self.stream(&field.text).unwrap_or_default());
+            }
+        }
+        if mode == RedirectionMode::Duplicate {
+            // `>&2` takes the output away, `<&3` brings an input that is not followed.
+            match kind {
+                RedirectKind::Duplicate { output: true } if descriptor.is_none_or(|n| n == "1") => {
+                    plumbing.output = Outlet::Elsewhere;
+                }
+                RedirectKind::Duplicate { output: false } => {
+                    plumbing.input = Some(Output::Unknown);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What a process substitution prints, if `path` stands for one.
+    pub(crate) fn stream(&self, path: &str) -> Option<Output> {
+        let (_, output) = self.streams.iter().find(|(name, _)| name == path)?;
+        Some(output.clone())
+    }
+}
+
+fn known_text(field: &Field) -> Output {
+    if field.is_known() && field.active.is_empty() {
+        Output::Text(field.text.clone())
+    } else {
+        Output::Unknown
+    }
+}

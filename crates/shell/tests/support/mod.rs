@@ -1,0 +1,73 @@
+//! What the tests of this crate share: the place a line runs in, and the data.
+#![allow(dead_code, unreachable_pub)]
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use toolgate_model::Facts;
+use toolgate_shell::{Analysis, LineContext, analyse};
+
+pub const HOME: &str = "/home/ann";
+pub const ROOT: &str = "/home/ann/work/project";
+
+#[derive(Debug, Deserialize)]
+pub struct Case {
+    pub id: String,
+    pub args: Args,
+    pub expect: String,
+    pub profile: String,
+    #[serde(default)]
+    pub rules: Vec<String>,
+    #[serde(default)]
+    pub accept: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Args {
+    pub command: String,
+}
+
+pub fn cases(file: &str) -> Vec<Case> {
+    rows(file)
+}
+
+/// The rows of a file in `tests/data`.
+pub fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
+    let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("the data file is there");
+    text.lines()
+        .filter(|line| !line.trim().is_empty())
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{line}: {error}")))
+        .collect()
+}
+
+pub fn context() -> LineContext<'static> {
+    LineContext { cwd: "", home: Some(HOME), roots: &[ROOT] }
+}
+
+pub fn analyse_line(line: &str) -> Analysis {
+    analyse(line, &context())
+}
+
+/// Whether something of a line is not covered by rules that only name commands.
+pub fn stands_out(facts: &Facts, rules: &[String]) -> bool {
+    let covered = |words: &[String]| {
+        rules.iter().any(|rule| {
+            let wanted: Vec<&str> = rule.split(' ').collect();
+            match wanted.split_last() {
+                Some((&"*", leading)) => starts_with(words, leading),
+                _ => starts_with(words, &wanted),
+            }
+        })
+    };
+    !facts.complete
+        || !facts.catastrophic.is_empty()
+        || !facts.writes.is_empty()
+        || !facts.deletes.is_empty()
+        || !facts.connects.is_empty()
+        || facts.reads.iter().any(|path| path.starts_with('/') || path.starts_with('~'))
+        || facts.runs.iter().any(|run| run.opaque || !covered(&run.words))
+}
+
+fn starts_with(words: &[String], leading: &[&str]) -> bool {
+    words.len() >= leading.len() && words.iter().zip(leading).all(|(word, wanted)| word == wanted)
+}
