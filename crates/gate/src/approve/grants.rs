@@ -1,0 +1,163 @@
+//! Remembered approvals.
+//!
+//! A grant is the narrowest rule that would have allowed the call: a command by
+//! its leading words, a path by its name, a tool by itself where it states no
+//! facts. It is shown before it is saved, tried on the call that caused it, can
+//! be listed and taken back, and beats neither a deny nor the floor.
+
+use serde::{Deserialize, Serialize};
+use toolgate_model::{PlanRecord, RuleSource};
+use toolgate_policy::{Grant as Allowance, GrantScope, LayerSpec};
+
+use crate::sync::{Mutex, lock};
+
+/// A remembered approval.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Grant {
+    /// Its name, to list and revoke it by.
+    pub id: String,
+    /// When it was given, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The tool's canonical name.
+    pub tool: String,
+    /// How much of the tool.
+    pub scope: GrantScope,
+}
+
+impl Grant {
+    /// The grants that "always" would save for a plan, without ids. Nothing for a call
+    /// that is not fully known: it would be saved too wide.
+    pub fn proposed(plan: &PlanRecord) -> Vec<Self> {
+        let facts = &plan.facts;
+        let commands: Vec<Vec<String>> = facts
+            .runs
+            .iter()
+            .map(|run| toolgate_shell::leading_words(&run.words))
+            .collect();
+        // A command without words would be saved as every command.
+        let nameless = commands.iter().any(Vec::is_empty);
+        if !facts.complete || !facts.catastrophic.is_empty() || nameless {
+            return Vec::new();
+        }
+        let mut scopes: Vec<GrantScope> = commands.into_iter().map(GrantScope::Command).collect();
+        // What a command claims to touch is its wall's matter, not the grant's.
+        if facts.runs.is_empty() {
+            scopes.extend(facts.paths().map(|(access, path)| GrantScope::Path {
+                access,
+                path: path.to_owned(),
+            }));
+            scopes.extend(facts.connects.iter().cloned().map(GrantScope::Host));
+        }
+        if scopes.is_empty() {
+            scopes.push(GrantScope::Tool);
+        }
+        scopes.dedup();
+        scopes
+            .into_iter()
+            .map(|scope| Self {
+                id: String::new(),
+                at_ms: 0,
+                tool: plan.tool.clone(),
+                scope,
+            })
+            .collect()
+    }
+
+    /// The grant in words.
+    pub fn describe(&self) -> String {
+        let tool = &self.tool;
+        match &self.scope {
+            GrantScope::Tool => format!("every call of {tool}"),
+            GrantScope::Command(words) => {
+                format!("{tool}: commands that start with {:?}", words.join(" "))
+            }
+            GrantScope::Path { access, path } => {
+                let access = match access {
+                    toolgate_model::Access::Read => "read",
+                    toolgate_model::Access::Write => "write",
+                    toolgate_model::Access::Delete => "delete",
+                };
+                format!("{tool}: {access} {path:?}")
+            }
+            GrantScope::Host(host) => format!("{tool}: contact {host:?}"),
+        }
+    }
+
+    /// The top trusted layer: allows only.
+    pub fn layer(grants: &[Self]) -> LayerSpec {
+        let allowances: Vec<Allowance> = grants
+            .iter()
+            .map(|grant| Allowance {
+                tool: grant.tool.clone(),
+                scope: grant.scope.clone(),
+                source: RuleSource {
+                    layer: "grants".into(),
+                    file: Some(grant.id.clone()),
+                    line: None,
+                },
+            })
+            .collect();
+        LayerSpec::grants(&allowances)
+    }
+}
+
+/// Why a grant was not saved or taken back.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct GrantError {
+    /// What went wrong.
+    pub message: String,
+}
+
+/// Where the grants of a project are kept.
+pub trait GrantStore: Send + Sync {
+    /// The grants of this project.
+    fn list(&self) -> Result<Vec<Grant>, GrantError>;
+    /// Adds grants for good.
+    fn add(&self, grants: &[Grant]) -> Result<(), GrantError>;
+    /// Takes one back; whether it was there.
+    fn revoke(&self, id: &str) -> Result<bool, GrantError>;
+}
+
+/// Remembers nothing and says so.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoGrants;
+
+impl GrantStore for NoGrants {
+    fn list(&self) -> Result<Vec<Grant>, GrantError> {
+        Ok(Vec::new())
+    }
+
+    fn add(&self, _: &[Grant]) -> Result<(), GrantError> {
+        Err(GrantError {
+            message: "approvals of a project are not remembered here".into(),
+        })
+    }
+
+    fn revoke(&self, _: &str) -> Result<bool, GrantError> {
+        Ok(false)
+    }
+}
+
+/// Remembers for as long as it lives.
+#[derive(Default)]
+pub struct GrantsInMemory(Mutex<Vec<Grant>>);
+
+impl GrantStore for GrantsInMemory {
+    fn list(&self) -> Result<Vec<Grant>, GrantError> {
+        Ok(lock(&self.0).clone())
+    }
+
+    fn add(&self, grants: &[Grant]) -> Result<(), GrantError> {
+        lock(&self.0).extend_from_slice(grants);
+        Ok(())
+    }
+
+    fn revoke(&self, id: &str) -> Result<bool, GrantError> {
+        let mut all = lock(&self.0);
+        let before = all.len();
+        all.retain(|grant| grant.id != id);
+        Ok(all.len() < before)
+    }
+}

@@ -1,0 +1,63 @@
+//! Asking the person: one question for everything a batch needs.
+//!
+//! ```text
+//! NeedsApproval… ──▶ ApprovalRequest ──▶ Approver ──▶ Answer ──▶ Authorized | denied
+//!                    (id, plan hashes)   (a person)   (bound to the hashes, used once)
+//! ```
+//!
+//! What can go wrong: nobody is there, nobody answers in time, the line is
+//! cancelled while waiting, or what the person was shown has changed meanwhile.
+//! Each of these is a result; none of them runs anything.
+
+mod bus;
+mod grants;
+mod request;
+mod stage;
+
+use futures::future::BoxFuture;
+
+pub use bus::{AnswerError, Bus, Requests};
+pub use grants::{Grant, GrantError, GrantStore, GrantsInMemory, NoGrants};
+pub use request::{Answer, ApprovalItem, ApprovalRequest, Choice, Remember};
+pub use toolgate_policy::GrantScope;
+
+/// Why a question has no answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unanswered {
+    /// Nobody is there to ask.
+    #[error("nobody is there to ask")]
+    NobodyThere,
+    /// Nobody answered in time.
+    #[error("nobody answered in time")]
+    Expired,
+    /// The line was cancelled while it waited.
+    #[error("the question was cancelled")]
+    Cancelled,
+}
+
+/// Somebody who can be asked.
+pub trait Approver: Send + Sync {
+    /// Asks and waits. Dropping the future takes the question back.
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest)
+    -> BoxFuture<'a, Result<Answer, Unanswered>>;
+}
+
+/// Says yes to everything that may be asked. It has to be named to be used.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ApproveAll;
+
+impl Approver for ApproveAll {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        Box::pin(std::future::ready(Ok(Answer::yes().by("approve-all"))))
+    }
+}
+
+/// Says no to everything.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct DenyAll;
+
+impl Approver for DenyAll {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        Box::pin(std::future::ready(Ok(Answer::no().by("deny-all"))))
+    }
+}

@@ -1,0 +1,189 @@
+//! A question and its answer.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use toolgate_model::{ApprovalId, CallId, ConversationId, PlanHash, PlanRecord, Risk};
+
+use super::Grant;
+use crate::output::{Redactor, approval_text};
+
+/// One call of a question. Every text is made from the parsed call, on one line,
+/// with nothing hidden; only `model_reason` is the model's own words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalItem {
+    /// The call.
+    pub call_id: CallId,
+    /// The tool's canonical name.
+    pub tool: String,
+    /// What it will do.
+    pub summary: String,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// What it touches.
+    pub locations: Vec<String>,
+    /// Why the person is asked: the rule and its place.
+    pub why: String,
+    /// What the model says about it.
+    pub model_reason: Option<String>,
+    /// The diff or text to look at, if there is one.
+    pub preview: Option<String>,
+    /// What "always" would remember, in words.
+    pub would_remember: Vec<String>,
+    /// What the answer is bound to.
+    pub plan_hash: PlanHash,
+}
+
+impl ApprovalItem {
+    pub(crate) fn new(plan: &PlanRecord, redactor: &Redactor) -> Self {
+        let shown = |text: &str| approval_text(&redactor.redact(text).0);
+        let source = &plan.decision.source;
+        Self {
+            call_id: plan.call.id.clone(),
+            tool: plan.tool.clone(),
+            summary: plan.summary.clone(),
+            risk: plan.risk,
+            locations: plan.locations.iter().map(|place| shown(place)).collect(),
+            why: shown(&format!("{} [{source}]", plan.decision.reason)),
+            model_reason: plan.call.reason.as_deref().map(shown),
+            preview: plan.preview.clone(),
+            would_remember: Grant::proposed(plan)
+                .iter()
+                .map(|grant| shown(&grant.describe()))
+                .collect(),
+            plan_hash: plan.plan_hash.clone(),
+        }
+    }
+}
+
+/// One question for everything a batch needs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApprovalRequest {
+    /// Its single-use name.
+    pub id: ApprovalId,
+    /// The conversation whose person is asked.
+    pub conversation: ConversationId,
+    /// The calls, in their order.
+    pub items: Vec<ApprovalItem>,
+    /// How long an answer is waited for.
+    pub expires_after: Option<Duration>,
+}
+
+impl ApprovalRequest {
+    /// The highest risk of its calls.
+    pub fn risk(&self) -> Risk {
+        self.items
+            .iter()
+            .map(|item| item.risk)
+            .max()
+            .unwrap_or(Risk::Low)
+    }
+}
+
+/// Which calls of a question may run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Choice {
+    /// All of them.
+    All,
+    /// None of them.
+    None,
+    /// These; ids that were not asked about count for nothing.
+    Only(BTreeSet<CallId>),
+}
+
+/// How long a yes is remembered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Remember {
+    /// For these calls.
+    #[default]
+    Once,
+    /// Until the conversation ends.
+    Conversation,
+    /// For this project.
+    Project,
+}
+
+impl Remember {
+    /// The spelling of records and wires.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Once => "once",
+            Self::Conversation => "conversation",
+            Self::Project => "project",
+        }
+    }
+}
+
+/// What the person said.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Answer {
+    /// Which calls may run.
+    pub choice: Choice,
+    /// How long a yes is remembered.
+    pub remember: Remember,
+    /// What the model is told about a no.
+    pub reason: Option<String>,
+    /// Who answered, for the record.
+    pub by: String,
+}
+
+impl Answer {
+    /// Yes to all, once.
+    pub fn yes() -> Self {
+        Self {
+            choice: Choice::All,
+            remember: Remember::Once,
+            reason: None,
+            by: "person".into(),
+        }
+    }
+
+    /// No to all.
+    pub fn no() -> Self {
+        Self {
+            choice: Choice::None,
+            ..Self::yes()
+        }
+    }
+
+    /// Yes to these, once.
+    pub fn only<I: Into<CallId>>(calls: impl IntoIterator<Item = I>) -> Self {
+        Self {
+            choice: Choice::Only(calls.into_iter().map(Into::into).collect()),
+            ..Self::yes()
+        }
+    }
+
+    /// The same, remembered for longer.
+    #[must_use]
+    pub fn remember(mut self, remember: Remember) -> Self {
+        self.remember = remember;
+        self
+    }
+
+    /// The same with words for the model.
+    #[must_use]
+    pub fn because(mut self, reason: impl Into<String>) -> Self {
+        self.reason = Some(reason.into());
+        self
+    }
+
+    /// The same by somebody.
+    #[must_use]
+    pub fn by(mut self, by: impl Into<String>) -> Self {
+        self.by = by.into();
+        self
+    }
+
+    /// Whether a call may run.
+    pub fn allows(&self, call: &CallId) -> bool {
+        match &self.choice {
+            Choice::All => true,
+            Choice::None => false,
+            Choice::Only(calls) => calls.contains(call),
+        }
+    }
+}

@@ -1,0 +1,378 @@
+//! The stage itself: from plans to what may run.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use futures::FutureExt;
+use toolgate_model::{Action, ApprovalId, Call, CallId, ErrorKind, Event, PlanRecord, ToolError};
+
+use super::{Answer, ApprovalItem, ApprovalRequest, Approver, Grant, Remember, Unanswered};
+use crate::gate::Gate;
+use crate::journal::{Entry, Record};
+use crate::line::{Fate, Passage, Ready};
+use crate::output::approval_text;
+use crate::plan::{Authorized, Live, NeedsApproval, Plan, Planned, Refusal};
+use crate::session::Session;
+
+/// A plan whose ground keeps changing is asked so many times, then given up.
+const ROUNDS: usize = 3;
+
+impl Gate {
+    /// Asks for everything that needs a yes, in one question, before anything of the batch runs.
+    pub async fn approve(
+        &self,
+        session: &Arc<Session>,
+        planned: Planned,
+        passage: &Passage,
+    ) -> Ready {
+        let mut opening = self.opening(session, &planned);
+        let mut fates = Vec::with_capacity(planned.slots.len());
+        let mut asked = Vec::new();
+        for (index, (_, plan)) in planned.slots.into_iter().enumerate() {
+            let fate = match plan {
+                Plan::Settled(refusal) => Fate::Refused(refusal),
+                Plan::Manual(manual) => Fate::Manual(manual),
+                Plan::Go(authorized) => Fate::Run(Box::new(authorized)),
+                Plan::Ask(needs) => {
+                    // Its fate is not known yet; until it is, the answer is no.
+                    let fate = refused(
+                        needs.record(),
+                        ToolError::new(ErrorKind::NoApprover, "not answered"),
+                    );
+                    asked.push((index, needs));
+                    fate
+                }
+            };
+            fates.push(fate);
+        }
+        for _ in 0..ROUNDS {
+            if asked.is_empty() {
+                break;
+            }
+            let answered = self.ask(session, &asked, &mut opening, passage).await;
+            asked = self
+                .apply(session, asked, &answered, &mut fates, &mut opening)
+                .await;
+        }
+        for (index, needs) in asked {
+            let error = ToolError::new(
+                ErrorKind::StaleFile,
+                "what the person was shown changed again and again before the answer; nothing was run",
+            );
+            place(&mut fates, index, refused(needs.record(), error));
+        }
+        Ready { fates, opening }
+    }
+
+    /// What has to be on record before anything else happens.
+    fn opening(&self, session: &Session, planned: &Planned) -> Vec<Entry> {
+        let mut entries = Vec::with_capacity(planned.slots.len() * 2);
+        for (call, plan) in &planned.slots {
+            let received = match call {
+                Call::Whole(call) => Record::Received { call: call.clone() },
+                Call::Bad(call) => Record::ReceivedBad { call: call.clone() },
+            };
+            entries.push(self.entry(session, call.id(), received));
+            entries.extend(
+                plan.record()
+                    .map(|record| self.planned_entry(session, record)),
+            );
+        }
+        entries
+    }
+
+    fn planned_entry(&self, session: &Session, record: &PlanRecord) -> Entry {
+        let planned = Record::Planned {
+            plan: Box::new(record.clone()),
+        };
+        self.entry(session, &record.call.id, planned)
+    }
+
+    async fn ask(
+        &self,
+        session: &Session,
+        asked: &[(usize, NeedsApproval)],
+        opening: &mut Vec<Entry>,
+        passage: &Passage,
+    ) -> Result<Answer, ToolError> {
+        let Some(approver) = &passage.approver else {
+            return Err(nobody());
+        };
+        let id = self
+            .inner
+            .entropy
+            .bits()
+            .map(ApprovalId::from_bits)
+            .ok_or_else(|| {
+                ToolError::new(
+                    ErrorKind::NoApprover,
+                    "no randomness for a question's id; nobody was asked",
+                )
+            })?;
+        let request = ApprovalRequest {
+            id,
+            conversation: session.id().clone(),
+            items: asked
+                .iter()
+                .map(|(_, needs)| ApprovalItem::new(needs.record(), &self.inner.redactor))
+                .collect(),
+            expires_after: self.inner.settings.approval_timeout,
+        };
+        let mut entries = opening.clone();
+        entries.extend(request.items.iter().map(|item| {
+            let record = Record::Asked {
+                approval_id: id,
+                plan_hash: item.plan_hash.clone(),
+            };
+            self.entry(session, &item.call_id, record)
+        }));
+        // Durable before a question is shown. What could not be written stays for the next commit.
+        self.inner.journal.commit(entries).await.map_err(|error| {
+            ToolError::new(ErrorKind::Journal, format!("{error}; nobody was asked"))
+        })?;
+        opening.clear();
+        let call_ids: Vec<CallId> = request
+            .items
+            .iter()
+            .map(|item| item.call_id.clone())
+            .collect();
+        let (ids, risk) = (call_ids.clone(), request.risk());
+        passage
+            .events
+            .send(|| Event::ApprovalRequested {
+                approval_id: id,
+                call_ids: ids,
+                risk,
+            })
+            .await;
+        let answer = tokio::select! {
+            biased;
+            () = passage.cancel.cancelled() => Err(Unanswered::Cancelled),
+            () = session.cancel().cancelled() => Err(Unanswered::Cancelled),
+            () = expiry(request.expires_after) => Err(Unanswered::Expired),
+            answer = heard(&**approver, &request) => answer,
+        };
+        for call in &call_ids {
+            let record = match &answer {
+                Ok(answer) => Record::Answered {
+                    approval_id: id,
+                    approved: answer.allows(call),
+                    scope: answer.remember.as_str().to_owned(),
+                    by: answer.by.clone(),
+                    reason: answer.reason.clone(),
+                },
+                Err(why) => Record::Answered {
+                    approval_id: id,
+                    approved: false,
+                    scope: Remember::Once.as_str().to_owned(),
+                    by: "nobody".into(),
+                    reason: Some(why.to_string()),
+                },
+            };
+            opening.push(self.entry(session, call, record));
+        }
+        let (approved, denied) = call_ids
+            .into_iter()
+            .partition(|call| answer.as_ref().is_ok_and(|answer| answer.allows(call)));
+        passage
+            .events
+            .send(|| Event::ApprovalAnswered {
+                approval_id: id,
+                approved,
+                denied,
+            })
+            .await;
+        answer.map_err(unanswered)
+    }
+
+    /// Gives every asked call its fate. What changed under the person's eyes is returned, to be asked again.
+    async fn apply(
+        &self,
+        session: &Session,
+        asked: Vec<(usize, NeedsApproval)>,
+        answered: &Result<Answer, ToolError>,
+        fates: &mut [Fate],
+        opening: &mut Vec<Entry>,
+    ) -> Vec<(usize, NeedsApproval)> {
+        let mut again = Vec::new();
+        for (index, needs) in asked {
+            let answer = match answered {
+                Ok(answer) => answer,
+                Err(error) => {
+                    place(fates, index, refused(needs.record(), error.clone()));
+                    continue;
+                }
+            };
+            if !answer.allows(&needs.record().call.id) {
+                place(fates, index, refused(needs.record(), user_denied(answer)));
+                continue;
+            }
+            match self.fresh(session, needs).await {
+                Ok(mut needs) => {
+                    needs.live.not_remembered =
+                        self.remember(session, &needs.live, answer.remember).err();
+                    place(
+                        fates,
+                        index,
+                        Fate::Run(Box::new(Authorized { live: needs.live })),
+                    );
+                }
+                Err(plan) => {
+                    opening.extend(
+                        plan.record()
+                            .map(|record| self.planned_entry(session, record)),
+                    );
+                    match *plan {
+                        Plan::Ask(needs) => again.push((index, needs)),
+                        Plan::Go(authorized) => {
+                            place(fates, index, Fate::Run(Box::new(authorized)))
+                        }
+                        Plan::Settled(refusal) => place(fates, index, Fate::Refused(refusal)),
+                        Plan::Manual(manual) => place(fates, index, Fate::Manual(manual)),
+                    }
+                }
+            }
+        }
+        again
+    }
+
+    /// The plan as it was shown, or a new one if its ground has changed since.
+    async fn fresh(
+        &self,
+        session: &Session,
+        needs: NeedsApproval,
+    ) -> Result<NeedsApproval, Box<Plan>> {
+        let holds = needs.record().rests_on.iter().all(|file| {
+            crate::ground::look(&self.inner.wall, &file.path)
+                .is_ok_and(|ground| ground.sha256 == file.sha256)
+        });
+        if holds {
+            return Ok(needs);
+        }
+        match self.policy_for(session, &[]) {
+            Ok(policy) => Err(Box::new(
+                self.planner(session, &policy)
+                    .again(needs.live.record)
+                    .await,
+            )),
+            Err(error) => {
+                let record = needs.live.record;
+                Err(Box::new(Plan::Settled(Box::new(refusal(&record, error)))))
+            }
+        }
+    }
+
+    /// Saves what "always" means for this call, after trying it on this very call.
+    fn remember(&self, session: &Session, live: &Live, remember: Remember) -> Result<(), String> {
+        if remember == Remember::Once {
+            return Ok(());
+        }
+        let mut grants = Grant::proposed(&live.record);
+        if grants.is_empty() {
+            return Err("not everything this call does is known before it runs".into());
+        }
+        let policy = self
+            .policy_for(session, &grants)
+            .map_err(|error| error.message)?;
+        let (mut decision, _) = self.planner(session, &policy).policy_says(live);
+        if let Some(review) = self.inner.chain.review(&live.record) {
+            decision = decision.stricter(review);
+        }
+        if decision.action != Action::Allow {
+            return Err(format!(
+                "it would not have allowed this very call: {}",
+                decision.reason
+            ));
+        }
+        let kept = match remember {
+            Remember::Project => self.inner.grants.list().map_err(|error| error.message)?,
+            Remember::Once | Remember::Conversation => session.grants(),
+        };
+        // What is remembered already is not remembered twice: one revocation has to be enough.
+        grants.retain(|new| {
+            let same = |old: &Grant| old.tool == new.tool && old.scope == new.scope;
+            !kept.iter().any(same)
+        });
+        for grant in &mut grants {
+            let bits = self.inner.entropy.bits().ok_or("no randomness for an id")?;
+            grant.id = format!("g{:012x}", bits & 0xffff_ffff_ffff);
+            grant.at_ms = self.inner.clock.now_ms();
+        }
+        if remember == Remember::Project {
+            return self
+                .inner
+                .grants
+                .add(&grants)
+                .map_err(|error| error.message);
+        }
+        session.grant(grants);
+        Ok(())
+    }
+}
+
+/// Asks. An approver that panics is nobody.
+async fn heard(approver: &dyn Approver, request: &ApprovalRequest) -> Result<Answer, Unanswered> {
+    let ask = AssertUnwindSafe(async { approver.ask(request).await });
+    ask.catch_unwind()
+        .await
+        .unwrap_or(Err(Unanswered::NobodyThere))
+}
+
+async fn expiry(after: Option<std::time::Duration>) {
+    match after {
+        Some(after) => tokio::time::sleep(after).await,
+        None => std::future::pending().await,
+    }
+}
+
+fn place(fates: &mut [Fate], index: usize, fate: Fate) {
+    if let Some(slot) = fates.get_mut(index) {
+        *slot = fate;
+    }
+}
+
+fn refusal(record: &PlanRecord, error: ToolError) -> Refusal {
+    Refusal {
+        call_id: record.call.id.clone(),
+        tool: record.tool.clone(),
+        error,
+        record: Some(record.clone()),
+    }
+}
+
+fn refused(record: &PlanRecord, error: ToolError) -> Fate {
+    Fate::Refused(Box::new(refusal(record, error)))
+}
+
+fn nobody() -> ToolError {
+    ToolError::new(
+        ErrorKind::NoApprover,
+        "this needs a person's yes and nobody is there to ask; it was not run",
+    )
+}
+
+fn unanswered(why: Unanswered) -> ToolError {
+    match why {
+        Unanswered::NobodyThere => nobody(),
+        Unanswered::Expired => ToolError::new(
+            ErrorKind::ApprovalExpired,
+            "nobody answered in time; it was not run",
+        ),
+        Unanswered::Cancelled => crate::execute::cancelled(),
+    }
+}
+
+fn user_denied(answer: &Answer) -> ToolError {
+    let message = match answer
+        .reason
+        .as_deref()
+        .map(approval_text)
+        .filter(|reason| !reason.is_empty())
+    {
+        Some(reason) => format!("the person said no: {reason}"),
+        None => {
+            "the person said no; do not try the same again, ask what is wanted instead".to_owned()
+        }
+    };
+    ToolError::new(ErrorKind::UserDenied, message)
+}

@@ -1,0 +1,130 @@
+//! One authorized call: run, settle, record, tell.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use toolgate_model::{ErrorKind, Event, PlanRecord, ToolError, ToolResult};
+
+use super::{Chunks, Job, Stop};
+use crate::gate::Gate;
+use crate::line::{Passage, finished};
+use crate::output::approval_text;
+use crate::plan::Authorized;
+use crate::session::Session;
+use crate::settle::Unsettled;
+use crate::tool::{ContextParts, Permit, RunCtx};
+
+impl Gate {
+    pub(crate) async fn one(
+        &self,
+        session: &Arc<Session>,
+        authorized: Authorized,
+        passage: &Passage,
+        stop: Stop<'_>,
+    ) -> ToolResult {
+        let live = authorized.live;
+        let record = live.record;
+        let (call_id, tool) = (record.call.id.clone(), record.tool.clone());
+        passage
+            .events
+            .send(|| Event::CallStarted { call_id, tool })
+            .await;
+        let chunks = Arc::new(Chunks::new(
+            record.call.id.clone(),
+            passage.events.clone(),
+            &self.inner.redactor,
+        ));
+        let parts = ContextParts {
+            call_id: record.call.id.clone(),
+            wall: self.inner.wall.clone(),
+            session: Arc::clone(session),
+            cancel: CancellationToken::new(),
+            chunks: Arc::clone(&chunks),
+            limits: self.output_limits(session),
+            redactor: Arc::clone(&self.inner.redactor),
+            clock: Arc::clone(&self.inner.clock),
+            entropy: Arc::clone(&self.inner.entropy),
+        };
+        let span = span(&record);
+        let job = Job {
+            invocation: live.invocation,
+            facts: &record.facts,
+            cx: RunCtx::new(parts, Permit::issue()),
+            limit: self.time_limit(live.entry.spec(), live.timeout, session),
+            stop,
+            span: span.clone(),
+        };
+        let ground = || self.ground_holds(session, &record, live.own_writes);
+        let ending = self.inner.runner.run(job, ground).await;
+        if let Some(kind) = ending.outcome.kind() {
+            span.record("error.type", kind.as_str());
+        }
+        chunks.finish().await;
+        let mut result = self.settler(session).settle(
+            session,
+            Unsettled {
+                call_id: record.call.id.clone(),
+                tool: record.tool.clone(),
+                plan: Some(&record),
+                outcome: ending.outcome,
+                ran_for: ending.ran_for,
+                still_running: ending.still_running,
+            },
+        );
+        if let Some(why) = live.not_remembered {
+            let why = approval_text(&why);
+            result.metadata.insert("not_remembered".into(), why.into());
+        }
+        let entry = self.entry(session, &result.call_id, finished(&result));
+        if let Err(error) = self.inner.journal.commit(vec![entry]).await {
+            // The effect has happened and the model has to know; the person is told as well.
+            result
+                .metadata
+                .insert("journal".into(), error.to_string().into());
+        }
+        passage
+            .events
+            .send(|| Event::CallFinished {
+                result: Box::new(result.clone()),
+            })
+            .await;
+        result
+    }
+
+    /// What a person was shown is still so, or Toolgate itself changed it since.
+    fn ground_holds(
+        &self,
+        session: &Session,
+        record: &PlanRecord,
+        own_writes: u64,
+    ) -> Result<(), ToolError> {
+        for file in &record.rests_on {
+            let now = crate::ground::look(&self.inner.wall, &file.path)?;
+            if now.sha256 == file.sha256 || session.reads(|log| log.wrote_since(&now, own_writes)) {
+                continue;
+            }
+            return Err(ToolError::new(
+                ErrorKind::StaleFile,
+                format!(
+                    "{}: the file changed after the person was asked; read it and try again",
+                    file.path
+                ),
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// OpenTelemetry's names for generative AI tools; never arguments or content, which may hold secrets.
+fn span(record: &PlanRecord) -> tracing::Span {
+    tracing::info_span!(
+        "execute_tool",
+        otel.name = %format_args!("execute_tool {}", record.tool),
+        gen_ai.operation.name = "execute_tool",
+        gen_ai.tool.name = %record.tool,
+        gen_ai.tool.r#type = "function",
+        gen_ai.tool.call.id = %record.call.id,
+        gen_ai.conversation.id = %record.conversation,
+        error.r#type = tracing::field::Empty,
+    )
+}

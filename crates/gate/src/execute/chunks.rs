@@ -1,0 +1,94 @@
+//! Pieces of output on their way to the screen.
+
+use tokio::sync::Mutex;
+use toolgate_model::{CallId, Event, Stream};
+
+use super::EventSink;
+use crate::output::{RedactStream, Redactor, Sanitizer};
+
+/// Makes chunks harmless, in order, whatever way they are cut.
+pub(crate) struct Chunks {
+    call_id: CallId,
+    events: EventSink,
+    lanes: Mutex<Lanes>,
+}
+
+struct Lanes {
+    stdout: Lane,
+    stderr: Lane,
+    /// The call has its result; what a tool that was given up on still says goes nowhere.
+    closed: bool,
+}
+
+struct Lane {
+    sanitizer: Sanitizer,
+    redactor: RedactStream,
+    /// Harmless text that has not been taken yet. If whoever pushed it was stopped
+    /// while the listener was slow, it goes out with the next piece.
+    ready: String,
+}
+
+impl Chunks {
+    pub(crate) fn new(call_id: CallId, events: EventSink, redactor: &Redactor) -> Self {
+        let lane = || Lane {
+            sanitizer: Sanitizer::new(),
+            redactor: redactor.stream(),
+            ready: String::new(),
+        };
+        Self {
+            call_id,
+            events,
+            lanes: Mutex::new(Lanes {
+                stdout: lane(),
+                stderr: lane(),
+                closed: false,
+            }),
+        }
+    }
+
+    pub(crate) async fn push(&self, stream: Stream, bytes: &[u8]) {
+        if !self.events.is_open() {
+            return;
+        }
+        // The lock is held while the listener is waited for: chunks of one call keep their order.
+        let mut lanes = self.lanes.lock().await;
+        if lanes.closed {
+            return;
+        }
+        let lane = match stream {
+            Stream::Stdout => &mut lanes.stdout,
+            Stream::Stderr => &mut lanes.stderr,
+        };
+        let mut clean = String::new();
+        lane.sanitizer.push(bytes, &mut clean);
+        lane.redactor.push(&clean, &mut lane.ready);
+        self.send(stream, &mut lane.ready).await;
+    }
+
+    /// Hands out what was held back. The call's own end follows.
+    pub(crate) async fn finish(&self) {
+        let mut lanes = self.lanes.lock().await;
+        lanes.closed = true;
+        let Lanes { stdout, stderr, .. } = &mut *lanes;
+        for (stream, lane) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
+            let mut clean = String::new();
+            lane.sanitizer.finish(&mut clean);
+            lane.redactor.push(&clean, &mut lane.ready);
+            lane.redactor.finish(&mut lane.ready);
+            self.send(stream, &mut lane.ready).await;
+        }
+    }
+
+    async fn send(&self, stream: Stream, ready: &mut String) {
+        if ready.is_empty() {
+            return;
+        }
+        if let Some(room) = self.events.room().await {
+            room.send(Event::OutputChunk {
+                call_id: self.call_id.clone(),
+                stream,
+                text: std::mem::take(ready),
+            });
+        }
+    }
+}

@@ -1,0 +1,31 @@
+//! Running what was let through.
+//!
+//! ```text
+//! Authorized ──lock paths──▶ ground unchanged? ──▶ run (timeout, cancel, panic) ──▶ settle ──▶ ToolResult
+//! ```
+//!
+//! In: plans that policy allowed or a person approved. Out: exactly one result per
+//! call, in call order. What can go wrong is a result too: the time runs out, the
+//! line is cancelled, the tool panics, a file changed since it was shown, or a tool
+//! ignores that it should stop; then it is reported as still running and keeps its
+//! paths locked for as long as it lives.
+
+mod call;
+mod chunks;
+mod events;
+mod handle;
+mod hold;
+mod locks;
+mod one;
+mod schedule;
+mod stop;
+
+pub use events::EventSink;
+pub use handle::CallHandle;
+pub use locks::{Locks, PathGuard};
+
+pub(crate) use chunks::Chunks;
+pub(crate) use hold::Hold;
+pub(crate) use one::{Job, Runner, cancelled};
+pub(crate) use schedule::{Readiness, Schedule};
+pub(crate) use stop::Stop;

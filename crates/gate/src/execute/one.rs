@@ -1,0 +1,194 @@
+//! One call, from its start to what came of it.
+
+use std::any::Any;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+use toolgate_model::{ErrorKind, Facts, ToolError};
+use tracing::Instrument;
+
+use super::hold::Stuck;
+use super::{Hold, Locks, Stop};
+use crate::panics::payload_text;
+use crate::settle::Outcome;
+use crate::tool::{Invocation, Output, RunCtx};
+
+/// How long a tool may take to notice that it should stop.
+const TO_NOTICE: Duration = Duration::from_millis(400);
+/// How long dropping its future may take after that. Together less than a second.
+const TO_DROP: Duration = Duration::from_millis(200);
+/// A deadline that no clock can show is this far away instead.
+const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
+
+/// A call that is about to run.
+pub(crate) struct Job<'a> {
+    pub(crate) invocation: Box<dyn Invocation>,
+    pub(crate) facts: &'a Facts,
+    pub(crate) cx: RunCtx,
+    pub(crate) limit: Duration,
+    /// Ends it from outside; the context's own token tells it so.
+    pub(crate) stop: Stop<'a>,
+    pub(crate) span: tracing::Span,
+}
+
+/// How a run came to its end.
+pub(crate) struct Ending {
+    pub(crate) outcome: Outcome,
+    pub(crate) ran_for: Duration,
+    /// The tool ignored that it should stop and is still at it.
+    pub(crate) still_running: bool,
+}
+
+/// Runs invocations, each in its own task.
+#[derive(Clone, Default)]
+pub(crate) struct Runner {
+    locks: Locks,
+    stuck: Stuck,
+}
+
+/// The tool at work. If whoever waits for it goes away, it is told and ended.
+struct Work {
+    task: JoinHandle<Ended>,
+    told: CancellationToken,
+}
+
+type Ended = Result<Result<Output, ToolError>, Box<dyn Any + Send>>;
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        if !self.task.is_finished() {
+            self.told.cancel();
+            self.task.abort();
+        }
+    }
+}
+
+impl Runner {
+    /// How many tools were given up on and still run.
+    pub(crate) fn still_running(&self) -> usize {
+        self.stuck.count()
+    }
+
+    /// Runs an invocation within its time. `ground` is looked at when the paths are
+    /// locked: what it says about files then holds until the tool ends.
+    pub(crate) async fn run(
+        &self,
+        job: Job<'_>,
+        ground: impl FnOnce() -> Result<(), ToolError>,
+    ) -> Ending {
+        let Job {
+            invocation,
+            facts,
+            mut cx,
+            limit,
+            stop,
+            span,
+        } = job;
+        let began = Instant::now();
+        let deadline = began.checked_add(limit).unwrap_or_else(|| began + FAR);
+        let ends = |outcome| Ending {
+            outcome,
+            ran_for: began.elapsed(),
+            still_running: false,
+        };
+
+        let paths = tokio::select! {
+            biased;
+            () = stop.set() => return ends(Outcome::Stopped(cancelled())),
+            paths = self.locks.acquire(facts) => paths,
+            () = tokio::time::sleep_until(deadline) => {
+                return ends(Outcome::Stopped(ToolError::retryable(
+                    ErrorKind::Timeout,
+                    format!("waited {} for a file or folder that an earlier call still uses; nothing was run", shown(limit)),
+                )));
+            }
+        };
+        if let Err(error) = ground() {
+            return ends(Outcome::Stopped(error));
+        }
+
+        let hold = Arc::new(Hold::new(paths));
+        let lives = Arc::downgrade(&hold);
+        cx.hold(Arc::clone(&hold));
+        let told = cx.cancel().clone();
+        let work = async move {
+            let _hold = hold;
+            invocation.run(cx).await
+        };
+        let task = tokio::spawn(AssertUnwindSafe(work).catch_unwind().instrument(span));
+        let mut work = Work { task, told };
+
+        let why = tokio::select! {
+            biased;
+            ended = &mut work.task => {
+                if let Some(hold) = lives.upgrade() {
+                    hold.free();
+                }
+                return ends(outcome(ended));
+            }
+            () = stop.set() => cancelled(),
+            () = tokio::time::sleep_until(deadline) => ToolError::new(
+                ErrorKind::Timeout,
+                format!("ran out of time after {}; give it less to do or a longer timeout", shown(limit)),
+            ),
+        };
+
+        work.told.cancel();
+        let mut late = timeout(TO_NOTICE, &mut work.task).await.ok();
+        if late.is_none() {
+            work.task.abort();
+            late = timeout(TO_DROP, &mut work.task).await.ok();
+        }
+        let alive = lives.upgrade();
+        if let Some(hold) = &alive {
+            hold.give_up(&self.stuck);
+        }
+        let outcome = match late {
+            // What it had so far is kept; how it ended is told by the line, not by the tool.
+            Some(Ok(Ok(Ok(output)))) => Outcome::CutShort(output, why),
+            _ => Outcome::Stopped(why),
+        };
+        Ending {
+            outcome,
+            ran_for: began.elapsed(),
+            still_running: alive.is_some(),
+        }
+    }
+}
+
+fn outcome(ended: Result<Ended, JoinError>) -> Outcome {
+    match ended {
+        Ok(Ok(outcome)) => Outcome::Ran(outcome),
+        Ok(Err(payload)) => Outcome::Stopped(panicked(&*payload)),
+        Err(join) => Outcome::Stopped(match join.try_into_panic() {
+            Ok(payload) => panicked(&*payload),
+            // The runtime is being shut down.
+            Err(_) => cancelled(),
+        }),
+    }
+}
+
+fn panicked(payload: &(dyn Any + Send)) -> ToolError {
+    ToolError::new(
+        ErrorKind::Panicked,
+        format!("Tool panicked: {}", payload_text(payload)),
+    )
+}
+
+/// What a call that was stopped is told.
+pub(crate) fn cancelled() -> ToolError {
+    ToolError::new(ErrorKind::Cancelled, "Cancelled by user")
+}
+
+fn shown(limit: Duration) -> String {
+    if limit.subsec_nanos() == 0 {
+        format!("{} s", limit.as_secs())
+    } else {
+        format!("{} ms", limit.as_millis())
+    }
+}

@@ -1,0 +1,355 @@
+//! The gate: everything the middle of the line needs, in one place.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken;
+use toolgate_model::{Category, ErrorKind, ToolError};
+use toolgate_policy::{LayerSpec, Policy, PolicyError, Settings as PolicySettings, Validator};
+use toolgate_sandbox::paths::PathWall;
+
+use crate::approve::{Grant, GrantStore, NoGrants};
+use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
+use crate::execute::Runner;
+use crate::journal::Journal;
+use crate::middleware::{Chain, Middleware};
+use crate::output::{Redactor, RedactorError};
+use crate::plan::{CallLimits, Mode};
+use crate::registry::Registry;
+use crate::session::Session;
+use crate::sync::{Mutex, lock};
+use crate::tool::{OutputLimits, ToolSpec};
+
+/// How long calls may take where neither the call nor the tool says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Everything else.
+    pub default: Duration,
+    /// File tools.
+    pub file: Duration,
+    /// Commands.
+    pub exec: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        let seconds = Duration::from_secs;
+        Self {
+            default: seconds(30),
+            file: seconds(30),
+            exec: seconds(300),
+        }
+    }
+}
+
+/// What happens to the rest of a batch when a call fails.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// The others run.
+    #[default]
+    Continue,
+    /// What has not started settles as cancelled; what runs is let finish.
+    Stop,
+}
+
+/// Settings of the line.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// What tools are for.
+    pub mode: Mode,
+    /// Bounds of a batch.
+    pub limits: CallLimits,
+    /// How long calls may take.
+    pub timeouts: Timeouts,
+    /// The most bytes of a result.
+    pub max_output_bytes: usize,
+    /// The most lines of a result.
+    pub max_output_lines: Option<usize>,
+    /// How many calls may run side by side.
+    pub max_concurrent: usize,
+    /// What happens after a failure.
+    pub on_error: OnError,
+    /// How long a question waits for its answer; nothing means for ever.
+    pub approval_timeout: Option<Duration>,
+    /// Whether commands run behind a wall on this machine.
+    pub command_wall: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Enabled,
+            limits: CallLimits::default(),
+            timeouts: Timeouts::default(),
+            max_output_bytes: 100 * 1024,
+            max_output_lines: None,
+            max_concurrent: 1,
+            on_error: OnError::Continue,
+            approval_timeout: Some(Duration::from_secs(60)),
+            command_wall: false,
+        }
+    }
+}
+
+/// The rules a gate was given, before grants and scopes.
+#[derive(Clone, Default)]
+pub struct Rules {
+    /// Defaults and switches.
+    pub settings: PolicySettings,
+    /// Layers, the first is the lowest.
+    pub layers: Vec<LayerSpec>,
+    /// Further policies; they can only tighten.
+    pub validators: Vec<Arc<dyn Validator>>,
+}
+
+/// The middle of the line. Cheap to clone; all clones are one gate.
+///
+/// When the last clone is dropped, every call that still runs is cancelled.
+#[derive(Clone)]
+pub struct Gate {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) settings: Settings,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) wall: PathWall,
+    pub(crate) rules: Rules,
+    /// The rules compiled, and which names the registry had then.
+    base: Mutex<(u64, Arc<Policy>)>,
+    pub(crate) grants: Arc<dyn GrantStore>,
+    pub(crate) chain: Chain,
+    pub(crate) journal: Arc<dyn Journal>,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) runner: Runner,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) alive: CancellationToken,
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.alive.cancel();
+    }
+}
+
+/// Why there is no gate.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A rule cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The secrets cannot be looked for.
+    #[error(transparent)]
+    Redactor(#[from] RedactorError),
+}
+
+/// Puts a gate together. Registry, path wall and journal have no default.
+pub struct Builder {
+    settings: Settings,
+    registry: Arc<Registry>,
+    wall: PathWall,
+    journal: Arc<dyn Journal>,
+    rules: Rules,
+    grants: Arc<dyn GrantStore>,
+    chain: Chain,
+    redactor: Option<Redactor>,
+    clock: Arc<dyn Clock>,
+    entropy: Arc<dyn Entropy>,
+}
+
+impl Builder {
+    /// Sets limits, timeouts and modes.
+    #[must_use]
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Sets the rules. Without, nothing is checked but the floor, the walls and the defaults.
+    #[must_use]
+    pub fn rules(mut self, rules: Rules) -> Self {
+        self.rules = rules;
+        self
+    }
+
+    /// Sets where a project's remembered approvals are kept.
+    #[must_use]
+    pub fn grants(mut self, grants: Arc<dyn GrantStore>) -> Self {
+        self.grants = grants;
+        self
+    }
+
+    /// Adds a middleware inside those that were added before.
+    #[must_use]
+    pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
+        self.chain.push(middleware);
+        self
+    }
+
+    /// Sets what counts as a secret.
+    #[must_use]
+    pub fn redactor(mut self, redactor: Redactor) -> Self {
+        self.redactor = Some(redactor);
+        self
+    }
+
+    /// Sets the clock.
+    #[must_use]
+    pub fn clock(mut self, clock: Arc<dyn Clock>) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Sets the source of ids.
+    #[must_use]
+    pub fn entropy(mut self, entropy: Arc<dyn Entropy>) -> Self {
+        self.entropy = entropy;
+        self
+    }
+
+    /// Makes the gate. Rules that cannot be compiled are an error here, not at the first call.
+    pub fn build(self) -> Result<Gate, BuildError> {
+        let canonical = |name: &str| self.registry.canonical(name);
+        let names = self.registry.names_generation();
+        let base = Policy::compile(self.rules.settings.clone(), &self.rules.layers, &canonical)?;
+        let redactor = match self.redactor {
+            Some(redactor) => redactor,
+            None => Redactor::new(std::iter::empty::<(&str, &str)>())?,
+        };
+        Ok(Gate {
+            inner: Arc::new(Inner {
+                settings: self.settings,
+                registry: self.registry,
+                wall: self.wall,
+                rules: self.rules,
+                base: Mutex::new((names, Arc::new(base))),
+                grants: self.grants,
+                chain: self.chain,
+                journal: self.journal,
+                redactor: Arc::new(redactor),
+                runner: Runner::default(),
+                clock: self.clock,
+                entropy: self.entropy,
+                alive: CancellationToken::new(),
+            }),
+        })
+    }
+}
+
+impl Gate {
+    /// Begins a gate over these tools, behind this path wall, with this record.
+    pub fn builder(registry: Arc<Registry>, wall: PathWall, journal: Arc<dyn Journal>) -> Builder {
+        Builder {
+            settings: Settings::default(),
+            registry,
+            wall,
+            journal,
+            rules: Rules::default(),
+            grants: Arc::new(NoGrants),
+            chain: Chain::default(),
+            redactor: None,
+            clock: Arc::new(SystemClock),
+            entropy: Arc::new(SystemEntropy),
+        }
+    }
+
+    /// The tools.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.inner.registry
+    }
+
+    /// The path wall.
+    pub fn wall(&self) -> &PathWall {
+        &self.inner.wall
+    }
+
+    /// The settings.
+    pub fn settings(&self) -> &Settings {
+        &self.inner.settings
+    }
+
+    /// How many tools were given up on and have not ended yet.
+    pub fn still_running(&self) -> usize {
+        self.inner.runner.still_running()
+    }
+
+    /// Scopes, grants and rules of a conversation as one policy. A grant store that
+    /// cannot be read grants nothing; what it would have allowed is asked.
+    pub(crate) fn policy_for(
+        &self,
+        session: &Session,
+        extra: &[Grant],
+    ) -> Result<Arc<Policy>, ToolError> {
+        let mut grants = self.inner.grants.list().unwrap_or_default();
+        grants.extend(session.grants());
+        grants.extend_from_slice(extra);
+        if grants.is_empty() && session.scope().is_none() {
+            return self.base_policy();
+        }
+        let mut layers = self.inner.rules.layers.clone();
+        layers.push(Grant::layer(&grants));
+        if let Some(scope) = session.scope() {
+            let all = self.inner.registry.list();
+            let read_only = all
+                .iter()
+                .map(|entry| entry.spec())
+                .filter(|spec| !spec.side_effects);
+            layers.push(scope.layer("scope", &read_only.map(|spec| spec.name.clone()).collect()));
+        }
+        self.compile(&layers)
+    }
+
+    /// The rules alone. A rule that names an alias means its tool, also if the alias came
+    /// after the gate was built.
+    fn base_policy(&self) -> Result<Arc<Policy>, ToolError> {
+        let names = self.inner.registry.names_generation();
+        let mut base = lock(&self.inner.base);
+        if base.0 != names {
+            *base = (names, self.compile(&self.inner.rules.layers)?);
+        }
+        Ok(Arc::clone(&base.1))
+    }
+
+    fn compile(&self, layers: &[LayerSpec]) -> Result<Arc<Policy>, ToolError> {
+        let canonical = |name: &str| self.inner.registry.canonical(name);
+        Policy::compile(self.inner.rules.settings.clone(), layers, &canonical)
+            .map(Arc::new)
+            .map_err(|error| ToolError::new(ErrorKind::PolicyDenied, error.to_string()))
+    }
+
+    pub(crate) fn output_limits(&self, session: &Session) -> OutputLimits {
+        OutputLimits {
+            max_bytes: self.inner.settings.max_output_bytes,
+            available_capacity: session.available_capacity(),
+        }
+    }
+
+    /// The call's own timeout, else the tool's, else the category's; a scope can only shorten it.
+    pub(crate) fn time_limit(
+        &self,
+        spec: &ToolSpec,
+        call: Option<Duration>,
+        session: &Session,
+    ) -> Duration {
+        let timeouts = &self.inner.settings.timeouts;
+        let by_category = match spec.category {
+            Category::File => timeouts.file,
+            Category::Exec => timeouts.exec,
+            _ => timeouts.default,
+        };
+        let limit = call.or(spec.timeout).unwrap_or(by_category);
+        let scoped = session.scope().and_then(|scope| {
+            scope.timeout(&spec.name, &|name| self.inner.registry.canonical(name))
+        });
+        scoped.map_or(limit, |scoped| limit.min(scoped))
+    }
+}
+
+impl std::fmt::Debug for Gate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gate")
+            .field("registry", &self.inner.registry)
+            .finish_non_exhaustive()
+    }
+}

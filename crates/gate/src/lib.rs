@@ -1,0 +1,33 @@
+//! The middle of the line: from a tool call to exactly one result.
+//!
+//! ```text
+//! Call ──▶ plan ──────────────▶ approve ───────▶ execute ──▶ settle ──▶ ToolResult
+//!          Settled | Ask | Go    one question     Output      sanitize, redact, bound, record
+//! ```
+//!
+//! [`Gate::run`] is the whole line for one batch. Every stage consumes what the stage
+//! before it made, and only that stage can make it; a tool cannot run without the
+//! context that only `execute` can issue.
+
+pub mod approve;
+mod clock;
+pub mod execute;
+mod gate;
+mod ground;
+pub mod journal;
+mod line;
+pub mod middleware;
+pub mod output;
+mod panics;
+pub mod plan;
+pub mod registry;
+pub mod schema;
+pub mod session;
+mod settle;
+mod sync;
+pub mod tool;
+
+pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
+pub use gate::{BuildError, Builder, Gate, OnError, Rules, Settings, Timeouts};
+pub use ground::place;
+pub use line::{Passage, Ready};

@@ -1,0 +1,337 @@
+//! The line itself: plan, approve, execute, settle, in this order, for every call.
+//!
+//! Each stage takes what the stage before it made, and only that stage can make it:
+//! [`Gate::plan`] makes [`Planned`], [`Gate::approve`] turns it into [`Ready`], and
+//! [`Gate::execute`] turns that into results.
+
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use tokio_util::sync::CancellationToken;
+use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
+
+use crate::approve::Approver;
+use crate::execute::{CallHandle, EventSink, Readiness, Schedule, Stop};
+use crate::gate::{Gate, OnError};
+use crate::journal::{Entry, Record};
+use crate::plan::{Authorized, ManualCall, Plan, Planned, Planner, Refusal};
+use crate::session::Session;
+use crate::settle::{Outcome, Settler, Unsettled, shown_name};
+
+/// How one batch goes through the line.
+#[derive(Clone, Default)]
+pub struct Passage {
+    /// Who can be asked. Nobody means that calls which need a yes settle as `no_approver`.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Who listens.
+    pub events: EventSink,
+    /// Stops the running call and settles the remaining ones.
+    pub cancel: CancellationToken,
+}
+
+/// A batch in which everything that may run is known.
+#[derive(Debug)]
+pub struct Ready {
+    /// What becomes of each call, in call order.
+    pub(crate) fates: Vec<Fate>,
+    /// Entries that have to be durable before the first effect.
+    pub(crate) opening: Vec<Entry>,
+}
+
+#[derive(Debug)]
+pub(crate) enum Fate {
+    Refused(Box<Refusal>),
+    Manual(ManualCall),
+    Run(Box<Authorized>),
+}
+
+impl std::fmt::Debug for Authorized {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Authorized").field(self.record()).finish()
+    }
+}
+
+impl Gate {
+    /// The whole line for one batch: exactly one result per call, in call order.
+    pub async fn run(
+        &self,
+        session: &Arc<Session>,
+        calls: Vec<Call>,
+        passage: &Passage,
+    ) -> Vec<ToolResult> {
+        for call in &calls {
+            let call_id = call.id().clone();
+            let tool = shown_name(call.name().unwrap_or_default().to_owned());
+            passage
+                .events
+                .send(|| Event::CallReceived { call_id, tool })
+                .await;
+        }
+        let planned = self.plan(session, calls).await;
+        for record in planned.plans().filter_map(Plan::record) {
+            passage
+                .events
+                .send(|| Event::CallPlanned {
+                    plan: Box::new(record.clone()),
+                })
+                .await;
+        }
+        let ready = self.approve(session, planned, passage).await;
+        self.execute(session, ready, passage).await
+    }
+
+    /// Plans a batch. Writes nothing, contacts nobody.
+    pub async fn plan(&self, session: &Arc<Session>, calls: Vec<Call>) -> Planned {
+        match self.policy_for(session, &[]) {
+            Ok(policy) => self.planner(session, &policy).plan(calls).await,
+            // A policy that cannot be made denies everything and says why.
+            Err(error) => Planned {
+                slots: calls.into_iter().map(|call| deny(call, &error)).collect(),
+            },
+        }
+    }
+
+    pub(crate) fn planner<'a>(
+        &'a self,
+        session: &'a Session,
+        policy: &'a toolgate_policy::Policy,
+    ) -> Planner<'a> {
+        let inner = &*self.inner;
+        Planner {
+            mode: inner.settings.mode,
+            limits: inner.settings.limits,
+            registry: &inner.registry,
+            policy,
+            validators: &inner.rules.validators,
+            chain: &inner.chain,
+            wall: &inner.wall,
+            redactor: &inner.redactor,
+            session,
+            command_wall: inner.settings.command_wall,
+        }
+    }
+
+    /// Runs what may run and settles the rest.
+    pub async fn execute(
+        &self,
+        session: &Arc<Session>,
+        ready: Ready,
+        passage: &Passage,
+    ) -> Vec<ToolResult> {
+        let Ready { fates, opening } = ready;
+        let stop = Stop {
+            batch: &passage.cancel,
+            session: session.cancel(),
+            gate: &self.inner.alive,
+        };
+        let mut results: Vec<Option<ToolResult>> = fates.iter().map(|_| None).collect();
+        let mut pending = opening;
+        let mut schedule = Schedule::new(self.inner.settings.max_concurrent);
+        let mut running = FuturesUnordered::new();
+        let mut stopped = false;
+        let place = |index: usize, result: ToolResult, results: &mut Vec<Option<ToolResult>>| {
+            let failed = result.error.is_some();
+            if let Some(slot) = results.get_mut(index) {
+                *slot = Some(result);
+            }
+            failed && self.inner.settings.on_error == OnError::Stop
+        };
+        for (index, fate) in fates.into_iter().enumerate() {
+            let authorized = match fate {
+                Fate::Run(authorized) => authorized,
+                Fate::Refused(refusal) => {
+                    let result = self.refused(session, *refusal, passage).await;
+                    pending.push(self.entry(session, &result.call_id, finished(&result)));
+                    stopped |= place(index, result, &mut results);
+                    continue;
+                }
+                Fate::Manual(manual) => {
+                    let result = self.refused(session, unsupplied(manual), passage).await;
+                    pending.push(self.entry(session, &result.call_id, finished(&result)));
+                    stopped |= place(index, result, &mut results);
+                    continue;
+                }
+            };
+            while !running.is_empty()
+                && schedule.ready(&authorized.record().facts) == Readiness::AfterOne
+            {
+                if let Some((done, result)) = running.next().await {
+                    schedule.ended(done);
+                    stopped |= place(done, result, &mut results);
+                }
+            }
+            if stopped || stop.is_set() {
+                let why = if stop.is_set() {
+                    crate::execute::cancelled()
+                } else {
+                    after_failure()
+                };
+                let result = self
+                    .refused(session, given_up(*authorized, why), passage)
+                    .await;
+                pending.push(self.entry(session, &result.call_id, finished(&result)));
+                place(index, result, &mut results);
+                continue;
+            }
+            // Durable before the effect: everything received and decided so far, and that this one starts.
+            let mut entries = pending.clone();
+            entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
+            if let Err(error) = self.inner.journal.commit(entries).await {
+                let why = ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"));
+                let result = self
+                    .refused(session, given_up(*authorized, why), passage)
+                    .await;
+                // What could not be written stays pending: no later call starts without it.
+                pending.push(self.entry(session, &result.call_id, finished(&result)));
+                stopped |= place(index, result, &mut results);
+                continue;
+            }
+            pending.clear();
+            schedule.started(index, &authorized.record().facts);
+            running
+                .push(async move { (index, self.one(session, *authorized, passage, stop).await) });
+        }
+        while let Some((done, result)) = running.next().await {
+            place(done, result, &mut results);
+        }
+        let unwritten = if pending.is_empty() {
+            Ok(())
+        } else {
+            self.inner.journal.commit(pending).await
+        };
+        let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
+        if let Err(error) = unwritten {
+            for result in &mut results {
+                result
+                    .metadata
+                    .entry("journal")
+                    .or_insert_with(|| error.to_string().into());
+            }
+        }
+        results
+    }
+
+    async fn refused(&self, session: &Session, refusal: Refusal, passage: &Passage) -> ToolResult {
+        let result = self.settler(session).settle(
+            session,
+            Unsettled {
+                call_id: refusal.call_id,
+                tool: refusal.tool,
+                plan: refusal.record.as_ref(),
+                outcome: Outcome::Stopped(refusal.error),
+                ran_for: std::time::Duration::ZERO,
+                still_running: false,
+            },
+        );
+        passage
+            .events
+            .send(|| Event::CallFinished {
+                result: Box::new(result.clone()),
+            })
+            .await;
+        result
+    }
+
+    pub(crate) fn settler(&self, session: &Session) -> Settler<'_> {
+        Settler {
+            chain: &self.inner.chain,
+            redactor: &self.inner.redactor,
+            limits: self.output_limits(session),
+            max_lines: self.inner.settings.max_output_lines,
+        }
+    }
+
+    pub(crate) fn entry(
+        &self,
+        session: &Session,
+        call: &toolgate_model::CallId,
+        record: Record,
+    ) -> Entry {
+        Entry {
+            conversation: session.id().clone(),
+            call: call.clone(),
+            at_ms: self.inner.clock.now_ms(),
+            record,
+        }
+    }
+
+    /// Starts one call in the background.
+    pub fn start(&self, session: &Arc<Session>, call: Call, passage: &Passage) -> CallHandle {
+        let (events, listening) = EventSink::channel(64);
+        let cancel = passage.cancel.child_token();
+        let passage = Passage {
+            approver: passage.approver.clone(),
+            events,
+            cancel: cancel.clone(),
+        };
+        let (gate, session) = (self.clone(), Arc::clone(session));
+        let (id, tool) = (
+            call.id().clone(),
+            call.name().unwrap_or_default().to_owned(),
+        );
+        let lost = ToolResult::failed(
+            id.clone(),
+            tool.clone(),
+            ToolError::new(ErrorKind::Interrupted, "the line ended without a result"),
+        );
+        let task = tokio::spawn(async move {
+            gate.run(&session, vec![call], &passage)
+                .await
+                .pop()
+                .unwrap_or(lost)
+        });
+        CallHandle::new(id, tool, cancel, listening, task)
+    }
+}
+
+impl ManualCall {
+    /// The person's result for a call that was read and not run.
+    pub fn supply(self, content: impl Into<String>) -> ToolResult {
+        ToolResult::ok(self.call.id, self.call.name, content)
+    }
+}
+
+pub(crate) fn finished(result: &ToolResult) -> Record {
+    Record::Finished {
+        result: Box::new(result.clone()),
+    }
+}
+
+fn deny(call: Call, error: &ToolError) -> (Call, Plan) {
+    let refusal = Refusal {
+        call_id: call.id().clone(),
+        tool: call.name().unwrap_or_default().to_owned(),
+        error: error.clone(),
+        record: None,
+    };
+    (call, Plan::Settled(Box::new(refusal)))
+}
+
+fn unsupplied(manual: ManualCall) -> Refusal {
+    let ManualCall { call } = manual;
+    let message = "the call was read and checked; tools are in parse_only mode, so a person has to supply its result";
+    Refusal {
+        call_id: call.id,
+        tool: call.name,
+        error: ToolError::new(ErrorKind::Disabled, message),
+        record: None,
+    }
+}
+
+fn given_up(authorized: Authorized, error: ToolError) -> Refusal {
+    let record = authorized.live.record;
+    Refusal {
+        call_id: record.call.id.clone(),
+        tool: record.tool.clone(),
+        error,
+        record: Some(record),
+    }
+}
+
+fn after_failure() -> ToolError {
+    ToolError::new(
+        ErrorKind::Cancelled,
+        "not run: an earlier call of the batch failed and on_error is \"stop\"",
+    )
+}

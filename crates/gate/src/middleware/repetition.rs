@@ -1,0 +1,174 @@
+//! The same call again and again.
+//!
+//! Third time in a row with the same arguments, the same result and nothing else
+//! in between: the person is asked. Fifth: it settles as `repeated_call`. Calls of
+//! one batch count before they have results, so a batch of equal calls is seen too.
+
+use std::collections::HashMap;
+
+use sha2::{Digest, Sha256};
+use toolgate_model::{
+    Action, CallId, ConversationId, Decision, ErrorKind, PlanRecord, RuleSource, ToolResult,
+};
+
+use super::Middleware;
+use crate::sync::{Mutex, lock};
+
+const ASKS: u32 = 3;
+const SETTLES: u32 = 5;
+
+/// So many conversations are watched at once; the one that was quiet longest is forgotten first.
+const WATCHED: usize = 1024;
+
+#[derive(Default)]
+struct Streak {
+    call: [u8; 32],
+    result: Option<[u8; 32]>,
+    times: u32,
+    last_seen: u64,
+    counted: Vec<CallId>,
+}
+
+#[derive(Default)]
+struct State {
+    conversations: HashMap<ConversationId, Streak>,
+    tick: u64,
+}
+
+/// Stops a model that repeats itself.
+#[derive(Default)]
+pub struct RepetitionGuard {
+    state: Mutex<State>,
+    exempt: Vec<String>,
+}
+
+impl RepetitionGuard {
+    /// Watches every tool but these, whose purpose is to be asked again.
+    pub fn new(exempt: impl IntoIterator<Item = String>) -> Self {
+        Self {
+            state: Mutex::default(),
+            exempt: exempt.into_iter().collect(),
+        }
+    }
+
+    fn watches(&self, plan: &PlanRecord) -> bool {
+        !self.exempt.contains(&plan.tool)
+    }
+}
+
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hash = Sha256::new();
+    for part in parts {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    hash.finalize().into()
+}
+
+fn call_hash(plan: &PlanRecord) -> [u8; 32] {
+    let args = serde_json::Value::Object(plan.call.args.clone()).to_string();
+    hash(&[plan.tool.as_bytes(), args.as_bytes()])
+}
+
+fn result_hash(result: &ToolResult) -> [u8; 32] {
+    let kind = result.kind().map_or("ok", ErrorKind::as_str);
+    hash(&[kind.as_bytes(), result.content.as_bytes()])
+}
+
+impl Middleware for RepetitionGuard {
+    fn name(&self) -> &str {
+        "repetition guard"
+    }
+
+    fn review(&self, plan: &PlanRecord) -> Option<Decision> {
+        if !self.watches(plan) {
+            return None;
+        }
+        let call = call_hash(plan);
+        let mut state = lock(&self.state);
+        state.tick += 1;
+        let tick = state.tick;
+        if state.conversations.len() >= WATCHED
+            && !state.conversations.contains_key(&plan.conversation)
+        {
+            let quiet = state
+                .conversations
+                .iter()
+                .min_by_key(|(_, streak)| streak.last_seen);
+            if let Some(quiet) = quiet.map(|(id, _)| id.clone()) {
+                state.conversations.remove(&quiet);
+            }
+        }
+        let streak = state
+            .conversations
+            .entry(plan.conversation.clone())
+            .or_default();
+        streak.last_seen = tick;
+        if streak.call != call {
+            *streak = Streak {
+                call,
+                last_seen: tick,
+                ..Streak::default()
+            };
+        }
+        // A plan that is made again because its ground changed is still the same call.
+        if !streak.counted.contains(&plan.call.id) || streak.times == 0 {
+            streak.times += 1;
+            streak.counted.push(plan.call.id.clone());
+        }
+        let times = streak.times;
+        drop(state);
+        let told = format!(
+            "the same call of {} for the {times}. time in a row",
+            plan.tool
+        );
+        if times >= SETTLES {
+            let reason = format!("{told}, with the same result each time; do something else");
+            Some(Decision::denied(
+                ErrorKind::RepeatedCall,
+                "repetition guard",
+                reason,
+            ))
+        } else if times >= ASKS {
+            Some(Decision {
+                action: Action::Ask,
+                kind: None,
+                reason: told,
+                rule: "repetition guard".into(),
+                source: RuleSource {
+                    layer: "built-in".into(),
+                    ..RuleSource::default()
+                },
+                atoms: Vec::new(),
+            })
+        } else {
+            None
+        }
+    }
+
+    fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
+        let Some(plan) = plan.filter(|plan| self.watches(plan)) else {
+            return result;
+        };
+        let mut state = lock(&self.state);
+        if let Some(streak) = state.conversations.get_mut(&plan.conversation)
+            && streak.call == call_hash(plan)
+        {
+            streak.counted.retain(|id| *id != plan.call.id);
+            if result.kind() == Some(ErrorKind::RepeatedCall) {
+                return result;
+            }
+            let now = result_hash(&result);
+            match streak.result {
+                Some(before) if before != now => {
+                    // Another result: something moved, so it was no repetition.
+                    streak.times = 1 + u32::try_from(streak.counted.len()).unwrap_or(u32::MAX);
+                }
+                _ => {}
+            }
+            streak.result = Some(now);
+        }
+        drop(state);
+        result
+    }
+}

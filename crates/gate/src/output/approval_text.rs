@@ -1,0 +1,137 @@
+//! Approval mode: one line in which nothing is hidden from the person who decides.
+
+use super::chars::is_unclear;
+
+/// The most characters that [`approval_text`] returns.
+pub const APPROVAL_TEXT_CHARS: usize = 200;
+
+/// From this many on, equal unclear characters are shown once, with their number.
+/// Fewer are as short written out, and easier to read.
+const COUNTED_FROM: usize = 4;
+
+/// What stands for the middle of a text that is too long.
+const ELLIPSIS: char = '…';
+
+/// `text` as one line for a question: backslashes doubled, everything that cannot
+/// be seen written as `\n`, `\r`, `\t` or `\u{hex}`, blanks collapsed to one, four or
+/// more equal unseen characters as `[\n x100]`. Of more than
+/// [`APPROVAL_TEXT_CHARS`] characters the head and the tail are kept, because what
+/// does the damage can stand at either end; an escape is never cut in two.
+///
+/// ```
+/// # use toolgate_gate::output::approval_text;
+/// assert_eq!(approval_text("ls\nAllowed: yes"), r"ls\nAllowed: yes");
+/// assert_eq!(approval_text(r"ls\nAllowed: yes"), r"ls\\nAllowed: yes");
+/// ```
+#[must_use]
+pub fn approval_text(text: &str) -> String {
+    let (whole, complete) = rendered(text.chars(), APPROVAL_TEXT_CHARS);
+    if complete {
+        return whole.concat();
+    }
+    // Runs are the same from both ends, and the whole is longer than both parts:
+    // they cannot overlap.
+    let head_chars = APPROVAL_TEXT_CHARS / 2;
+    let (head, _) = rendered(text.chars(), head_chars);
+    let (tail, _) = rendered(text.chars().rev(), APPROVAL_TEXT_CHARS - 1 - head_chars);
+    let mut line = head.concat();
+    line.push(ELLIPSIS);
+    line.extend(tail.into_iter().rev());
+    line
+}
+
+/// The pieces that fit into `room` characters, in the order of `chars`, and whether
+/// that is all of them.
+fn rendered(chars: impl Iterator<Item = char>, room: usize) -> (Vec<String>, bool) {
+    let mut chars = chars.peekable();
+    let mut pieces = Vec::new();
+    let mut room = room;
+    while let Some(c) = chars.next() {
+        let mut count = 1;
+        if c == ' ' || is_unclear(c) {
+            while chars.next_if_eq(&c).is_some() {
+                count += 1;
+            }
+        }
+        let piece = piece(c, count);
+        let Some(left) = room.checked_sub(piece.chars().count()) else {
+            return (pieces, false);
+        };
+        room = left;
+        pieces.push(piece);
+    }
+    (pieces, true)
+}
+
+fn piece(c: char, count: usize) -> String {
+    let one = match c {
+        '\\' => return "\\\\".to_owned(),
+        '\n' => "\\n".to_owned(),
+        '\r' => "\\r".to_owned(),
+        '\t' => "\\t".to_owned(),
+        c if is_unclear(c) => format!("\\u{{{:x}}}", u32::from(c)),
+        c => return c.to_string(),
+    };
+    if count < COUNTED_FROM {
+        one.repeat(count)
+    } else {
+        format!("[{one} x{count}]")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_seen_is_written_out() {
+        let cases = [
+            ("ls -la", "ls -la"),
+            ("a\tb\r\nc", r"a\tb\r\nc"),
+            ("a\u{1b}[31mb", r"a\u{1b}[31mb"),
+            (
+                "a\u{202e}b\u{200d}c\u{fe0f}",
+                r"a\u{202e}b\u{200d}c\u{fe0f}",
+            ),
+            ("a\u{a0}b\u{3000}c", r"a\u{a0}b\u{3000}c"),
+            ("\u{e0041}", r"\u{e0041}"),
+            ("a\n\n\nb", r"a\n\n\nb"),
+            ("a\n\n\n\nb", r"a[\n x4]b"),
+            (r"[\n x4]", r"[\\n x4]"),
+            ("a    b  c", "a b c"),
+            ("  a  ", " a "),
+            ("größe 漢字 🦀", "größe 漢字 🦀"),
+            ("", ""),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(approval_text(text), expected, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn padding_does_not_push_the_end_out_of_sight() {
+        for pad in [
+            " ", "\n", "\t", "\u{200b}", "\u{a0}", "\u{3164}", "a", "\\", "\r\n", " \u{a0}",
+        ] {
+            let line = approval_text(&format!("ls{}; rm -rf ~", pad.repeat(5_000)));
+            assert!(
+                line.starts_with("ls") && line.ends_with("; rm -rf ~"),
+                "{pad:?}: {line}"
+            );
+            assert!(line.chars().count() <= APPROVAL_TEXT_CHARS);
+        }
+    }
+
+    #[test]
+    fn a_text_that_just_fits_is_whole_and_the_next_is_cut_between_escapes() {
+        let fits = "a".repeat(APPROVAL_TEXT_CHARS);
+        assert_eq!(approval_text(&fits), fits);
+        let cut = approval_text(&"ab\u{202e}".repeat(100));
+        assert!(cut.contains(ELLIPSIS));
+        let rest = cut
+            .replace("ab", "")
+            .replace("\\u{202e}", "")
+            .replace(['a', 'b'], "");
+        assert_eq!(rest, "…");
+    }
+}

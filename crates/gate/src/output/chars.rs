@@ -1,0 +1,119 @@
+//! Which characters are dangerous, and where.
+
+/// A character that output does not keep: control characters, bidirectional
+/// controls, and what has no width and no shape of its own.
+///
+/// The joiners U+200C and U+200D and the ordinary variation selectors stay:
+/// scripts and emoji are written with them. Newline and tab stay; carriage return
+/// and the Unicode line ends count as line ends before this is asked.
+pub(super) fn is_removed(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
+        // Soft hyphen, grapheme joiner, Khmer inherent vowels, Mongolian separator.
+        | '\u{ad}' | '\u{34f}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
+        // Bidirectional marks, embeddings, overrides and isolates.
+        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
+        // Zero width space, word joiner, invisible operators, isolates, shaping controls.
+        | '\u{200b}' | '\u{2060}'..='\u{206f}'
+        // Byte order mark, interlinear annotation.
+        | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
+        // Controls of shorthand and of musical notation.
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        // Tags and the variation selector supplement: a hidden alphabet.
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A line end that is not written as a newline.
+pub(super) fn is_foreign_line_end(c: char) -> bool {
+    matches!(c, '\r' | '\u{2028}' | '\u{2029}')
+}
+
+/// Whether output changes where a character with this first byte stands, as far as
+/// the first byte can tell. Without branches, so that many bytes are tested at once.
+#[inline(always)]
+pub(super) fn may_start_change(byte: u8) -> bool {
+    ((byte < 0x20) & (byte != b'\n') & (byte != b'\t'))
+        | (byte == 0x7f)
+        | (byte == 0xc2) // U+0080 to U+00BF
+        | (byte == 0xcd) // U+034F
+        | (byte == 0xd8) // U+061C
+        | (byte == 0xe1) // U+17B4, U+180E
+        | (byte == 0xe2) // U+2000 to U+2FFF
+        | (byte == 0xef) // U+FEFF, U+FFFx
+        | (byte == 0xf0) // U+1BCAx, U+1D17x
+        | (byte == 0xf3) // U+E0000
+}
+
+/// A character that a person would not see for what it is: everything that output
+/// removes, and also joiners, selectors, blanks that are not the plain one, fillers,
+/// private characters and code points that are no characters.
+pub(super) fn is_unclear(c: char) -> bool {
+    is_removed(c)
+        || is_foreign_line_end(c)
+        || matches!(c,
+            '\n' | '\t' | '\u{200c}' | '\u{200d}'
+            | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}'
+            | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}'
+            | '\u{2800}' | '\u{3000}'
+            | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{16fe4}'
+            | '\u{70f}' | '\u{13430}'..='\u{1343f}' | '\u{1d159}'
+            | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'..='\u{10ffff}')
+        || u32::from(c) & 0xfffe == 0xfffe
+}
+
+/// How many bytes at the start do not `stop`. Looks at whole blocks first, which
+/// the compiler turns into vector instructions.
+#[inline(always)]
+pub(super) fn run_len(bytes: &[u8], stop: impl Fn(u8) -> bool + Copy) -> usize {
+    let (blocks, _) = bytes.as_chunks::<BLOCK>();
+    let clean = blocks
+        .iter()
+        .take_while(|block| block.iter().fold(0, |hit, &b| hit | u8::from(stop(b))) == 0)
+        .count();
+    let at = clean * BLOCK;
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().position(|&b| stop(b)).unwrap_or(rest.len())
+}
+
+const BLOCK: usize = 16;
+
+/// `text` cut in two at a byte offset that is known to be a character boundary.
+pub(super) fn split(text: &str, at: usize) -> (&str, &str) {
+    text.split_at_checked(at).unwrap_or((text, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_byte_announces_every_character_that_changes() {
+        let mut bytes = [0; 4];
+        for c in '\0'..=char::MAX {
+            if is_removed(c) || is_foreign_line_end(c) {
+                let first = c.encode_utf8(&mut bytes).as_bytes()[0];
+                assert!(may_start_change(first), "{c:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_ends_at_the_first_stop_wherever_it_stands() {
+        for len in 0..100 {
+            let mut bytes = vec![b'a'; len];
+            assert_eq!(run_len(&bytes, may_start_change), len);
+            for stop in 0..len {
+                bytes[stop] = 7;
+                assert_eq!(run_len(&bytes, may_start_change), stop);
+                bytes[stop] = b'a';
+            }
+        }
+    }
+
+    #[test]
+    fn what_output_removes_is_shown_in_a_question() {
+        for c in '\0'..=char::MAX {
+            assert!(!is_removed(c) || is_unclear(c), "{c:?}");
+        }
+    }
+}

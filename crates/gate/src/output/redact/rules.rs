@@ -1,0 +1,265 @@
+//! Where to look, and which rule to ask there.
+
+use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+
+use super::assignment::{self, KEYWORDS};
+use super::cursor::{Cursor, NeedMore};
+use super::scan::Secret;
+use super::shapes::{self, SHAPES, Shape};
+use super::{MIN_ENV_VALUE_CHARS, RedactorError, SecretClass, pem, split};
+
+/// Longer values of variables are looked for in pieces of this size, so that nothing
+/// has to be kept back for longer than a piece.
+const PIECE_BYTES: usize = 256;
+
+/// Variables that are never secret and whose values are found all over any output.
+const NEVER_SECRET: &[&str] = &[
+    "COLORTERM",
+    "DISPLAY",
+    "EDITOR",
+    "HOME",
+    "HOSTNAME",
+    "LANG",
+    "LANGUAGE",
+    "LOGNAME",
+    "OLDPWD",
+    "PAGER",
+    "PATH",
+    "PWD",
+    "SHELL",
+    "TERM",
+    "TMPDIR",
+    "TZ",
+    "USER",
+    "USERNAME",
+];
+
+/// The rule for what begins in a certain way.
+#[derive(Debug, Clone, Copy)]
+enum Rule {
+    Token(&'static Shape),
+    Jwt,
+    PrivateKey,
+    UrlPassword,
+    Authorization,
+    Bearer,
+    Assignment(&'static str),
+}
+
+/// A place where a secret may begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Place {
+    /// Its offset.
+    pub(super) start: usize,
+    found: Beginning,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Beginning {
+    Rule(Rule),
+    /// The value of a variable, of this length.
+    Value(usize),
+}
+
+/// All rules, and the automata that find where to ask them.
+#[derive(Debug)]
+pub(super) struct Rules {
+    beginnings: Vec<Rule>,
+    find_beginnings: AhoCorasick,
+    sorted_beginnings: Sorted,
+    find_values: Option<AhoCorasick>,
+    sorted_values: Sorted,
+}
+
+impl Rules {
+    pub(super) fn new<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Result<Self, RedactorError>
+    where
+        N: AsRef<str>,
+        V: AsRef<str>,
+    {
+        let table = beginnings();
+        // Two spellings of a keyword are one; where case matters, the rule looks.
+        let find_beginnings = AhoCorasickBuilder::new()
+            .ascii_case_insensitive(true)
+            .match_kind(MatchKind::Standard)
+            .kind(Some(AhoCorasickKind::DFA))
+            .build(table.iter().map(|(text, _)| *text))
+            .map_err(|source| RedactorError::TooManyValues {
+                values: table.len(),
+                source,
+            })?;
+        let sorted_beginnings = Sorted::new(
+            table
+                .iter()
+                .map(|(text, _)| text.to_ascii_lowercase())
+                .collect(),
+        );
+
+        let values = pieces(env);
+        let find_values = if values.is_empty() {
+            None
+        } else {
+            let built = AhoCorasickBuilder::new()
+                .match_kind(MatchKind::Standard)
+                .build(&values);
+            let error = |source| RedactorError::TooManyValues {
+                values: values.len(),
+                source,
+            };
+            Some(built.map_err(error)?)
+        };
+        Ok(Self {
+            beginnings: table.into_iter().map(|(_, rule)| rule).collect(),
+            find_beginnings,
+            sorted_beginnings,
+            find_values,
+            sorted_values: Sorted::new(values),
+        })
+    }
+
+    /// The places in `text` where a secret may begin, from left to right.
+    pub(super) fn places(&self, text: &str) -> Vec<Place> {
+        let by_shape = self
+            .find_beginnings
+            .find_overlapping_iter(text)
+            .filter_map(|hit| {
+                let rule = *self.beginnings.get(hit.pattern().as_usize())?;
+                Some(Place {
+                    start: hit.start(),
+                    found: Beginning::Rule(rule),
+                })
+            });
+        let by_value = self.find_values.iter().flat_map(|values| {
+            values.find_overlapping_iter(text).map(|hit| Place {
+                start: hit.start(),
+                found: Beginning::Value(hit.len()),
+            })
+        });
+        let mut places: Vec<Place> = by_shape.chain(by_value).collect();
+        places.sort_by_key(|place| place.start);
+        places
+    }
+
+    /// Asks the rule of a place.
+    pub(super) fn judge(
+        &self,
+        place: Place,
+        cursor: Cursor<'_>,
+    ) -> Result<Option<Secret>, NeedMore> {
+        let rule = match place.found {
+            Beginning::Rule(rule) => rule,
+            Beginning::Value(len) => {
+                return Ok(Some(Secret {
+                    start: 0,
+                    end: len,
+                    class: SecretClass::Env,
+                    tail: None,
+                }));
+            }
+        };
+        match rule {
+            Rule::Token(shape) => shapes::token(shape, cursor),
+            Rule::Jwt => shapes::jwt(cursor),
+            Rule::PrivateKey => pem::private_key(cursor),
+            Rule::UrlPassword => shapes::url_password(cursor),
+            Rule::Authorization => shapes::authorization(cursor),
+            Rule::Bearer => shapes::bearer(cursor),
+            Rule::Assignment(keyword) => assignment::assignment(keyword, cursor),
+        }
+    }
+
+    /// The offset from which on `text` may be the cut-off start of something that
+    /// would have been found.
+    pub(super) fn cut_off(&self, text: &str) -> usize {
+        let tail_of = |max: usize| text.ceil_char_boundary(text.len().saturating_sub(max));
+        let start = tail_of(self.sorted_beginnings.longest);
+        let lower = text.get(start..).unwrap_or_default().to_ascii_lowercase();
+        let beginning = start + self.sorted_beginnings.cut_off(&lower);
+        let start = tail_of(self.sorted_values.longest);
+        let value = start
+            + self
+                .sorted_values
+                .cut_off(text.get(start..).unwrap_or_default());
+        beginning.min(value)
+    }
+}
+
+fn beginnings() -> Vec<(&'static str, Rule)> {
+    let mut table = vec![
+        (shapes::JWT, Rule::Jwt),
+        (pem::BEGIN, Rule::PrivateKey),
+        (shapes::URL, Rule::UrlPassword),
+        (shapes::AUTHORIZATION, Rule::Authorization),
+        (shapes::BEARER, Rule::Bearer),
+    ];
+    table.extend(
+        SHAPES
+            .iter()
+            .map(|shape| (shape.prefix, Rule::Token(shape))),
+    );
+    table.extend(
+        KEYWORDS
+            .iter()
+            .map(|&keyword| (keyword, Rule::Assignment(keyword))),
+    );
+    table
+}
+
+fn pieces<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<String>
+where
+    N: AsRef<str>,
+    V: AsRef<str>,
+{
+    let mut pieces = Vec::new();
+    for (name, value) in env {
+        let (name, value) = (name.as_ref(), value.as_ref().trim());
+        let common = NEVER_SECRET.iter().any(|n| n.eq_ignore_ascii_case(name));
+        if common || value.chars().count() < MIN_ENV_VALUE_CHARS {
+            continue;
+        }
+        let mut rest = value;
+        while rest.len() > PIECE_BYTES {
+            let (piece, after) = split(rest, rest.floor_char_boundary(PIECE_BYTES));
+            pieces.push(piece.to_owned());
+            // A last piece that is too short to be looked for alone overlaps the one
+            // before it.
+            rest = if after.len() < PIECE_BYTES / 2 {
+                split(rest, rest.ceil_char_boundary(rest.len() - PIECE_BYTES / 2)).1
+            } else {
+                after
+            };
+        }
+        pieces.push(rest.to_owned());
+    }
+    pieces.sort_unstable();
+    pieces.dedup();
+    pieces
+}
+
+/// Texts in order, to find those that begin in a certain way.
+#[derive(Debug, Default)]
+struct Sorted {
+    texts: Vec<String>,
+    longest: usize,
+}
+
+impl Sorted {
+    fn new(mut texts: Vec<String>) -> Self {
+        texts.sort_unstable();
+        let longest = texts.iter().map(String::len).max().unwrap_or(0);
+        Self { texts, longest }
+    }
+
+    /// The first offset from which on `text` is the start of one of the texts, but
+    /// not all of it.
+    fn cut_off(&self, text: &str) -> usize {
+        let is_start = |rest: &str| {
+            let at = self.texts.partition_point(|t| t.as_str() <= rest);
+            self.texts.get(at).is_some_and(|t| t.starts_with(rest))
+        };
+        text.char_indices()
+            .map(|(at, _)| at)
+            .find(|&at| is_start(text.get(at..).unwrap_or_default()))
+            .unwrap_or(text.len())
+    }
+}

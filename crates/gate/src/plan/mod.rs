@@ -1,0 +1,178 @@
+//! From calls to plans, without touching anything.
+//!
+//! ```text
+//! Call ──limits──▶ rewrite ──▶ tool? ──▶ schema ──▶ parse ──▶ facts ──▶ policy ──▶ walls' preflight ──▶ review ──▶ preview
+//!   └─ any failure settles this call and leaves the others alone                         └─▶ Plan::{Settled, Manual, Ask, Go}
+//! ```
+//!
+//! Parsing and policy are pure; preflight and preview read through the path wall.
+//! Nothing is written and nobody is contacted.
+
+mod hash;
+mod planner;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolgate_model::{Call, CallId, PlanRecord, ToolCall, ToolError};
+
+pub(crate) use hash::plan_hash;
+pub(crate) use planner::Planner;
+
+use crate::registry;
+use crate::tool::Invocation;
+
+/// What tools are for in this program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// No tool is offered and every call is refused.
+    Disabled,
+    /// Calls are read and checked; the person supplies the results.
+    ParseOnly,
+    /// Calls are planned, approved and run.
+    #[default]
+    Enabled,
+}
+
+/// Bounds of a batch and its calls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// The most calls of one batch; further ones settle as `limit_exceeded`.
+    pub max_calls: usize,
+    /// The most bytes of one call's arguments as JSON.
+    pub max_args_bytes: usize,
+    /// The most arrays and objects inside each other.
+    pub max_depth: usize,
+}
+
+impl Default for CallLimits {
+    fn default() -> Self {
+        Self {
+            max_calls: 8,
+            max_args_bytes: 256 * 1024,
+            max_depth: 64,
+        }
+    }
+}
+
+/// A call that needs a person's yes. It cannot be copied and cannot run.
+pub struct NeedsApproval {
+    pub(crate) live: Live,
+}
+
+/// A call that may run, once.
+pub struct Authorized {
+    pub(crate) live: Live,
+}
+
+/// A call that a person answers by hand.
+#[derive(Debug)]
+pub struct ManualCall {
+    pub(crate) call: ToolCall,
+}
+
+/// The parsed call behind a plan.
+pub(crate) struct Live {
+    pub(crate) record: PlanRecord,
+    pub(crate) entry: Arc<registry::Entry>,
+    pub(crate) invocation: Box<dyn Invocation>,
+    /// How long this very call may take, if its arguments say so.
+    pub(crate) timeout: Option<Duration>,
+    /// How many writes of Toolgate itself the plan has seen.
+    pub(crate) own_writes: u64,
+    /// Why a yes is not remembered although the person wanted that.
+    pub(crate) not_remembered: Option<String>,
+}
+
+impl NeedsApproval {
+    /// What is known about the call.
+    pub fn record(&self) -> &PlanRecord {
+        &self.live.record
+    }
+}
+
+impl Authorized {
+    /// What is known about the call.
+    pub fn record(&self) -> &PlanRecord {
+        &self.live.record
+    }
+}
+
+impl ManualCall {
+    /// The call, checked.
+    pub fn call(&self) -> &ToolCall {
+        &self.call
+    }
+}
+
+/// What planning made of a call.
+pub enum Plan {
+    /// It ends here, with this error.
+    Settled(Box<Refusal>),
+    /// The person supplies its result.
+    Manual(ManualCall),
+    /// A person is asked.
+    Ask(NeedsApproval),
+    /// It may run.
+    Go(Authorized),
+}
+
+/// A call that ended while it was planned.
+#[derive(Debug)]
+pub struct Refusal {
+    /// The call.
+    pub call_id: CallId,
+    /// The tool's canonical name where it was found, else the name that was called.
+    pub tool: String,
+    /// Why.
+    pub error: ToolError,
+    /// As much of the plan as there was.
+    pub record: Option<PlanRecord>,
+}
+
+impl Plan {
+    /// What is known about the call, if it got that far.
+    pub fn record(&self) -> Option<&PlanRecord> {
+        match self {
+            Self::Settled(refusal) => refusal.record.as_ref(),
+            Self::Manual(_) => None,
+            Self::Ask(asked) => Some(asked.record()),
+            Self::Go(authorized) => Some(authorized.record()),
+        }
+    }
+}
+
+impl std::fmt::Debug for Plan {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Settled(refusal) => f.debug_tuple("Settled").field(refusal).finish(),
+            Self::Manual(call) => f.debug_tuple("Manual").field(call).finish(),
+            Self::Ask(asked) => f.debug_tuple("Ask").field(asked.record()).finish(),
+            Self::Go(authorized) => f.debug_tuple("Go").field(authorized.record()).finish(),
+        }
+    }
+}
+
+/// A batch of calls with their plans, in call order.
+#[derive(Debug)]
+pub struct Planned {
+    pub(crate) slots: Vec<(Call, Plan)>,
+}
+
+impl Planned {
+    /// The plans, in call order.
+    pub fn plans(&self) -> impl Iterator<Item = &Plan> {
+        self.slots.iter().map(|(_, plan)| plan)
+    }
+
+    /// The calls that a person answers by hand, in call order, for `parse_only` mode.
+    pub fn into_manual(self) -> Vec<ManualCall> {
+        self.slots
+            .into_iter()
+            .filter_map(|(_, plan)| match plan {
+                Plan::Manual(manual) => Some(manual),
+                _ => None,
+            })
+            .collect()
+    }
+}

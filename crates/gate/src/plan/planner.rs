@@ -1,0 +1,400 @@
+//! The steps of planning, one call at a time.
+
+use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use toolgate_model::{
+    Action, BadCall, Call, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, json,
+};
+use toolgate_policy::{Policy, Question, Validator};
+use toolgate_sandbox::paths::PathWall;
+
+use super::{
+    Authorized, CallLimits, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
+    plan_hash,
+};
+use crate::middleware::Chain;
+use crate::output::{Redactor, approval_text, sanitize};
+use crate::panics::payload_text;
+use crate::registry::{self, Registry};
+use crate::session::Session;
+use crate::tool::{Preview, View};
+
+/// What the specification says where everything is switched off.
+const DISABLED: &str = "Tool execution disabled by policy";
+
+/// Everything planning looks at.
+pub(crate) struct Planner<'a> {
+    pub(crate) mode: Mode,
+    pub(crate) limits: CallLimits,
+    pub(crate) registry: &'a Registry,
+    pub(crate) policy: &'a Policy,
+    pub(crate) validators: &'a [Arc<dyn Validator>],
+    pub(crate) chain: &'a Chain,
+    pub(crate) wall: &'a PathWall,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) session: &'a Session,
+    pub(crate) command_wall: bool,
+}
+
+/// A call that ended early, before it has a place in the batch.
+struct Stop {
+    tool: String,
+    error: ToolError,
+    record: Option<PlanRecord>,
+}
+
+impl Planner<'_> {
+    /// Plans a batch. Every call gets a plan; a failure settles its own call only.
+    pub(crate) async fn plan(&self, calls: Vec<Call>) -> Planned {
+        let mut taken = HashSet::new();
+        let mut slots = Vec::with_capacity(calls.len());
+        for (index, call) in calls.into_iter().enumerate() {
+            let fresh = taken.insert(call.id().clone());
+            let plan = match self.intake(index, fresh, &call) {
+                Err(stop) => refuse(&call, stop),
+                Ok(whole) => match self.one(whole).await {
+                    Ok(plan) => plan,
+                    Err(stop) => refuse(&call, *stop),
+                },
+            };
+            slots.push((call, plan));
+        }
+        Planned { slots }
+    }
+
+    /// Plans again a call whose ground has changed. Middleware has rewritten it already.
+    pub(crate) async fn again(&self, record: PlanRecord) -> Plan {
+        let call = Call::Whole(record.call.clone());
+        match self.planned(record.call).await {
+            Ok(plan) => plan,
+            Err(stop) => refuse(&call, *stop),
+        }
+    }
+
+    /// What can be said without looking at the tool.
+    fn intake(&self, index: usize, fresh: bool, call: &Call) -> Result<ToolCall, Stop> {
+        let stop = |kind, message: String| Stop {
+            tool: call.name().unwrap_or_default().to_owned(),
+            error: ToolError::new(kind, message),
+            record: None,
+        };
+        if self.mode == Mode::Disabled {
+            return Err(stop(ErrorKind::Disabled, DISABLED.into()));
+        }
+        if index >= self.limits.max_calls {
+            let most = self.limits.max_calls;
+            return Err(stop(
+                ErrorKind::LimitExceeded,
+                format!(
+                    "this is call {} of the batch and at most {most} are taken; send it again in the next one",
+                    index + 1
+                ),
+            ));
+        }
+        if !fresh {
+            let id = call.id();
+            return Err(stop(
+                ErrorKind::DuplicateCallId,
+                format!(
+                    "another call of this batch has the id {:?}; the first one is taken",
+                    id.as_str()
+                ),
+            ));
+        }
+        let whole = match call {
+            Call::Whole(whole) => whole,
+            Call::Bad(BadCall { name, error, .. }) => {
+                let tool = name.clone().unwrap_or_default();
+                return Err(Stop {
+                    tool,
+                    error: error.clone(),
+                    record: None,
+                });
+            }
+        };
+        let (bytes, most) = (whole.args_bytes(), self.limits.max_args_bytes);
+        if bytes > most {
+            return Err(stop(
+                ErrorKind::LimitExceeded,
+                format!(
+                    "the arguments have {bytes} bytes and at most {most} are taken; send less at once"
+                ),
+            ));
+        }
+        let deep = whole.args.values().map(json::depth).max().unwrap_or(0) + 1;
+        if deep > self.limits.max_depth {
+            let most = self.limits.max_depth;
+            return Err(stop(
+                ErrorKind::LimitExceeded,
+                format!("the arguments are {deep} levels deep and at most {most} are taken"),
+            ));
+        }
+        Ok(whole.clone())
+    }
+
+    async fn one(&self, call: ToolCall) -> Result<Plan, Box<Stop>> {
+        let name = call.name.clone();
+        let rewritten = self.chain.rewrite(call).map_err(|error| {
+            Box::new(Stop {
+                tool: self.registry.canonical(&name),
+                error,
+                record: None,
+            })
+        })?;
+        self.planned(rewritten).await
+    }
+
+    async fn planned(&self, call: ToolCall) -> Result<Plan, Box<Stop>> {
+        let stop = |tool: &str, error| {
+            Box::new(Stop {
+                tool: tool.to_owned(),
+                error,
+                record: None,
+            })
+        };
+        let ToolCall {
+            id,
+            name,
+            args,
+            reason,
+        } = call;
+        let resolved = self
+            .registry
+            .resolve(&name, args)
+            .map_err(|error| stop(&self.registry.canonical(&name), error))?;
+        let entry = resolved.entry;
+        let tool = entry.spec().name.clone();
+        entry
+            .check(&resolved.args)
+            .map_err(|error| stop(&tool, error))?;
+        let call = ToolCall {
+            id,
+            name: tool.clone(),
+            args: resolved.args,
+            reason,
+        };
+        if self.mode == Mode::ParseOnly {
+            return Ok(Plan::Manual(ManualCall { call }));
+        }
+        let live = self
+            .understand(call, entry)
+            .map_err(|error| stop(&tool, error))?;
+        self.decide(live).await
+    }
+
+    /// Lets the tool read its arguments and say what it will do. Foreign code: it may panic.
+    fn understand(&self, call: ToolCall, entry: Arc<registry::Entry>) -> Result<Live, ToolError> {
+        let spec = entry.spec();
+        let read = AssertUnwindSafe(|| {
+            let invocation = entry.tool().parse(&call.args)?;
+            let summary = invocation.summary();
+            let facts = invocation.facts().clone();
+            let risk = invocation.risk().unwrap_or(spec.risk);
+            let timeout = invocation.timeout();
+            Ok::<_, ToolError>((invocation, summary, facts, risk, timeout))
+        });
+        let read = catch_unwind(read).unwrap_or_else(|payload| {
+            let message = format!(
+                "Tool panicked while it read its arguments: {}",
+                payload_text(&*payload)
+            );
+            Err(ToolError::new(ErrorKind::Panicked, message))
+        });
+        let (invocation, summary, facts, risk, timeout) = read?;
+        let (summary, _) = self.redactor.redact(&summary);
+        let record = PlanRecord {
+            conversation: self.session.id().clone(),
+            tool: spec.name.clone(),
+            summary: approval_text(&summary),
+            risk,
+            locations: locations(&facts),
+            plan_hash: self.hash(&entry, &call, &[]),
+            decision: Decision::denied(
+                ErrorKind::PolicyDenied,
+                "undecided",
+                "policy has not decided yet",
+            ),
+            facts,
+            call,
+            preview: None,
+            rests_on: Vec::new(),
+        };
+        Ok(Live {
+            record,
+            entry,
+            invocation,
+            timeout,
+            own_writes: self.session.reads(|log| log.own_writes()),
+            not_remembered: None,
+        })
+    }
+
+    fn hash(
+        &self,
+        entry: &registry::Entry,
+        call: &ToolCall,
+        rests_on: &[toolgate_model::FileDigest],
+    ) -> toolgate_model::PlanHash {
+        plan_hash(
+            self.session.id().as_str(),
+            &entry.spec().name,
+            entry.digest(),
+            &call.args,
+            &working_folder(self.wall).to_string_lossy(),
+            rests_on,
+        )
+    }
+
+    async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
+        let (decision, risk) = self.policy_says(&live);
+        live.record.decision = decision;
+        live.record.risk = risk;
+        if live.record.decision.action != Action::Deny
+            && let Err(refused) = self.preflight(&live.record.facts)
+        {
+            live.record.decision = Decision::denied(refused.kind, "the path wall", refused.message);
+        }
+        if live.record.decision.action != Action::Deny
+            && let Some(review) = self.chain.review(&live.record)
+        {
+            live.record.decision = tightened(live.record.decision, review);
+        }
+        match live.record.decision.action {
+            Action::Deny => Err(denied(live.record)),
+            Action::Allow => Ok(Plan::Go(Authorized { live })),
+            Action::Ask => {
+                let tool = live.record.tool.clone();
+                let preview = self.preview(&live).await;
+                let preview = preview.map_err(|error| {
+                    Box::new(Stop {
+                        tool,
+                        error,
+                        record: Some(live.record.clone()),
+                    })
+                })?;
+                live.record.preview = preview
+                    .text
+                    .map(|text| self.redactor.redact(&sanitize(&text)).0.into_owned());
+                live.record.plan_hash =
+                    self.hash(&live.entry, &live.record.call, &preview.rests_on);
+                live.record.rests_on = preview.rests_on;
+                Ok(Plan::Ask(NeedsApproval { live }))
+            }
+        }
+    }
+
+    /// Policy and validators over tool, arguments and facts. The strictest answer wins.
+    pub(crate) fn policy_says(&self, live: &Live) -> (Decision, toolgate_model::Risk) {
+        let spec = live.entry.spec();
+        let question = Question {
+            tool: &spec.name,
+            args: &live.record.call.args,
+            facts: &live.record.facts,
+            side_effects: spec.side_effects,
+            requires_approval: spec.requires_approval,
+            risk: live.record.risk,
+            command_wall: self.command_wall,
+            wall_from_facts: false,
+        };
+        let ask = AssertUnwindSafe(|| {
+            let verdict = self.policy.judge(&question);
+            let mut decision = verdict.decision;
+            for validator in self.validators {
+                if let Some(opinion) = validator.validate(&question) {
+                    decision = tightened(decision, opinion);
+                }
+            }
+            (decision, verdict.risk)
+        });
+        catch_unwind(ask).unwrap_or_else(|payload| {
+            let reason = format!("policy panicked: {}", payload_text(&*payload));
+            (
+                Decision::denied(ErrorKind::Panicked, "panic", reason),
+                live.record.risk,
+            )
+        })
+    }
+
+    /// What the path wall would refuse whatever policy says. What is merely missing is the tool's to tell:
+    /// an earlier call of the batch may still make it.
+    fn preflight(&self, facts: &Facts) -> Result<(), ToolError> {
+        if facts.claimed {
+            // What a command claims is held by its own wall.
+            return Ok(());
+        }
+        for (access, path) in facts.paths() {
+            if let Err(error) = self.wall.preflight(path, access)
+                && error.kind().status() == toolgate_model::Status::Denied
+            {
+                return Err(crate::tool::path_error(&error));
+            }
+        }
+        Ok(())
+    }
+
+    async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
+        use futures::FutureExt;
+        let view = View::new(self.wall, self.session);
+        // Foreign code from the first word on: it may panic before there is a future.
+        let look = AssertUnwindSafe(async { live.invocation.preview(&view).await });
+        look.catch_unwind().await.unwrap_or_else(|payload| {
+            let message = format!(
+                "Tool panicked while it made its preview: {}",
+                payload_text(&*payload)
+            );
+            Err(ToolError::new(ErrorKind::Panicked, message))
+        })
+    }
+}
+
+/// The stricter of the two, with the atoms of the first if the second has none.
+fn tightened(mut decision: Decision, opinion: Decision) -> Decision {
+    let atoms = std::mem::take(&mut decision.atoms);
+    let mut strictest = decision.stricter(opinion);
+    if strictest.atoms.is_empty() {
+        strictest.atoms = atoms;
+    }
+    strictest
+}
+
+/// The folder that relative paths mean.
+fn working_folder(wall: &PathWall) -> &std::path::Path {
+    wall.roots().get(0).map_or(
+        std::path::Path::new("/"),
+        toolgate_sandbox::paths::Root::path,
+    )
+}
+
+fn locations(facts: &Facts) -> Vec<String> {
+    let mut all: Vec<String> = facts.paths().map(|(_, path)| path.to_owned()).collect();
+    all.extend(facts.connects.iter().cloned());
+    all.dedup();
+    all
+}
+
+fn denied(record: PlanRecord) -> Box<Stop> {
+    let decision = &record.decision;
+    let kind = decision.kind.unwrap_or(ErrorKind::PolicyDenied);
+    let error = ToolError::new(kind, decision.reason.clone());
+    Box::new(Stop {
+        tool: record.tool.clone(),
+        error,
+        record: Some(record),
+    })
+}
+
+fn refuse(call: &Call, stop: Stop) -> Plan {
+    let Stop {
+        tool,
+        error,
+        record,
+    } = stop;
+    Plan::Settled(Box::new(Refusal {
+        call_id: call.id().clone(),
+        tool,
+        error,
+        record,
+    }))
+}

@@ -1,0 +1,319 @@
+//! Arguments against a JSON Schema (2020-12), with messages a model can act on.
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{Draft, JsonType, PatternOptions, ValidationError, Validator};
+use serde_json::Value;
+use toolgate_model::json::type_name;
+use toolgate_model::nearest::nearest;
+use toolgate_model::{Args, ToolError};
+
+/// At most so many faults are told at once; the rest follow from them as a rule.
+const TOLD: usize = 5;
+
+/// A schema that cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the schema of {tool} cannot be used: {message}")]
+pub struct SchemaFault {
+    /// The tool it belongs to.
+    pub tool: String,
+    /// What is wrong with it.
+    pub message: String,
+}
+
+/// A schema compiled once.
+#[derive(Debug)]
+pub struct Schema {
+    validator: Validator,
+    fields: Vec<String>,
+}
+
+impl Schema {
+    /// Compiles a schema. References to elsewhere are refused, patterns run in linear time.
+    pub fn compile(tool: &str, schema: &Value) -> Result<Self, SchemaFault> {
+        let fault = |message: String| SchemaFault {
+            tool: tool.to_owned(),
+            message,
+        };
+        if schema.get("type").and_then(Value::as_str) != Some("object") {
+            return Err(fault("its type has to be object".into()));
+        }
+        let validator = jsonschema::options()
+            .with_draft(Draft::Draft202012)
+            .with_pattern_options(PatternOptions::regex().size_limit(1 << 20))
+            .offline()
+            .build(schema)
+            .map_err(|error| fault(error.to_string()))?;
+        let fields = schema
+            .get("properties")
+            .and_then(Value::as_object)
+            .map(|map| map.keys().cloned().collect())
+            .unwrap_or_default();
+        Ok(Self { validator, fields })
+    }
+
+    /// The names of the arguments at the top.
+    pub fn fields(&self) -> &[String] {
+        &self.fields
+    }
+
+    /// Checks arguments. `also` are spellings that were accepted and taken off before.
+    pub fn check(&self, args: &Args, also: &[&str]) -> Result<(), ToolError> {
+        // The validator wants a value of its own; arguments have been bounded before.
+        let value = Value::Object(args.clone());
+        if self.validator.is_valid(&value) {
+            return Ok(());
+        }
+        let mut told = Vec::new();
+        let mut more = 0_usize;
+        for error in self.validator.iter_errors(&value) {
+            if told.len() < TOLD {
+                told.push(self.tell(&error, also));
+            } else {
+                more += 1;
+            }
+        }
+        let mut message = told.join("; ");
+        if more > 0 {
+            message.push_str(&format!("; and {more} more"));
+        }
+        Err(ToolError::bad_args(message))
+    }
+
+    fn tell(&self, error: &ValidationError<'_>, also: &[&str]) -> String {
+        let place = match error.instance_path().to_string() {
+            path if path.is_empty() => "arguments".to_owned(),
+            path => path.trim_start_matches('/').replace('/', "."),
+        };
+        let came = brief(error.instance());
+        match error.kind() {
+            ValidationErrorKind::Required { property } => {
+                let name = property.as_str().unwrap_or_default();
+                format!("{place}: {name:?} is missing")
+            }
+            ValidationErrorKind::AdditionalProperties { unexpected }
+            | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+                let top = place == "arguments";
+                unexpected
+                    .iter()
+                    .map(|name| self.unknown(name, top, also))
+                    .collect::<Vec<_>>()
+                    .join("; ")
+            }
+            ValidationErrorKind::Type { kind } => {
+                format!("{place}: expected {}, got {came}", types(kind))
+            }
+            ValidationErrorKind::Enum { options } => {
+                let options: Vec<String> = options
+                    .as_array()
+                    .map(|all| all.iter().map(ToString::to_string).collect())
+                    .unwrap_or_default();
+                format!(
+                    "{place}: expected one of {}, got {came}",
+                    options.join(", ")
+                )
+            }
+            ValidationErrorKind::Minimum { limit } => {
+                format!("{place}: expected at least {limit}, got {came}")
+            }
+            ValidationErrorKind::Maximum { limit } => {
+                format!("{place}: expected at most {limit}, got {came}")
+            }
+            ValidationErrorKind::MinLength { limit } => {
+                format!("{place}: expected at least {limit} characters, got {came}")
+            }
+            ValidationErrorKind::MaxLength { limit } => {
+                format!("{place}: expected at most {limit} characters, got {came}")
+            }
+            ValidationErrorKind::MinItems { limit } => {
+                format!("{place}: expected at least {limit} items, got {came}")
+            }
+            ValidationErrorKind::MaxItems { limit } => {
+                format!("{place}: expected at most {limit} items, got {came}")
+            }
+            ValidationErrorKind::Pattern { pattern } => {
+                format!("{place}: expected text that fits /{pattern}/, got {came}")
+            }
+            ValidationErrorKind::AnyOf { .. } | ValidationErrorKind::OneOfNotValid { .. } => {
+                format!("{place}: fits none of the allowed forms, got {came}")
+            }
+            other => format!("{place}: breaks {:?}, got {came}", other.keyword()),
+        }
+    }
+
+    fn unknown(&self, name: &str, top: bool, also: &[&str]) -> String {
+        let known = self
+            .fields
+            .iter()
+            .map(String::as_str)
+            .chain(also.iter().copied());
+        match top.then(|| nearest(name, known)).flatten() {
+            Some(meant) => format!("unknown argument {name:?}, did you mean {meant:?}?"),
+            None if top => format!(
+                "unknown argument {name:?}; known are {}",
+                self.fields.join(", ")
+            ),
+            None => format!("unknown argument {name:?}"),
+        }
+    }
+}
+
+fn types(kind: &TypeKind) -> String {
+    let name = |json: JsonType| match json {
+        JsonType::Array => "an array",
+        JsonType::Boolean => "a boolean",
+        JsonType::Integer => "a whole number",
+        JsonType::Null => "null",
+        JsonType::Number => "a number",
+        JsonType::Object => "an object",
+        JsonType::String => "a string",
+    };
+    match kind {
+        TypeKind::Single(json) => name(*json).to_owned(),
+        TypeKind::Multiple(set) => set.iter().map(name).collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// What came, short enough for a message.
+fn brief(value: &Value) -> String {
+    const MOST: usize = 60;
+    let text = match value {
+        Value::Array(_) | Value::Object(_) => return type_name(value).to_owned(),
+        other => other.to_string(),
+    };
+    if text.chars().count() <= MOST {
+        return text;
+    }
+    let head: String = text.chars().take(MOST).collect();
+    format!("{head}… ({} characters)", text.chars().count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn schema() -> Schema {
+        Schema::compile(
+            "t",
+            &json!({"type":"object","additionalProperties":false,"required":["path"],"properties":{
+                "path":{"type":"string","minLength":1,"maxLength":9},
+                "start_line":{"type":["integer","null"],"minimum":1,"maximum":9},
+                "kind":{"enum":["a","b"]},
+                "list":{"type":"array","minItems":1,"maxItems":2,"items":{"type":"object","additionalProperties":false,"properties":{"x":{"pattern":"^a+$"}}}},
+                "either":{"anyOf":[{"type":"string"},{"type":"boolean"}]},
+                "odd":{"multipleOf":2}
+            }}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn messages_name_the_place_what_was_expected_and_what_came() {
+        let schema = schema();
+        for (args, parts) in [
+            (json!({}), vec!["\"path\" is missing"]),
+            (json!({"path":1}), vec!["path: expected a string, got 1"]),
+            (json!({"path":""}), vec!["at least 1 characters, got \"\""]),
+            (json!({"path":"0123456789"}), vec!["at most 9 characters"]),
+            (
+                json!({"path":"a","start_line":0}),
+                vec!["start_line: expected at least 1, got 0"],
+            ),
+            (json!({"path":"a","start_line":10}), vec!["at most 9"]),
+            (
+                json!({"path":"a","start_line":"x"}),
+                vec!["a whole number", "null", "got \"x\""],
+            ),
+            (
+                json!({"path":"a","kind":"c"}),
+                vec!["one of \"a\", \"b\", got \"c\""],
+            ),
+            (
+                json!({"path":"a","strat_line":1}),
+                vec![
+                    "unknown argument \"strat_line\"",
+                    "did you mean \"start_line\"",
+                ],
+            ),
+            (
+                json!({"path":"a","zzz":1}),
+                vec!["unknown argument \"zzz\"; known are", "kind"],
+            ),
+            (
+                json!({"path":"a","list":[]}),
+                vec!["list: expected at least 1 items, got an array"],
+            ),
+            (
+                json!({"path":"a","list":[{},{},{}]}),
+                vec!["at most 2 items"],
+            ),
+            (
+                json!({"path":"a","list":[{"x":"b"}]}),
+                vec!["list.0.x: expected text that fits /^a+$/"],
+            ),
+            (
+                json!({"path":"a","list":[{"y":"b"}]}),
+                vec!["unknown argument \"y\""],
+            ),
+            (
+                json!({"path":"a","either":1}),
+                vec!["either: fits none of the allowed forms, got 1"],
+            ),
+            (
+                json!({"path":"a","odd":3}),
+                vec!["odd: breaks \"multipleOf\", got 3"],
+            ),
+            (
+                json!({"path":{"$ref":"/etc/passwd"}}),
+                vec!["path: expected a string, got an object"],
+            ),
+        ] {
+            let error = schema
+                .check(args.as_object().unwrap(), &["offset"])
+                .unwrap_err();
+            for part in parts {
+                assert!(error.message.contains(part), "{args}: {}", error.message);
+            }
+        }
+        let args = json!({"path":"a","start_line":null});
+        assert_eq!(schema.check(args.as_object().unwrap(), &[]), Ok(()));
+    }
+
+    #[test]
+    fn many_faults_are_counted_and_long_values_cut() {
+        let schema = schema();
+        let args = json!({"path":"x".repeat(500),"start_line":0,"kind":1,"list":[],"either":1,"odd":3,"z":1});
+        let message = schema
+            .check(args.as_object().unwrap(), &[])
+            .unwrap_err()
+            .message;
+        assert!(message.ends_with("more"), "{message}");
+        assert!(message.len() < 900, "{message}");
+        let args = json!({"path":"x".repeat(500)});
+        let message = schema
+            .check(args.as_object().unwrap(), &[])
+            .unwrap_err()
+            .message;
+        assert!(message.contains("(502 characters)"), "{message}");
+    }
+
+    #[test]
+    fn schemas_that_reach_out_or_are_no_object_are_refused() {
+        for schema in [
+            json!({"type":"string"}),
+            json!({}),
+            json!({"type":"object","properties":{"a":{"$ref":"https://example.invalid/x.json"}}}),
+            json!({"type":"object","properties":{"a":{"$ref":"file:///etc/passwd"}}}),
+            json!({"type":"object","properties":{"a":{"type":"nonsense"}}}),
+            json!({"type":"object","properties":{"a":{"pattern":"(?=look)"}}}),
+        ] {
+            let fault = Schema::compile("t", &schema).unwrap_err();
+            assert!(
+                fault
+                    .to_string()
+                    .starts_with("the schema of t cannot be used"),
+                "{schema}"
+            );
+        }
+    }
+}

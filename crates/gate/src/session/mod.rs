@@ -1,0 +1,143 @@
+//! What outlives a call: one of these per conversation.
+//!
+//! It knows what was read and written, keeps full outputs, holds the grants given
+//! for the conversation and the scope it runs under. It ends as one.
+
+mod kept;
+mod reads;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio_util::sync::CancellationToken;
+use toolgate_model::ConversationId;
+use toolgate_policy::Scope;
+
+pub use kept::{KeepError, KeptInMemory, OutputStore};
+pub use reads::{LineRanges, ReadLog, Seen, Staleness};
+
+use crate::approve::Grant;
+use crate::sync::{Mutex, lock};
+
+/// What a result may have where the model's context is not known.
+pub const UNKNOWN_CAPACITY: usize = 64 * 1024;
+
+/// A conversation's memory.
+pub struct Session {
+    id: ConversationId,
+    staleness: Staleness,
+    reads: Mutex<ReadLog>,
+    outputs: Arc<dyn OutputStore>,
+    grants: Mutex<Vec<Grant>>,
+    scope: Option<Scope>,
+    capacity: AtomicUsize,
+    cancel: CancellationToken,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// A conversation in which what was read is remembered and checked.
+    pub fn new(id: impl Into<ConversationId>) -> Self {
+        Self {
+            id: id.into(),
+            staleness: Staleness::Checked,
+            reads: Mutex::new(ReadLog::default()),
+            outputs: Arc::new(KeptInMemory::default()),
+            grants: Mutex::new(Vec::new()),
+            scope: None,
+            capacity: AtomicUsize::new(UNKNOWN_CAPACITY),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// One call by a person: what was read before is not known and not asked for.
+    #[must_use]
+    pub fn without_staleness(mut self) -> Self {
+        self.staleness = Staleness::NotChecked;
+        self
+    }
+
+    /// The same under a scope handed in by a caller; it can only narrow.
+    #[must_use]
+    pub fn scoped(mut self, scope: Scope) -> Self {
+        self.scope = Some(scope);
+        self
+    }
+
+    /// The same with another place for full outputs.
+    #[must_use]
+    pub fn keeping_in(mut self, outputs: Arc<dyn OutputStore>) -> Self {
+        self.outputs = outputs;
+        self
+    }
+
+    /// The conversation's name.
+    pub fn id(&self) -> &ConversationId {
+        &self.id
+    }
+
+    /// Whether a file has to be read before it is overwritten.
+    pub fn staleness(&self) -> Staleness {
+        self.staleness
+    }
+
+    /// Looks at, or adds to, what was read.
+    pub fn reads<T>(&self, with: impl FnOnce(&mut ReadLog) -> T) -> T {
+        with(&mut lock(&self.reads))
+    }
+
+    /// Where full outputs are kept.
+    pub fn outputs(&self) -> &Arc<dyn OutputStore> {
+        &self.outputs
+    }
+
+    /// The scope it runs under.
+    pub fn scope(&self) -> Option<&Scope> {
+        self.scope.as_ref()
+    }
+
+    /// The grants given for this conversation.
+    pub fn grants(&self) -> Vec<Grant> {
+        lock(&self.grants).clone()
+    }
+
+    pub(crate) fn grant(&self, grants: Vec<Grant>) {
+        lock(&self.grants).extend(grants);
+    }
+
+    /// Takes back a grant of this conversation.
+    pub fn revoke(&self, id: &str) -> bool {
+        let mut grants = lock(&self.grants);
+        let before = grants.len();
+        grants.retain(|grant| grant.id != id);
+        grants.len() < before
+    }
+
+    /// How many bytes of results the model's context still takes.
+    pub fn available_capacity(&self) -> usize {
+        self.capacity.load(Ordering::Relaxed)
+    }
+
+    /// Says how many bytes of results the model's context still takes.
+    pub fn set_available_capacity(&self, bytes: usize) {
+        self.capacity.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Ends every call of this conversation.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.cancel
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.cancel.cancel();
+    }
+}

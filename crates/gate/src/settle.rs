@@ -1,0 +1,256 @@
+//! From what a tool made to the one result everybody sees.
+//!
+//! ```text
+//! Output | ToolError ──▶ middleware.after ──▶ sanitize ──▶ redact ──▶ bound (rest kept under a handle) ──▶ ToolResult
+//! ```
+
+use std::time::Duration;
+
+use serde_json::Value;
+use toolgate_model::{CallId, ErrorKind, Metadata, PlanRecord, ToolError, ToolResult};
+
+use crate::middleware::Chain;
+use crate::output::{Limits, Redactor, approval_text, bound, error_text, sanitize};
+use crate::session::Session;
+use crate::tool::{Output, OutputLimits, Text};
+
+/// A person sees at most so many bytes of what a tool did not describe itself.
+const DISPLAY_BYTES: usize = 2_000;
+
+/// More bytes of metadata than this are left out as a whole.
+const METADATA_BYTES: usize = 64 * 1024;
+
+/// What a call came to, before anybody but the gate has seen it.
+pub(crate) struct Unsettled<'a> {
+    pub(crate) call_id: CallId,
+    pub(crate) tool: String,
+    pub(crate) plan: Option<&'a PlanRecord>,
+    pub(crate) outcome: Outcome,
+    pub(crate) ran_for: Duration,
+    pub(crate) still_running: bool,
+}
+
+pub(crate) enum Outcome {
+    /// The tool ran to its end.
+    Ran(Result<Output, ToolError>),
+    /// The line ended it; this is what it had so far.
+    CutShort(Output, ToolError),
+    /// The line ended it, or it never began. The words are the line's, not the tool's.
+    Stopped(ToolError),
+}
+
+impl Outcome {
+    /// The kind of its error, if there is one.
+    pub(crate) fn kind(&self) -> Option<ErrorKind> {
+        match self {
+            Self::Ran(Ok(output)) => output.error.as_ref().map(|error| error.kind),
+            Self::Ran(Err(error)) | Self::CutShort(_, error) | Self::Stopped(error) => {
+                Some(error.kind)
+            }
+        }
+    }
+}
+
+/// The name of a tool for people and logs. Names of tools are plain; an unknown one is
+/// whatever the model wrote.
+pub(crate) fn shown_name(name: String) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');
+    if name.len() <= 64 && name.bytes().all(plain) {
+        name
+    } else {
+        approval_text(&name)
+    }
+}
+
+/// Makes results fit to be seen.
+pub(crate) struct Settler<'a> {
+    pub(crate) chain: &'a Chain,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) limits: OutputLimits,
+    pub(crate) max_lines: Option<usize>,
+}
+
+impl Settler<'_> {
+    pub(crate) fn settle(&self, session: &Session, unsettled: Unsettled<'_>) -> ToolResult {
+        let Unsettled {
+            call_id,
+            tool,
+            plan,
+            outcome,
+            ran_for,
+            still_running,
+        } = unsettled;
+        let (mut result, text) = self.raw(call_id, shown_name(tool), outcome);
+        result.duration_ms = u64::try_from(ran_for.as_millis()).unwrap_or(u64::MAX);
+        let mut result = self.chain.after(plan, result);
+        self.clean(&mut result, text);
+        if still_running {
+            result.metadata.insert("still_running".into(), true.into());
+        }
+        self.fit(session, &mut result, text);
+        result
+    }
+
+    fn raw(&self, call_id: CallId, tool: String, outcome: Outcome) -> (ToolResult, Text) {
+        let (output, error, told) = match outcome {
+            Outcome::Stopped(error) => {
+                return (ToolResult::failed(call_id, tool, error), Text::Plain);
+            }
+            Outcome::Ran(Err(error)) => {
+                let told = self.told(&tool, &error);
+                (Output::default(), Some(error), told)
+            }
+            Outcome::Ran(Ok(mut output)) => {
+                let error = output.error.take();
+                let told = error.as_ref().map(|error| self.told(&tool, error));
+                (output, error, told.unwrap_or_default())
+            }
+            Outcome::CutShort(output, why) => {
+                let told = (why.message.clone(), Text::Plain);
+                (output, Some(why), told)
+            }
+        };
+        let mut result = ToolResult::ok(call_id, tool, output.content);
+        result.display = output.display.unwrap_or_default();
+        result.metadata = output.metadata;
+        let mut text = output.text;
+        if let Some(error) = error {
+            if result.content.is_empty() {
+                (result.content, text) = told;
+            }
+            if result.display.is_empty() {
+                result.display = error.message.clone();
+            }
+            result.error = Some(error);
+        }
+        (result, text)
+    }
+
+    fn text_limits(&self) -> Limits {
+        Limits {
+            max_bytes: self.limits.max_bytes,
+            max_lines: self.max_lines,
+            capacity: Some(self.limits.available_capacity),
+        }
+    }
+
+    /// What the model reads about a tool's own error. A JSON object goes byte for byte,
+    /// other words are bounded like any output, so that nothing of them is lost.
+    fn told(&self, tool: &str, error: &ToolError) -> (String, Text) {
+        let limits = self.text_limits();
+        let message = &error.message;
+        let whole = error_text(tool, message, Limits::bytes(usize::MAX), self.redactor);
+        if whole != *message {
+            return (whole, Text::Plain);
+        }
+        if message.len() > limits.effective_bytes() {
+            let replaced = error_text(tool, message, limits, self.redactor);
+            return (replaced, Text::Plain);
+        }
+        (whole, Text::SelfBounded)
+    }
+
+    fn clean(&self, result: &mut ToolResult, text: Text) {
+        if text == Text::Plain {
+            result.content = sanitize(&result.content).into_owned();
+        }
+        result.display = self.harmless(&result.display);
+        if let Some(error) = &mut result.error {
+            error.message = self.harmless(&error.message);
+        }
+        self.clean_metadata(&mut result.metadata);
+        let (content, hits) = self.redactor.redact(&result.content);
+        if !hits.is_empty() {
+            let count = hits.len();
+            result.content = content.into_owned();
+            result.metadata.insert("redacted".into(), count.into());
+        }
+    }
+
+    fn clean_metadata(&self, metadata: &mut Metadata) {
+        let bytes = serde_json::to_string(metadata).map_or(usize::MAX, |text| text.len());
+        if bytes > METADATA_BYTES {
+            metadata.clear();
+            let left_out = format!("{bytes} bytes, more than {METADATA_BYTES}");
+            metadata.insert("metadata_left_out".into(), left_out.into());
+        }
+        self.harmless_map(metadata);
+    }
+
+    fn harmless(&self, text: &str) -> String {
+        self.redactor.redact(&sanitize(text)).0.into_owned()
+    }
+
+    fn harmless_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => *text = self.harmless(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.harmless_value(item)),
+            Value::Object(map) => self.harmless_map(map),
+            _ => {}
+        }
+    }
+
+    fn harmless_map(&self, map: &mut Metadata) {
+        let plain = |key: &str| {
+            key.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        if !map.keys().all(|key| plain(key)) {
+            *map = std::mem::take(map)
+                .into_iter()
+                .map(|(key, value)| (self.harmless(&key), value))
+                .collect();
+        }
+        map.values_mut().for_each(|item| self.harmless_value(item));
+    }
+
+    fn fit(&self, session: &Session, result: &mut ToolResult, text: Text) {
+        let limits = self.text_limits();
+        let bytes_only = Limits {
+            max_lines: None,
+            ..limits
+        };
+        // A tool that bounds itself keeps its form as long as it keeps its word.
+        let wanted = if text == Text::SelfBounded {
+            bytes_only
+        } else {
+            limits
+        };
+        if bound(&result.content, wanted, None).truncated {
+            let kept = session.outputs().keep(session.id(), &result.content);
+            let handle = match kept {
+                Ok(handle) => Some(handle),
+                Err(error) => {
+                    result
+                        .metadata
+                        .insert("output_not_kept".into(), error.to_string().into());
+                    None
+                }
+            };
+            let bounded = bound(
+                &result.content,
+                wanted,
+                handle.as_ref().map(toolgate_model::OutputHandle::as_str),
+            );
+            result.content = bounded.text;
+            result.truncated = bounded.truncated;
+            result.output_handle = handle;
+        }
+        let short = Limits {
+            max_lines: Some(20),
+            ..Limits::bytes(DISPLAY_BYTES)
+        };
+        let message = result.error.as_ref().map(|error| error.message.as_str());
+        let display = if result.display.is_empty() {
+            bound(&sanitize(&result.content), short, None).text
+        } else if message == Some(result.display.as_str()) {
+            bound(&result.display, short, None).text
+        } else {
+            bound(&result.display, bytes_only, None).text
+        };
+        result.display = display;
+        if let Some(error) = &mut result.error {
+            error.message = bound(&error.message, bytes_only, None).text;
+        }
+    }
+}

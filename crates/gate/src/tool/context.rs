@@ -1,0 +1,131 @@
+//! What a running call can reach, and the proof that it was let through.
+
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use toolgate_model::{CallId, Stream};
+use toolgate_sandbox::paths::PathWall;
+
+use crate::clock::{Clock, Entropy};
+use crate::execute::{Chunks, Hold};
+use crate::output::Redactor;
+use crate::session::Session;
+
+/// The proof that a call passed plan, policy and approval. Only `execute` makes one.
+pub(crate) struct Permit(());
+
+impl Permit {
+    pub(crate) const fn issue() -> Self {
+        Self(())
+    }
+}
+
+/// How much a tool may hand back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OutputLimits {
+    /// The most bytes of one result.
+    pub max_bytes: usize,
+    /// What is left of the model's context, in bytes.
+    pub available_capacity: usize,
+}
+
+impl OutputLimits {
+    /// The smaller of the two: what a result may have.
+    pub fn effective(&self) -> usize {
+        self.max_bytes.min(self.available_capacity)
+    }
+}
+
+pub(crate) struct ContextParts {
+    pub(crate) call_id: CallId,
+    pub(crate) wall: PathWall,
+    pub(crate) session: Arc<Session>,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) chunks: Arc<Chunks>,
+    pub(crate) redactor: Arc<Redactor>,
+    pub(crate) limits: OutputLimits,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) entropy: Arc<dyn Entropy>,
+}
+
+/// Everything a call may use while it runs. It cannot be made outside the gate:
+///
+/// ```compile_fail
+/// # use toolgate_gate::tool::RunCtx;
+/// fn forge() -> RunCtx { RunCtx { parts: todo!(), permit: todo!() } }
+/// ```
+pub struct RunCtx {
+    parts: ContextParts,
+    hold: Option<Arc<Hold>>,
+    _permit: Permit,
+}
+
+impl RunCtx {
+    pub(crate) fn new(parts: ContextParts, permit: Permit) -> Self {
+        Self {
+            parts,
+            hold: None,
+            _permit: permit,
+        }
+    }
+
+    /// Keeps the call's paths locked for as long as somebody has this context.
+    pub(crate) fn hold(&mut self, hold: Arc<Hold>) {
+        self.hold = Some(hold);
+    }
+
+    /// The call.
+    pub fn call_id(&self) -> &CallId {
+        &self.parts.call_id
+    }
+
+    /// The path wall: the only way to files.
+    pub fn wall(&self) -> &PathWall {
+        &self.parts.wall
+    }
+
+    /// The conversation: what was read, what was kept.
+    pub fn session(&self) -> &Arc<Session> {
+        &self.parts.session
+    }
+
+    /// What counts as a secret. Lines it hides do not count as read.
+    pub fn redactor(&self) -> &Redactor {
+        &self.parts.redactor
+    }
+
+    /// How much may be handed back.
+    pub fn limits(&self) -> OutputLimits {
+        self.parts.limits
+    }
+
+    /// Tells when the call is to stop. Long work looks at it, or waits for it.
+    pub fn cancel(&self) -> &CancellationToken {
+        &self.parts.cancel
+    }
+
+    /// Time.
+    pub fn clock(&self) -> &dyn Clock {
+        &*self.parts.clock
+    }
+
+    /// Randomness.
+    pub fn entropy(&self) -> &dyn Entropy {
+        &*self.parts.entropy
+    }
+
+    /// Shows a piece of output while the call runs. It is sanitized, redacted and
+    /// passed on in order; a slow reader makes this wait.
+    pub async fn emit(&self, stream: Stream, bytes: &[u8]) {
+        self.parts.chunks.push(stream, bytes).await;
+    }
+}
+
+impl std::fmt::Debug for RunCtx {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RunCtx")
+            .field("call_id", &self.parts.call_id)
+            .field("holds_paths", &self.hold.is_some())
+            .finish_non_exhaustive()
+    }
+}

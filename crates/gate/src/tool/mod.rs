@@ -1,0 +1,215 @@
+//! What a tool is.
+//!
+//! ```text
+//! Tool ──parse(args)──▶ Invocation ──facts, summary, preview──▶ (policy, person)
+//!                            └──run(RunCtx)──▶ Output | ToolError
+//! ```
+//!
+//! A tool parses its arguments once. The [`Invocation`] that comes out is what is
+//! explained, approved and run; nothing is parsed again. `run` takes a [`RunCtx`]
+//! by value, and only this crate's `execute` can make one, so holding a tool is
+//! not enough to run it.
+
+mod context;
+mod typed;
+mod view;
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use serde_json::Value;
+use toolgate_model::{Args, Category, FileDigest, Metadata, Risk, ToolError};
+
+pub(crate) use context::{ContextParts, Permit};
+pub use context::{OutputLimits, RunCtx};
+pub use typed::{TypedTool, typed};
+pub use view::{Seen, View, hex, path_error};
+
+pub use toolgate_model::Facts;
+
+/// Another spelling of an argument, taken as the canonical one.
+#[derive(Clone)]
+pub struct Spelling {
+    /// What a model may write.
+    pub other: String,
+    /// What it means.
+    pub canonical: String,
+    /// How the value changes, if it does; the error text goes to the model.
+    pub convert: Option<fn(Value) -> Result<Value, String>>,
+}
+
+impl Spelling {
+    /// A spelling whose value means the same.
+    pub fn same(other: impl Into<String>, canonical: impl Into<String>) -> Self {
+        Self {
+            other: other.into(),
+            canonical: canonical.into(),
+            convert: None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Spelling {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} = {}", self.other, self.canonical)
+    }
+}
+
+/// What a tool says about itself. Its digest is part of every plan's hash.
+#[derive(Clone, Debug)]
+pub struct ToolSpec {
+    /// The canonical name.
+    pub name: String,
+    /// What it does, for a model.
+    pub description: String,
+    /// JSON Schema (2020-12) of its arguments: an object.
+    pub schema: Value,
+    /// What it is about.
+    pub category: Category,
+    /// Whether it changes anything, runs anything or contacts anybody.
+    pub side_effects: bool,
+    /// Whether a person has to be asked even where a default would allow.
+    pub requires_approval: bool,
+    /// How much harm it can do.
+    pub risk: Risk,
+    /// How long one call may take; the configured default if not given.
+    pub timeout: Option<Duration>,
+    /// Other spellings of its arguments.
+    pub spellings: Vec<Spelling>,
+    /// Whether it is offered to models. Diagnostic tools are callable by name only.
+    pub advertised: bool,
+    /// Whether the same call with the same result may come again and again.
+    pub repeatable: bool,
+}
+
+impl ToolSpec {
+    /// A tool that only reads, with everything else at its default.
+    pub fn new(name: impl Into<String>, description: impl Into<String>, schema: Value) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            schema,
+            category: Category::Other,
+            side_effects: false,
+            requires_approval: false,
+            risk: Risk::Low,
+            timeout: None,
+            spellings: Vec::new(),
+            advertised: true,
+            repeatable: false,
+        }
+    }
+}
+
+/// A thing a model can call.
+pub trait Tool: Send + Sync + 'static {
+    /// What it says about itself. The same on every call.
+    fn spec(&self) -> &ToolSpec;
+
+    /// Reads arguments that fit the schema, once, without touching anything.
+    fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError>;
+}
+
+/// A call that was understood and has not run yet.
+pub trait Invocation: Send + Sync + 'static {
+    /// What it will do, in one line, from the parsed arguments. It is sanitized and shortened by the caller.
+    fn summary(&self) -> String;
+
+    /// What it will touch.
+    fn facts(&self) -> &Facts;
+
+    /// How much harm this very call can do; the tool's own risk if not given.
+    fn risk(&self) -> Option<Risk> {
+        None
+    }
+
+    /// How long this very call may take, if the arguments say so.
+    fn timeout(&self) -> Option<Duration> {
+        None
+    }
+
+    /// What the person is shown before answering, read through the path wall. Writes nothing.
+    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        let _ = view;
+        Box::pin(std::future::ready(Ok(Preview::default())))
+    }
+
+    /// Does it.
+    fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>>;
+}
+
+/// What a person is shown, and the files it rests on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preview {
+    /// A diff or another text.
+    pub text: Option<String>,
+    /// The files it was made from. If one changes before the call runs, the answer is void.
+    pub rests_on: Vec<FileDigest>,
+}
+
+/// How the text of an output is to be treated on its way to the model.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Text {
+    /// Escape sequences and invisible characters are removed, long text is cut in the middle.
+    #[default]
+    Plain,
+    /// The bytes of a file: not sanitized, cut in the middle if too long.
+    Exact,
+    /// The tool kept it within the limits itself (JSON, base64): neither sanitized nor cut.
+    SelfBounded,
+}
+
+/// What a tool hands back.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Output {
+    /// What the model gets.
+    pub content: String,
+    /// What the person sees; the first lines of `content` if not given.
+    pub display: Option<String>,
+    /// How `content` is treated.
+    pub text: Text,
+    /// Whatever else there is to say.
+    pub metadata: Metadata,
+    /// For a tool that has output and failed all the same, such as a command with an exit code.
+    pub error: Option<ToolError>,
+}
+
+impl Output {
+    /// Text that is sanitized and bounded.
+    pub fn plain(content: impl Into<String>) -> Self {
+        Self {
+            content: content.into(),
+            ..Self::default()
+        }
+    }
+
+    /// The exact content of a file.
+    pub fn exact(content: impl Into<String>) -> Self {
+        Self {
+            text: Text::Exact,
+            ..Self::plain(content)
+        }
+    }
+
+    /// Text the tool bounded itself.
+    pub fn self_bounded(content: impl Into<String>) -> Self {
+        Self {
+            text: Text::SelfBounded,
+            ..Self::plain(content)
+        }
+    }
+
+    /// The same with a line for the person.
+    #[must_use]
+    pub fn display(mut self, display: impl Into<String>) -> Self {
+        self.display = Some(display.into());
+        self
+    }
+
+    /// The same with a piece of metadata.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.metadata.insert(key.to_owned(), value.into());
+        self
+    }
+}

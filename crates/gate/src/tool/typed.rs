@@ -1,0 +1,266 @@
+//! A tool from a struct and a function.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use toolgate_model::{Args, Category, Facts, Risk, ToolError};
+
+use super::{Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View};
+
+type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
+type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
+
+struct Parts<A> {
+    run: Box<Run<A>>,
+    check: Box<dyn Fn(&A) -> Result<(), ToolError> + Send + Sync>,
+    summary: Box<dyn Fn(&A) -> String + Send + Sync>,
+    facts: Box<dyn Fn(&A) -> Facts + Send + Sync>,
+    preview: Option<Box<Look<A>>>,
+    timeout: Box<dyn Fn(&A) -> Option<Duration> + Send + Sync>,
+}
+
+/// A tool whose arguments are a type: the schema comes from it, and it is parsed once.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Deserialize;
+/// use toolgate_gate::tool::{Facts, Output, typed};
+///
+/// /// What `greet` takes.
+/// #[derive(Deserialize, JsonSchema)]
+/// #[serde(deny_unknown_fields)]
+/// struct Greet {
+///     /// Whom to greet.
+///     name: String,
+/// }
+///
+/// let tool = typed("greet", "Greets somebody.", |args: Greet, _cx| async move {
+///     Ok(Output::plain(format!("Hello, {}!", args.name)))
+/// })
+/// .summary(|args| format!("Greet {}", args.name))
+/// .facts(|_| Facts::none());
+/// ```
+pub struct TypedTool<A> {
+    spec: ToolSpec,
+    parts: Arc<Parts<A>>,
+    args: PhantomData<fn() -> A>,
+}
+
+/// Makes a tool from a name, a description for models and an async function.
+///
+/// Until more is said it is read-only and states no facts; a tool with effects
+/// has to say [`TypedTool::side_effects`] and its [`TypedTool::facts`].
+pub fn typed<A, F, R>(name: &str, description: &str, run: F) -> TypedTool<A>
+where
+    A: DeserializeOwned + JsonSchema + Send + Sync + 'static,
+    F: Fn(A, RunCtx) -> R + Send + Sync + 'static,
+    R: Future<Output = Result<Output, ToolError>> + Send + 'static,
+{
+    let title = name.to_owned();
+    TypedTool {
+        spec: ToolSpec::new(name, description, schema_of::<A>()),
+        parts: Arc::new(Parts {
+            run: Box::new(move |args, cx| run(args, cx).boxed()),
+            check: Box::new(|_| Ok(())),
+            summary: Box::new(move |_| title.clone()),
+            facts: Box::new(|_| Facts::none()),
+            preview: None,
+            timeout: Box::new(|_| None),
+        }),
+        args: PhantomData,
+    }
+}
+
+/// The schema of a type, without the parts no wire wants, and closed against unknown arguments.
+fn schema_of<A: JsonSchema>() -> Value {
+    let mut schema = schemars::generate::SchemaSettings::draft2020_12()
+        .with(|settings| {
+            settings.meta_schema = None;
+            settings.inline_subschemas = true;
+        })
+        .into_generator()
+        .into_root_schema_for::<A>()
+        .to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("title");
+        object
+            .entry("properties")
+            .or_insert_with(|| Value::Object(Args::new()));
+        object.insert("additionalProperties".into(), false.into());
+    }
+    schema
+}
+
+impl<A> TypedTool<A> {
+    fn parts(&mut self) -> Option<&mut Parts<A>> {
+        // The builder is the only owner until the tool is registered.
+        Arc::get_mut(&mut self.parts)
+    }
+
+    fn set(mut self, change: impl FnOnce(&mut Parts<A>)) -> Self {
+        if let Some(parts) = self.parts() {
+            change(parts);
+        }
+        self
+    }
+
+    fn spec(mut self, change: impl FnOnce(&mut ToolSpec)) -> Self {
+        change(&mut self.spec);
+        self
+    }
+
+    /// Checks what a schema cannot say, such as one argument against another.
+    #[must_use]
+    pub fn check(
+        self,
+        check: impl Fn(&A) -> Result<(), ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        self.set(|parts| parts.check = Box::new(check))
+    }
+
+    /// What a call will do, in one line.
+    #[must_use]
+    pub fn summary(self, summary: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
+        self.set(|parts| parts.summary = Box::new(summary))
+    }
+
+    /// What a call will touch.
+    #[must_use]
+    pub fn facts(self, facts: impl Fn(&A) -> Facts + Send + Sync + 'static) -> Self {
+        self.set(|parts| parts.facts = Box::new(facts))
+    }
+
+    /// What a person is shown first.
+    #[must_use]
+    pub fn preview(
+        self,
+        preview: impl for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        self.set(|parts| parts.preview = Some(Box::new(preview)))
+    }
+
+    /// How long a call may take, if its arguments say so.
+    #[must_use]
+    pub fn call_timeout(
+        self,
+        timeout: impl Fn(&A) -> Option<Duration> + Send + Sync + 'static,
+    ) -> Self {
+        self.set(|parts| parts.timeout = Box::new(timeout))
+    }
+
+    /// It changes, runs or contacts something. Its risk is at least medium.
+    #[must_use]
+    pub fn side_effects(self) -> Self {
+        self.spec(|spec| {
+            spec.side_effects = true;
+            spec.risk = spec.risk.max(Risk::Medium);
+        })
+    }
+
+    /// A person is asked even where a default would allow.
+    #[must_use]
+    pub fn requires_approval(self) -> Self {
+        self.spec(|spec| spec.requires_approval = true)
+    }
+
+    /// How much harm it can do.
+    #[must_use]
+    pub fn risk(self, risk: Risk) -> Self {
+        self.spec(|spec| spec.risk = risk)
+    }
+
+    /// What it is about.
+    #[must_use]
+    pub fn category(self, category: Category) -> Self {
+        self.spec(|spec| spec.category = category)
+    }
+
+    /// How long any call of it may take.
+    #[must_use]
+    pub fn timeout(self, timeout: Duration) -> Self {
+        self.spec(|spec| spec.timeout = Some(timeout))
+    }
+
+    /// Other spellings of its arguments.
+    #[must_use]
+    pub fn spellings(self, spellings: impl IntoIterator<Item = Spelling>) -> Self {
+        self.spec(|spec| spec.spellings.extend(spellings))
+    }
+
+    /// It is callable by name and not offered to models.
+    #[must_use]
+    pub fn unadvertised(self) -> Self {
+        self.spec(|spec| spec.advertised = false)
+    }
+
+    /// Asking the same again and again is its purpose.
+    #[must_use]
+    pub fn repeatable(self) -> Self {
+        self.spec(|spec| spec.repeatable = true)
+    }
+}
+
+impl<A> Tool for TypedTool<A>
+where
+    A: DeserializeOwned + JsonSchema + Send + Sync + 'static,
+{
+    fn spec(&self) -> &ToolSpec {
+        &self.spec
+    }
+
+    fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError> {
+        let parsed: A = serde_json::from_value(Value::Object(args.clone()))
+            .map_err(|error| ToolError::bad_args(format!("the arguments do not fit: {error}")))?;
+        (self.parts.check)(&parsed)?;
+        let facts = (self.parts.facts)(&parsed);
+        Ok(Box::new(TypedInvocation {
+            args: parsed,
+            facts,
+            parts: Arc::clone(&self.parts),
+        }))
+    }
+}
+
+struct TypedInvocation<A> {
+    args: A,
+    facts: Facts,
+    parts: Arc<Parts<A>>,
+}
+
+impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
+    fn summary(&self) -> String {
+        (self.parts.summary)(&self.args)
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        (self.parts.timeout)(&self.args)
+    }
+
+    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        let preview = self
+            .parts
+            .preview
+            .as_ref()
+            .map_or_else(|| Ok(Preview::default()), |look| look(&self.args, view));
+        Box::pin(std::future::ready(preview))
+    }
+
+    fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {
+        let Self { args, parts, .. } = *self;
+        (parts.run)(args, cx)
+    }
+}

@@ -1,0 +1,83 @@
+//! The window through which a plan may look: reading only.
+
+use sha2::{Digest, Sha256};
+use toolgate_model::{FileDigest, ToolError};
+use toolgate_sandbox::paths::{PathError, PathWall};
+
+use crate::session::Session;
+
+/// Read-only access for previews. It has no way to write and none to the network.
+#[derive(Clone, Copy)]
+pub struct View<'a> {
+    wall: &'a PathWall,
+    session: &'a Session,
+}
+
+impl std::fmt::Debug for View<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("View")
+    }
+}
+
+/// A file as a preview sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// What the plan rests on.
+    pub digest: FileDigest,
+    /// The content, if the file exists.
+    pub content: Option<Vec<u8>>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) const fn new(wall: &'a PathWall, session: &'a Session) -> Self {
+        Self { wall, session }
+    }
+
+    /// The conversation, for what was read in it.
+    pub const fn session(&self) -> &'a Session {
+        self.session
+    }
+
+    /// Reads a file of at most `max_bytes` through the path wall. A missing file is no error.
+    pub fn read(&self, path: &str, max_bytes: u64) -> Result<Seen, ToolError> {
+        let digest = |sha256| FileDigest {
+            path: path.to_owned(),
+            sha256,
+        };
+        let mut handle = match self.wall.open_read(path) {
+            Ok(handle) => handle,
+            Err(PathError::NotFound { .. }) => {
+                return Ok(Seen {
+                    digest: digest(None),
+                    content: None,
+                });
+            }
+            Err(error) => return Err(path_error(&error)),
+        };
+        let content = handle
+            .read_all(max_bytes)
+            .map_err(|error| path_error(&error))?;
+        let sha256 = hex(&Sha256::digest(&content));
+        Ok(Seen {
+            digest: digest(Some(sha256)),
+            content: Some(content),
+        })
+    }
+}
+
+/// The error of a path as the error of a call.
+pub fn path_error(error: &PathError) -> ToolError {
+    ToolError::new(error.kind(), error.to_string())
+}
+
+/// Bytes in hexadecimal.
+pub fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes
+        .iter()
+        .fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+            // Writing to a string cannot fail.
+            let _ = write!(text, "{byte:02x}");
+            text
+        })
+}

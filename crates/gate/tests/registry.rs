@@ -1,0 +1,373 @@
+//! Which tools there are: registration, retrieval, order, definitions, aliases.
+#![allow(missing_docs)]
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate_gate::registry::{Alias, Profile, Registry, RegistryError, WireFormat};
+use toolgate_gate::tool::{Output, Spelling, Tool, typed};
+use toolgate_model::{Args, ErrorKind};
+use toolgate_testkit::{Act, Rig, Scripted};
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z][a-z0-9_-]{0,20}"
+}
+
+fn names() -> impl Strategy<Value = BTreeSet<String>> {
+    prop::collection::btree_set(name(), 1..12)
+}
+
+fn tool(name: &str) -> Arc<dyn Tool> {
+    Scripted::new(name).into()
+}
+
+fn args(value: Value) -> Args {
+    value.as_object().unwrap().clone()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn property_01_tool_registration_and_retrieval(names in names(), absent in name()) {
+        let registry = Registry::new();
+        let mut tools = Vec::new();
+        for name in &names {
+            let tool = tool(name);
+            registry.register(Arc::clone(&tool)).unwrap();
+            tools.push(tool);
+        }
+        for tool in &tools {
+            let entry = registry.get(&tool.spec().name).unwrap();
+            prop_assert!(Arc::ptr_eq(entry.tool(), tool), "the very same tool");
+        }
+        prop_assert_eq!(registry.get(&absent).is_some(), names.contains(&absent));
+    }
+
+    #[test]
+    fn property_02_tool_replacement(names in names(), pick in any::<prop::sample::Index>()) {
+        let registry = Registry::new();
+        for name in &names {
+            registry.register(tool(name)).unwrap();
+        }
+        let name = pick.get(&names.iter().cloned().collect::<Vec<_>>()).clone();
+        let first = Arc::clone(registry.get(&name).unwrap().tool());
+        let second = tool(&name);
+        prop_assert_eq!(
+            registry.register(Arc::clone(&second)),
+            Err(RegistryError::DuplicateTool { name: name.clone() }),
+            "only `replace` replaces"
+        );
+        prop_assert!(Arc::ptr_eq(registry.get(&name).unwrap().tool(), &first));
+        let before = registry.replace(Arc::clone(&second)).unwrap().unwrap();
+        prop_assert!(Arc::ptr_eq(before.tool(), &first));
+        prop_assert!(Arc::ptr_eq(registry.get(&name).unwrap().tool(), &second));
+        prop_assert_eq!(registry.list().len(), names.len());
+    }
+
+    #[test]
+    fn property_03_tool_unregistration(names in names(), pick in any::<prop::sample::Index>()) {
+        let registry = Registry::new();
+        for name in &names {
+            registry.register(tool(name)).unwrap();
+        }
+        let name = pick.get(&names.iter().cloned().collect::<Vec<_>>()).clone();
+        let kept = registry.get(&name).unwrap();
+        let gone = registry.unregister(&name).unwrap();
+        prop_assert!(Arc::ptr_eq(&kept, &gone));
+        prop_assert!(registry.get(&name).is_none());
+        prop_assert_eq!(registry.unregister(&name).unwrap_err(), RegistryError::NoSuchTool { name });
+        prop_assert_eq!(registry.list().len(), names.len() - 1);
+    }
+
+    #[test]
+    fn property_04_tool_list_ordering_and_consistency(
+        names in names(),
+        order in any::<u64>(),
+    ) {
+        let registry = Registry::new();
+        let mut shuffled: Vec<&String> = names.iter().collect();
+        shuffled.sort_by_key(|name| {
+            name.bytes().fold(order, |hash, byte| hash.rotate_left(5) ^ u64::from(byte).wrapping_mul(0x9E37_79B9))
+        });
+        for name in shuffled {
+            registry.register(tool(name)).unwrap();
+        }
+        let listed = |registry: &Registry| -> Vec<String> {
+            registry.list().iter().map(|entry| entry.spec().name.clone()).collect()
+        };
+        let once = listed(&registry);
+        prop_assert_eq!(&once, &names.iter().cloned().collect::<Vec<_>>());
+        prop_assert_eq!(listed(&registry), once);
+    }
+
+    #[test]
+    fn property_05_schema_generation_completeness(names in names()) {
+        let registry = Registry::new();
+        for name in &names {
+            registry.register(tool(name)).unwrap();
+        }
+        let definitions = registry.definitions("").unwrap();
+        prop_assert_eq!(definitions.len(), names.len());
+        for (definition, name) in definitions.iter().zip(&names) {
+            let entry = registry.get(name).unwrap();
+            let spec = entry.spec();
+            prop_assert_eq!(&definition.name, name);
+            prop_assert_eq!(&definition.description, &spec.description);
+            prop_assert_eq!(&definition.input_schema, &spec.schema);
+            for (_, format) in WireFormat::ALL {
+                let wire = definition.to_wire(format).to_string();
+                for field in [&spec.name, &spec.description, &spec.schema.to_string()] {
+                    prop_assert!(wire.contains(field.as_str()), "{wire} lacks {field}");
+                }
+            }
+        }
+        prop_assert!(Arc::ptr_eq(&definitions, &registry.definitions("").unwrap()), "made once");
+    }
+}
+
+#[test]
+fn test_tool_interface() {
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Greet {
+        name: String,
+    }
+    let tool = typed("greet", "Greets.", |args: Greet, _| async move {
+        Ok(Output::plain(format!("Hello, {}!", args.name)))
+    })
+    .requires_approval();
+    assert!(tool.spec().requires_approval);
+    assert_eq!(tool.spec().schema["required"], json!(["name"]));
+    let parsed = tool.parse(&args(json!({"name": "Ann"}))).unwrap();
+    assert!(parsed.facts().complete);
+    assert_eq!(parsed.summary(), "greet");
+    let wrong = tool.parse(&args(json!({"name": 1}))).err().unwrap();
+    assert_eq!(wrong.kind, ErrorKind::BadArgs);
+}
+
+#[test]
+fn test_registry_register() {
+    let registry = Registry::new();
+    registry.register(tool("read")).unwrap();
+    let twice = registry.register(tool("read")).unwrap_err();
+    assert!(twice.to_string().starts_with("duplicate_tool"), "{twice}");
+    for bad in ["", "with space", "tool\u{1b}", &"x".repeat(65), "ünï"] {
+        let error = registry.register(tool(bad)).unwrap_err();
+        assert!(matches!(error, RegistryError::BadName { .. }), "{bad:?}: {error}");
+    }
+    let broken = Scripted::new("broken").spec(|spec| spec.schema = json!({"type": "string"}));
+    let error = registry.register(broken.into()).unwrap_err();
+    assert!(matches!(error, RegistryError::Schema(_)), "{error}");
+    assert_eq!(registry.list().len(), 1);
+}
+
+#[test]
+fn test_registry_get() {
+    let registry = Registry::new();
+    registry.register(tool("read_file")).unwrap();
+    assert_eq!(registry.get("read_file").unwrap().spec().name, "read_file");
+    assert!(registry.get("write_file").is_none());
+    let missing = registry.resolve("raed_file", Args::new()).unwrap_err();
+    assert_eq!(missing.kind, ErrorKind::UnknownTool);
+    assert!(missing.message.contains("did you mean \"read_file\""), "{}", missing.message);
+    let strange = registry.resolve("zzzzzz", Args::new()).unwrap_err();
+    assert!(strange.message.contains("there are: read_file"), "{}", strange.message);
+}
+
+#[test]
+fn test_registry_list() {
+    let registry = Registry::new();
+    assert!(registry.list().is_empty());
+    for name in ["b", "c", "a"] {
+        registry.register(tool(name)).unwrap();
+    }
+    let names: Vec<String> = registry.list().iter().map(|e| e.spec().name.clone()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+    assert_eq!(format!("{registry:?}"), "Registry { tools: 3, aliases: 0, .. }");
+    assert_eq!(format!("{:?}", registry.get("a").unwrap()), "Entry { name: \"a\", .. }");
+}
+
+#[test]
+fn test_concurrency() {
+    let registry = Arc::new(Registry::new());
+    registry.register(tool("stays")).unwrap();
+    std::thread::scope(|scope| {
+        for worker in 0..4 {
+            let registry = Arc::clone(&registry);
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let name = format!("t{worker}_{round}");
+                    registry.register(tool(&name)).unwrap();
+                    assert!(registry.get(&name).is_some());
+                    assert!(registry.get("stays").is_some(), "readers always see it");
+                    assert!(registry.definitions("").unwrap().iter().any(|d| d.name == name));
+                    registry.unregister(&name).unwrap();
+                }
+            });
+        }
+    });
+    assert_eq!(registry.list().len(), 1);
+}
+
+#[test]
+fn test_functional_options() {
+    let bench = Rig::new()
+        .tool(Scripted::new("noop"))
+        .settings(|settings| {
+            settings.max_concurrent = 3;
+            settings.timeouts.default = std::time::Duration::from_secs(7);
+        })
+        .build();
+    assert_eq!(bench.gate.settings().max_concurrent, 3);
+    assert_eq!(bench.gate.settings().timeouts.default.as_secs(), 7);
+    assert_eq!(bench.gate.settings().timeouts.exec.as_secs(), 300, "the others keep their default");
+    assert_eq!(bench.gate.registry().list().len(), 1);
+    assert!(bench.gate.wall().roots().get(0).is_some());
+    assert!(format!("{:?}", bench.gate).starts_with("Gate"));
+}
+
+#[test]
+fn an_alias_is_its_tool_with_other_spellings_and_presets() {
+    let registry = Registry::new();
+    let write = Scripted::new("write").spec(|spec| {
+        spec.schema = json!({"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
+            "path": {"type": "string"}, "overwrite": {"type": "boolean"}, "seconds": {"type": "integer"}}});
+        spec.spellings.push(Spelling::same("filePath", "path"));
+    });
+    registry.register(write.into()).unwrap();
+    let milliseconds = Spelling {
+        other: "timeout".into(),
+        canonical: "seconds".into(),
+        convert: Some(|value| {
+            let ms = value.as_u64().ok_or("expected milliseconds")?;
+            Ok((ms / 1000).into())
+        }),
+    };
+    assert_eq!(format!("{milliseconds:?}"), "timeout = seconds");
+    let alias = Alias::new("file_write", "write")
+        .spelling(Spelling::same("file", "path"))
+        .spelling(milliseconds)
+        .preset("overwrite", true);
+    registry.alias(alias.clone()).unwrap();
+    assert_eq!(registry.canonical("file_write"), "write");
+    assert_eq!(registry.canonical("nobody"), "nobody");
+    assert_eq!(registry.get("file_write").unwrap().spec().name, "write");
+    let resolved = |name: &str, given: Value| registry.resolve(name, args(given)).map(|r| Value::Object(r.args));
+    for (name, given, expected) in [
+        ("write", json!({"filePath": "a"}), json!({"path": "a"})),
+        ("file_write", json!({"file": "a"}), json!({"path": "a", "overwrite": true})),
+        ("file_write", json!({"path": "a", "overwrite": false}), json!({"path": "a", "overwrite": false})),
+        ("file_write", json!({"path": "a", "timeout": 3000}), json!({"path": "a", "seconds": 3, "overwrite": true})),
+        ("write", json!({"file": "a"}), json!({"file": "a"})),
+    ] {
+        assert_eq!(resolved(name, given.clone()).unwrap(), expected, "{name} {given}");
+    }
+    let twice = resolved("file_write", json!({"file": "a", "path": "b"})).unwrap_err();
+    assert!(twice.message.contains("the same argument"), "{}", twice.message);
+    let wrong = resolved("file_write", json!({"path": "a", "timeout": "x"})).unwrap_err();
+    assert!(wrong.message.contains("timeout: expected milliseconds"), "{}", wrong.message);
+
+    for taken in [Alias::new("write", "write"), alias] {
+        assert!(matches!(registry.alias(taken), Err(RegistryError::DuplicateTool { .. })));
+    }
+    assert!(matches!(registry.alias(Alias::new("x", "nobody")), Err(RegistryError::NoSuchTool { .. })));
+    assert!(matches!(registry.alias(Alias::new("x y", "write")), Err(RegistryError::BadName { .. })));
+    assert!(matches!(registry.register(tool("file_write")), Err(RegistryError::DuplicateTool { .. })));
+    assert!(matches!(registry.replace(tool("file_write")), Err(RegistryError::DuplicateTool { .. })));
+
+    registry.profile(Profile::new("other", ["file_write"])).unwrap();
+    assert_eq!(registry.profiles(), ["other"]);
+    assert!(registry.profile(Profile::new("wrong", ["write"])).is_err(), "a profile names aliases");
+    let advertised = registry.definitions("other").unwrap();
+    assert_eq!((advertised[0].name.as_str(), advertised[0].tool.as_str()), ("file_write", "write"));
+    assert_eq!(advertised[0].input_schema["required"], json!(["file"]));
+    assert_eq!(advertised[0].input_schema["properties"]["overwrite"]["default"], true);
+    assert!(registry.definitions("nobody").is_err());
+
+    registry.unregister("write").unwrap();
+    assert!(registry.get("file_write").is_none(), "an alias goes with its tool");
+    assert!(registry.definitions("other").unwrap().is_empty());
+}
+
+#[test]
+fn ac_01_the_parts_depend_on_each_other_in_one_direction() {
+    let allowed: [(&str, &[&str]); 5] = [
+        ("model", &[]),
+        ("policy", &["model", "shell"]),
+        ("sandbox", &["model"]),
+        ("gate", &["model", "policy", "sandbox", "shell"]),
+        ("journal", &["gate", "model"]),
+    ];
+    for (part, may) in allowed {
+        let place = format!("{}/../{part}/Cargo.toml", env!("CARGO_MANIFEST_DIR"));
+        let manifest = std::fs::read_to_string(&place).unwrap();
+        let section = manifest.split("\n[").find(|text| text.starts_with("dependencies]")).unwrap();
+        let uses = section.lines().filter_map(|line| line.strip_prefix("toolgate-"));
+        for used in uses.filter_map(|line| line.split([' ', '.', '=']).next()) {
+            assert!(may.contains(&used), "{part} depends on {used}");
+        }
+    }
+}
+
+#[test]
+fn ac_02_a_definition_serializes_with_the_names_of_its_convention() {
+    let registry = Registry::new();
+    registry.register(tool("read")).unwrap();
+    let definition = registry.definitions("").unwrap()[0].clone();
+    let own = serde_json::to_value(&definition).unwrap();
+    let keys: Vec<&String> = own.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["description", "input_schema", "name"]);
+    for (format, pointer) in [
+        ("toolgate", "/input_schema"),
+        ("anthropic", "/input_schema"),
+        ("openai-chat", "/function/parameters"),
+        ("openai-responses", "/parameters"),
+        ("ollama", "/function/parameters"),
+        ("mcp", "/inputSchema"),
+    ] {
+        let wire = definition.to_wire(format.parse().unwrap());
+        assert_eq!(wire.pointer(pointer), Some(&definition.input_schema), "{format}");
+    }
+    let unknown = "yaml".parse::<WireFormat>().unwrap_err();
+    assert!(unknown.contains("known are toolgate, anthropic"), "{unknown}");
+}
+
+#[test]
+fn what_is_not_advertised_is_still_callable() {
+    let registry = Registry::new();
+    registry.register(Scripted::new("hidden").spec(|spec| spec.advertised = false).into()).unwrap();
+    registry.register(Scripted::new("open").does(Act::Echo).into()).unwrap();
+    let definitions = registry.definitions("").unwrap();
+    assert_eq!(definitions.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["open"]);
+    assert!(registry.resolve("hidden", Args::new()).is_ok());
+    let unknown = registry.resolve("qqqqqqq", Args::new()).unwrap_err();
+    assert!(!unknown.message.contains("hidden"), "{}", unknown.message);
+}
+
+#[test]
+fn a_changed_tool_has_another_digest() {
+    let registry = Registry::new();
+    registry.register(tool("t")).unwrap();
+    let before = registry.get("t").unwrap().digest().to_owned();
+    for changed in [
+        Scripted::new("t").spec(|spec| spec.description.push('!')),
+        Scripted::new("t").spec(|spec| spec.schema["title"] = json!("x")),
+        Scripted::new("t").side_effects(),
+        Scripted::new("t").spec(|spec| spec.requires_approval = true),
+    ] {
+        registry.replace(changed.into()).unwrap();
+        assert_ne!(registry.get("t").unwrap().digest(), before);
+    }
+    registry.replace(tool("t")).unwrap();
+    assert_eq!(registry.get("t").unwrap().digest(), before);
+}
+
+toolgate_gate::link_tool!(|| Scripted::new("linked_in").into());
+
+#[test]
+fn linked_tools_register_themselves() {
+    let registry = Registry::with_linked().unwrap();
+    assert!(registry.get("linked_in").is_some());
+}
