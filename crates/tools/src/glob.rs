@@ -1,0 +1,143 @@
+//! `glob`: files whose paths fit a pattern, sorted by path.
+
+use std::num::NonZeroUsize;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, path_error, typed};
+use toolgate_model::{Category, Facts, Risk, ToolError};
+use toolgate_sandbox::paths::{FileKind, Flow, Visit, WalkOptions};
+
+use crate::blocking::{blocking, cancelled};
+use crate::pattern::PathPattern;
+use crate::place::{beneath, fact_path, shown};
+use crate::settings::SearchSettings;
+
+const DESCRIPTION: &str = "Finds files by a pattern such as `**/*.rs` or `src/*.{ts,tsx}` and \
+    returns their paths, one per line, sorted. `*` stays inside one folder, `**` crosses folders. \
+    Hidden files and what ignore files exclude are left out unless asked for.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Glob {
+    /// The pattern, relative to the folder, such as `**/*.rs`.
+    #[schemars(length(min = 1))]
+    pattern: String,
+    /// The folder to search, relative to the working folder.
+    #[serde(default = "here")]
+    #[schemars(length(min = 1))]
+    directory: String,
+    /// The most paths to return: the first ones by path.
+    #[serde(default)]
+    max_results: Option<NonZeroUsize>,
+    /// Whether files and folders whose names start with a dot are searched.
+    #[serde(default)]
+    include_hidden: bool,
+    /// Whether what ignore files exclude is searched.
+    #[serde(default)]
+    include_ignored: bool,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+/// The tool.
+pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Glob> {
+    let settings = settings.clone();
+    typed("glob", DESCRIPTION, move |args: Glob, cx| {
+        let settings = settings.clone();
+        blocking(move || find(&args, &cx, &settings))
+    })
+    .check(|args| PathPattern::new("pattern", &args.pattern).map(drop))
+    .summary(|args| format!("Find files that fit {} in {}", args.pattern, args.directory))
+    .facts(|args| Facts::reading(fact_path(&args.directory)))
+    .category(Category::Search)
+    .risk(Risk::Low)
+    .spellings(
+        [
+            ("path", "directory"),
+            ("maxResults", "max_results"),
+            ("includeHidden", "include_hidden"),
+            ("includeIgnored", "include_ignored"),
+        ]
+        .map(|(other, canonical)| Spelling::same(other, canonical)),
+    )
+}
+
+fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, ToolError> {
+    let pattern = PathPattern::new("pattern", &args.pattern)?;
+    let most = args
+        .max_results
+        .map_or(settings.max_results, NonZeroUsize::get);
+    let options = WalkOptions {
+        max_depth: pattern.deepest(),
+        hidden: args.include_hidden,
+        ignored: args.include_ignored,
+        global_excludes: Some(settings.excludes.clone()),
+    };
+    let mut found: Vec<String> = Vec::new();
+    let mut unread = 0_usize;
+    let walked = cx.wall().walk(&args.directory, &options, &mut |visit| {
+        if cx.cancel().is_cancelled() {
+            return Flow::Stop;
+        }
+        let entry = match visit {
+            Visit::Entry(entry) => entry,
+            Visit::Failed { .. } => {
+                unread += 1;
+                return Flow::Continue;
+            }
+        };
+        if entry.kind == FileKind::Folder {
+            return if pattern.may_hold(entry.name, entry.depth) {
+                Flow::Continue
+            } else {
+                Flow::SkipFolder
+            };
+        }
+        let is_file = matches!(entry.kind, FileKind::File | FileKind::Link);
+        if is_file && pattern.fits(beneath(entry.path, entry.depth)) {
+            found.push(shown(entry.path));
+        }
+        // One more than wanted tells that there are more.
+        if found.len() > most {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
+    });
+    if cx.cancel().is_cancelled() {
+        return Err(cancelled());
+    }
+    walked.map_err(|error| path_error(&error))?;
+    let truncated = found.len() > most;
+    found.truncate(most);
+    let mut content = found.join("\n");
+    if found.is_empty() {
+        content = nothing(args);
+    } else if truncated && args.max_results.is_none() {
+        content.push_str(&format!(
+            "\n[only the first {most} by path; narrow the pattern or set max_results]"
+        ));
+    }
+    let noun = if found.len() == 1 { "file" } else { "files" };
+    let first = if truncated { " (the first by path)" } else { "" };
+    Ok(Output::plain(content)
+        .display(format!("Found {} {noun}{first}", found.len()))
+        .with("matches", found.len())
+        .with("truncated", truncated)
+        .with("unreadable_folders", unread))
+}
+
+/// What to say when nothing fits. It does not repeat the pattern: what was asked is no finding.
+fn nothing(args: &Glob) -> String {
+    let mut text = "No files found.".to_owned();
+    if !args.pattern.contains('/') && !args.pattern.starts_with("**") {
+        text.push_str(" The pattern has no folder in it and looks at this folder only; put `**/` in front to look in all folders.");
+    }
+    if !args.include_hidden || !args.include_ignored {
+        text.push_str(" Hidden and ignored files are searched with include_hidden and include_ignored.");
+    }
+    text
+}

@@ -1,0 +1,265 @@
+//! `grep`: lines that fit a pattern.
+//!
+//! ```text
+//!  pattern ──▶ matcher (linear time, bounded)          ┌─▶ small: whole in memory, secrets of the whole file
+//!  folder ──▶ wall.walk (sorted, nothing denied) ──▶ file ┤
+//!                                                      └─▶ large: streamed, line by line
+//!                                                            └──▶ `path:line: text`
+//! ```
+//!
+//! Files that are denied never appear, binary ones are passed over, long lines are
+//! cut around what fits. What can go wrong: the pattern makes no sense, or there is
+//! nothing to search. A file that cannot be read is counted and not an error.
+
+mod file;
+mod hits;
+
+use std::num::NonZeroUsize;
+
+use grep_regex::{RegexMatcher, RegexMatcherBuilder};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, path_error, typed};
+use toolgate_model::{Category, Facts, Risk, ToolError};
+use toolgate_sandbox::paths::{FileKind, Flow, PathError, Visit, WalkOptions};
+
+use crate::blocking::{blocking, cancelled};
+use crate::pattern::FilePattern;
+use crate::place::{beneath, fact_path, shown};
+use crate::settings::SearchSettings;
+use file::{Search, Searched};
+
+const DESCRIPTION: &str = "Searches the contents of files for a regular expression, or for literal \
+    text with literal = true, and returns `path:line: text` for every line that fits, sorted by \
+    path. Case is ignored unless case_sensitive is true. Binary files, hidden files and what \
+    ignore files exclude are passed over.";
+
+/// How much a compiled pattern may take.
+const PATTERN_BYTES: usize = 10 * 1024 * 1024;
+/// How many lines around a hit can be asked for.
+const MOST_CONTEXT: usize = 50;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Grep {
+    /// A regular expression in the syntax of Rust and ripgrep, or literal text with literal = true.
+    #[schemars(length(min = 1, max = 10_000))]
+    pattern: String,
+    /// The folder or file to search, relative to the working folder.
+    #[serde(default = "here")]
+    #[schemars(length(min = 1))]
+    directory: String,
+    /// Search only files that fit this pattern: by name such as `*.rs`, or by path such as `src/**/*.rs`.
+    #[serde(default)]
+    file_pattern: Option<String>,
+    /// Pass over files and folders that fit this pattern.
+    #[serde(default)]
+    exclude: Option<String>,
+    /// Whether upper and lower case differ.
+    #[serde(default)]
+    case_sensitive: bool,
+    /// Whether the pattern is plain text instead of a regular expression.
+    #[serde(default)]
+    literal: bool,
+    /// How many lines to show before and after each hit.
+    #[serde(default)]
+    #[schemars(range(max = 50))]
+    context: Option<usize>,
+    /// Whether a hit may span several lines.
+    #[serde(default)]
+    multiline: bool,
+    /// The most hits to return: the first ones by path and line.
+    #[serde(default)]
+    max_results: Option<NonZeroUsize>,
+    /// Whether files and folders whose names start with a dot are searched.
+    #[serde(default)]
+    include_hidden: bool,
+    /// Whether what ignore files exclude is searched.
+    #[serde(default)]
+    include_ignored: bool,
+}
+
+fn here() -> String {
+    ".".to_owned()
+}
+
+impl Grep {
+    fn matcher(&self) -> Result<RegexMatcher, ToolError> {
+        let mut builder = RegexMatcherBuilder::new();
+        builder
+            .case_insensitive(!self.case_sensitive)
+            .fixed_strings(self.literal)
+            .multi_line(true)
+            .size_limit(PATTERN_BYTES)
+            .dfa_size_limit(PATTERN_BYTES)
+            .nest_limit(100);
+        // `$` fits in front of either line end; a hit leaves its line only if that is wanted.
+        builder.crlf(true);
+        if self.multiline {
+            builder.line_terminator(None);
+        }
+        builder.build(&self.pattern).map_err(|error| {
+            let hint = if !self.multiline && self.pattern.contains("\\n") {
+                "set multiline to true to look for hits that span lines"
+            } else if self.literal {
+                "a line break in literal text needs multiline = true"
+            } else {
+                "escape special characters with a backslash, or set literal to true"
+            };
+            ToolError::bad_args(format!("pattern: {error}; {hint}"))
+        })
+    }
+
+    fn filters(&self) -> Result<Filters, ToolError> {
+        let compile = |name, pattern: &Option<String>| {
+            let pattern = pattern.as_deref();
+            pattern.map(|text| FilePattern::new(name, text)).transpose()
+        };
+        Ok(Filters {
+            wanted: compile("file_pattern", &self.file_pattern)?,
+            unwanted: compile("exclude", &self.exclude)?,
+        })
+    }
+
+    fn check(&self) -> Result<(), ToolError> {
+        self.matcher()?;
+        self.filters().map(drop)
+    }
+}
+
+/// Which files are searched.
+struct Filters {
+    wanted: Option<FilePattern>,
+    unwanted: Option<FilePattern>,
+}
+
+/// The tool.
+pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Grep> {
+    let settings = settings.clone();
+    typed("grep", DESCRIPTION, move |args: Grep, cx| {
+        let settings = settings.clone();
+        blocking(move || grep(&args, &cx, &settings))
+    })
+    .check(Grep::check)
+    .summary(|args| format!("Search for {:?} in {}", args.pattern, args.directory))
+    .facts(|args| Facts::reading(fact_path(&args.directory)))
+    .category(Category::Search)
+    .risk(Risk::Low)
+    .spellings(
+        [
+            ("path", "directory"),
+            ("filePattern", "file_pattern"),
+            ("include", "file_pattern"),
+            ("caseSensitive", "case_sensitive"),
+            ("maxResults", "max_results"),
+            ("includeHidden", "include_hidden"),
+            ("includeIgnored", "include_ignored"),
+        ]
+        .map(|(other, canonical)| Spelling::same(other, canonical))
+        .into_iter()
+        .chain([Spelling {
+            other: "type".into(),
+            canonical: "literal".into(),
+            convert: Some(literal),
+        }]),
+    )
+}
+
+fn literal(kind: Value) -> Result<Value, String> {
+    match kind.as_str() {
+        Some("literal") => Ok(true.into()),
+        Some("regex") => Ok(false.into()),
+        _ => Err(format!("expected \"regex\" or \"literal\", got {kind}")),
+    }
+}
+
+fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, ToolError> {
+    let (matcher, filters) = (args.matcher()?, args.filters()?);
+    let most = args
+        .max_results
+        .map_or(settings.max_results, NonZeroUsize::get);
+    let context = args.context.unwrap_or(0).min(MOST_CONTEXT);
+    let mut search = Search::new(cx, &matcher, args.multiline, context, most);
+    let options = WalkOptions {
+        max_depth: None,
+        hidden: args.include_hidden,
+        ignored: args.include_ignored,
+        global_excludes: Some(settings.excludes.clone()),
+    };
+    let walked = cx.wall().walk(&args.directory, &options, &mut |visit| {
+        if cx.cancel().is_cancelled() {
+            return Flow::Stop;
+        }
+        let Visit::Entry(entry) = visit else {
+            search.unreadable += 1;
+            return Flow::Continue;
+        };
+        let path = beneath(entry.path, entry.depth);
+        if filters.unwanted.as_ref().is_some_and(|f| f.fits(path)) {
+            return Flow::SkipFolder;
+        }
+        let wanted = entry.kind == FileKind::File
+            && filters.wanted.as_ref().is_none_or(|f| f.fits(path));
+        if !wanted {
+            return Flow::Continue;
+        }
+        match entry.open() {
+            Ok(handle) => match search.file(&shown(entry.path), handle) {
+                Searched::GoOn => Flow::Continue,
+                Searched::Enough => Flow::Stop,
+            },
+            Err(_) => {
+                search.unreadable += 1;
+                Flow::Continue
+            }
+        }
+    });
+    match walked {
+        Ok(()) => {}
+        // The path of a file is as good as a folder's.
+        Err(PathError::NotADirectory { .. }) => {
+            let opened = cx.wall().open_read(&args.directory);
+            let handle = opened.map_err(|error| path_error(&error))?;
+            search.file(&fact_path(&args.directory), handle);
+        }
+        Err(error) => return Err(path_error(&error)),
+    }
+    if cx.cancel().is_cancelled() {
+        return Err(cancelled());
+    }
+    Ok(report(args, search, most))
+}
+
+fn report(args: &Grep, search: Search<'_>, most: usize) -> Output {
+    let mut content = search.out.join("\n");
+    if search.hits == 0 {
+        content = nothing(args, &search);
+    } else if search.more && args.max_results.is_none() {
+        content.push_str(&format!(
+            "\n[only the first {most} hits; narrow the pattern or the folder, or set max_results]"
+        ));
+    }
+    let noun = if search.hits == 1 { "match" } else { "matches" };
+    let first = if search.more { " (the first)" } else { "" };
+    Output::plain(content)
+        .display(format!(
+            "Found {} {noun} in {} of {} files{first}",
+            search.hits, search.files_with_hits, search.files
+        ))
+        .with("matches", search.hits)
+        .with("files_with_matches", search.files_with_hits)
+        .with("files_searched", search.files)
+        .with("binary_files", search.binary)
+        .with("unreadable", search.unreadable)
+        .with("truncated", search.more)
+}
+
+/// What to say when nothing fits. It does not repeat the pattern: what was asked is no finding.
+fn nothing(args: &Grep, search: &Search<'_>) -> String {
+    let mut text = format!("No matches found in {} files.", search.files);
+    if !args.include_hidden || !args.include_ignored {
+        text.push_str(" Hidden and ignored files are searched with include_hidden and include_ignored.");
+    }
+    text
+}

@@ -1,0 +1,24 @@
+//! Other names of the tools, and which of them are offered together.
+
+use toolgate_gate::registry::{Alias, Profile};
+
+/// The names under which others know these tools.
+///
+/// An alias presets arguments; it never lifts a check. `file_write` may replace a
+/// file without saying so, and has to have read it all the same.
+pub fn aliases() -> Vec<Alias> {
+    vec![
+        Alias::new("file_read", "read_file"),
+        Alias::new("file_write", "write_file").preset("overwrite", true),
+        Alias::new("ls", "list_directory").preset("format", "tree"),
+        Alias::new("search", "grep"),
+    ]
+}
+
+/// Sets of names to advertise.
+pub fn profiles() -> Vec<Profile> {
+    vec![Profile::new(
+        "classic",
+        ["file_read", "file_write", "search", "ls"],
+    )]
+}

@@ -1,0 +1,87 @@
+//! Paths as facts and messages name them.
+
+use std::path::Path;
+
+/// A path as facts say it: forward slashes, no `.`, nothing doubled.
+///
+/// `..` stays, so that policy and the wall see it; an empty path stays empty,
+/// because it is no name for the working folder.
+pub(crate) fn fact_path(path: &str) -> String {
+    let parts: Vec<&str> = path
+        .split('/')
+        .filter(|part| !matches!(*part, "" | "."))
+        .collect();
+    let joined = parts.join("/");
+    match (path.starts_with('/'), joined.is_empty()) {
+        (true, _) => format!("/{joined}"),
+        (false, true) if !path.is_empty() => ".".to_owned(),
+        (false, _) => joined,
+    }
+}
+
+/// A path for a line of output: lossily if it is not UTF-8, and never more than one line.
+pub(crate) fn shown(path: &Path) -> String {
+    one_line(&path.to_string_lossy())
+}
+
+/// Text with its control characters written out.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
+            out.extend(c.escape_default());
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+/// The last `depth` names of a path: what it is called from `depth` folders above.
+pub(crate) fn beneath(path: &Path, depth: usize) -> &Path {
+    let mut rest = path.components();
+    let names = path.components().count();
+    for _ in depth..names {
+        rest.next();
+    }
+    rest.as_path()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn facts_name_one_place_in_one_way() {
+        for (path, fact) in [
+            ("a", "a"),
+            ("./a//b/./c/", "a/b/c"),
+            (".", "."),
+            ("./", "."),
+            ("", ""),
+            ("../x", "../x"),
+            ("a/../b", "a/../b"),
+            ("/", "/"),
+            ("//etc//passwd", "/etc/passwd"),
+        ] {
+            assert_eq!(fact_path(path), fact, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_beneath_a_folder_do_not_depend_on_how_it_was_named() {
+        for (path, depth, rest) in [
+            ("a.rs", 1, "a.rs"),
+            ("src/a.rs", 1, "a.rs"),
+            ("src/x/a.rs", 2, "x/a.rs"),
+            ("/other/root/x/a.rs", 2, "x/a.rs"),
+        ] {
+            assert_eq!(beneath(Path::new(path), depth), Path::new(rest));
+        }
+    }
+
+    #[test]
+    fn a_name_cannot_forge_a_second_line() {
+        assert_eq!(shown(Path::new("a\nb:1: x\u{1b}[2J")), "a\\nb:1: x\\u{1b}[2J");
+    }
+}

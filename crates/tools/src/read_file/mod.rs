@@ -1,0 +1,360 @@
+//! `read_file`: the exact text of a file, or of some of its lines.
+//!
+//! ```text
+//!  path, lines ──▶ wall.open_read ──▶ first 8 KiB ─┬─▶ text ──▶ whole, or the lines asked for
+//!                                                  └─▶ binary ──▶ base64, within the limit
+//! ```
+//!
+//! What was shown is noted in the conversation, line by line, so that files can
+//! be changed only as the model knows them. Lines in which something was redacted
+//! are not noted, and neither are those that did not fit into the result.
+//!
+//! What can go wrong: nothing is there, it is a folder, it is too large to be
+//! returned whole or to be searched for lines, or it is binary and lines were wanted.
+
+mod binary;
+mod shown;
+
+use std::num::NonZeroU64;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+use toolgate_gate::place;
+use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, hex, path_error, typed};
+use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
+use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle};
+
+use crate::blocking::blocking;
+use crate::lines::{LineRange, count, newlines, select};
+use crate::place::fact_path;
+use crate::secrets::Secrets;
+use crate::settings::ReadSettings;
+use crate::text::{Decoded, SNIFF_BYTES, decode, looks_like_text};
+
+const DESCRIPTION: &str = "Reads a file of the working folder and returns its exact text. \
+    Give start_line and end_line to read a part of a long file; without them a file that is too \
+    long is refused. Binary files come as base64. A file has to be read before it can be overwritten.";
+
+/// How many names of a folder an error shows.
+const NAMES_SHOWN: usize = 20;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadFile {
+    /// The file, relative to the working folder, such as `src/lib.rs`.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// The first line to return, counted from 1.
+    #[serde(default)]
+    start_line: Option<NonZeroU64>,
+    /// The last line to return, included. Past the end means up to the end.
+    #[serde(default)]
+    end_line: Option<NonZeroU64>,
+    /// How many lines to return from start_line on, instead of end_line.
+    #[serde(default)]
+    limit: Option<NonZeroU64>,
+    /// Return the first so many lines, instead of the three above.
+    #[serde(default)]
+    lines: Option<NonZeroU64>,
+    /// Put its number and a tab in front of each line.
+    #[serde(default)]
+    line_numbers: bool,
+}
+
+impl ReadFile {
+    /// The lines that are wanted, if not all.
+    fn range(&self) -> Result<Option<LineRange>, ToolError> {
+        let refuse = |what: &str| Err(ToolError::bad_args(what));
+        if let Some(lines) = self.lines {
+            if self.start_line.or(self.end_line).or(self.limit).is_some() {
+                return refuse(
+                    "`lines` means the first lines of the file and stands alone; use start_line and end_line for others",
+                );
+            }
+            return LineRange::new(None, Some(lines));
+        }
+        let Some(limit) = self.limit else {
+            return LineRange::new(self.start_line, self.end_line);
+        };
+        if self.end_line.is_some() {
+            return refuse("`limit` and `end_line` both say where to stop; give one of them");
+        }
+        let first = self.start_line.unwrap_or(NonZeroU64::MIN);
+        LineRange::new(Some(first), Some(first.saturating_add(limit.get() - 1)))
+    }
+
+    fn summary(&self) -> String {
+        let lines = match self.range() {
+            Ok(Some(LineRange { first, last: Some(last) })) => format!(" lines {first}-{last}"),
+            Ok(Some(LineRange { first, last: None })) => format!(" from line {first}"),
+            _ => String::new(),
+        };
+        format!("Read {}{lines}", self.path)
+    }
+}
+
+/// The tool.
+pub(crate) fn tool(settings: ReadSettings) -> TypedTool<ReadFile> {
+    typed("read_file", DESCRIPTION, move |args: ReadFile, cx| {
+        blocking(move || read(&args, &cx, settings))
+    })
+    .check(|args| args.range().map(drop))
+    .summary(ReadFile::summary)
+    .facts(|args| Facts::reading(fact_path(&args.path)))
+    .category(Category::File)
+    .risk(Risk::Low)
+    .spellings([
+        Spelling::same("startLine", "start_line"),
+        Spelling::same("endLine", "end_line"),
+        Spelling::same("offset", "start_line"),
+        Spelling::same("lineNumbers", "line_numbers"),
+    ])
+}
+
+/// A file on its way to the model.
+struct Reading<'a> {
+    args: &'a ReadFile,
+    cx: &'a RunCtx,
+    settings: ReadSettings,
+    handle: ReadHandle,
+    /// What was read so far.
+    bytes: Vec<u8>,
+    /// Whether that is all of it.
+    whole: bool,
+}
+
+fn read(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> Result<Output, ToolError> {
+    let range = args.range()?;
+    let handle = open(args, cx)?;
+    let mut reading = Reading {
+        args,
+        cx,
+        settings,
+        handle,
+        bytes: Vec::new(),
+        whole: false,
+    };
+    reading.up_to(SNIFF_BYTES)?;
+    if !looks_like_text(&reading.bytes, reading.whole) {
+        return reading.binary(range);
+    }
+    match range {
+        None => reading.all(),
+        Some(range) => reading.part(range),
+    }
+}
+
+fn open(args: &ReadFile, cx: &RunCtx) -> Result<ReadHandle, ToolError> {
+    cx.wall().open_read(&args.path).map_err(|error| match &error {
+        PathError::NotFound { .. } => {
+            ToolError::new(ErrorKind::NotFound, format!("File not found: {error}"))
+        }
+        PathError::NotAFile {
+            kind: FileKind::Folder,
+            ..
+        } => folder(args, cx, &error),
+        _ => path_error(&error),
+    })
+}
+
+/// A folder that was taken for a file, with what is in it.
+fn folder(args: &ReadFile, cx: &RunCtx, error: &PathError) -> ToolError {
+    let path = fact_path(&args.path);
+    let Ok(entries) = cx.wall().read_dir(&args.path) else {
+        return path_error(error);
+    };
+    let names: Vec<String> = entries
+        .iter()
+        .take(NAMES_SHOWN)
+        .map(|entry| {
+            let name = crate::place::one_line(&entry.name.to_string_lossy());
+            let slash = if entry.kind == FileKind::Folder { "/" } else { "" };
+            format!("`{name}{slash}`")
+        })
+        .collect();
+    let more = entries.len().saturating_sub(names.len());
+    let inside = match (names.is_empty(), more) {
+        (true, _) => "It is empty.".to_owned(),
+        (false, 0) => format!("In it: {}.", names.join(", ")),
+        (false, more) => format!("In it: {} and {more} more.", names.join(", ")),
+    };
+    ToolError::new(
+        error.kind(),
+        format!("`{path}` is a folder, not a file. {inside} Read one of its files, or list it with list_directory."),
+    )
+}
+
+impl Reading<'_> {
+    /// Reads on until there are `limit` bytes, or all.
+    fn up_to(&mut self, limit: u64) -> Result<(), ToolError> {
+        let more = limit.saturating_sub(self.bytes.len() as u64);
+        if self.whole {
+            return Ok(());
+        }
+        let (bytes, whole) = self
+            .handle
+            .read_up_to(more)
+            .map_err(|error| path_error(&error))?;
+        self.whole = whole;
+        if self.bytes.is_empty() {
+            self.bytes = bytes;
+        } else {
+            self.bytes.extend_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
+    /// The whole text, if it may be returned whole.
+    fn all(mut self) -> Result<Output, ToolError> {
+        let capacity = self.cx.limits().available_capacity as u64;
+        let limit = self.settings.max_file_read_bytes.min(capacity);
+        self.up_to(limit.max(SNIFF_BYTES))?;
+        if !self.whole || self.bytes.len() as u64 > limit {
+            return Err(self.too_large(limit)?);
+        }
+        let sha256 = hex(&Sha256::digest(&self.bytes));
+        match decode(std::mem::take(&mut self.bytes), true) {
+            Some(decoded) => self.text(decoded, None, Some(sha256)),
+            None => {
+                // Rare enough to read it twice: the first bytes are text and later ones are not.
+                let mut again = Reading {
+                    handle: open(self.args, self.cx)?,
+                    whole: false,
+                    ..self
+                };
+                again.up_to(SNIFF_BYTES)?;
+                again.binary(None)
+            }
+        }
+    }
+
+    /// Some lines of the text.
+    fn part(mut self, range: LineRange) -> Result<Output, ToolError> {
+        let limit = self.settings.max_scan_bytes;
+        self.up_to(limit.max(SNIFF_BYTES))?;
+        // Of a file that is larger nobody has seen everything, so nothing may rest on it.
+        let sha256 = self.whole.then(|| hex(&Sha256::digest(&self.bytes)));
+        let Some(decoded) = decode(std::mem::take(&mut self.bytes), self.whole) else {
+            return Err(self.no_lines());
+        };
+        let reached = newlines(&decoded.text);
+        if !self.whole && range.last.is_none_or(|last| last > reached) {
+            return Err(ToolError::new(
+                ErrorKind::TooLarge,
+                format!(
+                    "`{}` has {} bytes, of which the first {limit} are searched for lines; they hold {reached} whole lines. \
+                     Narrow the range: end_line can be at most {reached}. Use grep to find what lies further down.",
+                    self.args.path, self.handle.stat.len
+                ),
+            ));
+        }
+        self.text(decoded, Some(range), sha256)
+    }
+
+    fn text(
+        &self,
+        decoded: Decoded,
+        range: Option<LineRange>,
+        sha256: Option<String>,
+    ) -> Result<Output, ToolError> {
+        let Decoded { text, encoding } = decoded;
+        let every = LineRange {
+            first: 1,
+            last: None,
+        };
+        let total = count(&text);
+        let selection = select(&text, range.unwrap_or(every)).ok_or_else(|| {
+            let first = range.map_or(1, |range| range.first);
+            ToolError::bad_args(format!(
+                "start_line {first} is past the end: `{}` has {total} lines",
+                self.args.path
+            ))
+        })?;
+        let secrets = Secrets::find(self.cx.redactor(), &text);
+        let shown = shown::Shown::new(&text, selection, &secrets, self.args.line_numbers);
+        let path = fact_path(&self.args.path);
+        let lines = selection.count();
+        let display = match range {
+            Some(_) if self.whole => format!(
+                "Read {path} (lines {}-{} of {total})",
+                selection.first, selection.last
+            ),
+            Some(_) => format!("Read {path} (lines {}-{})", selection.first, selection.last),
+            None if lines == 1 => format!("Read {path} (1 line)"),
+            None => format!("Read {path} ({lines} lines)"),
+        };
+        let mut metadata = vec![
+            ("path", path.into()),
+            ("lines", lines.into()),
+            ("encoding", encoding.name().into()),
+        ];
+        if range.is_some() {
+            metadata.push(("start_line", selection.first.into()));
+            metadata.push(("end_line", selection.last.into()));
+        }
+        if self.whole {
+            metadata.push(("total_lines", total.into()));
+        }
+        if shown.secrets > 0 {
+            metadata.push(("redacted", shown.secrets.into()));
+        }
+        match sha256 {
+            Some(sha256) => {
+                let seen = shown.seen(self.cx.limits());
+                let (place, now) = (place(&self.handle), self.cx.clock().now_ms());
+                let session = self.cx.session();
+                session.reads(|log| log.read(&place, &sha256, seen, now));
+                metadata.push(("sha256", sha256.into()));
+            }
+            None => metadata.push(("counts_as_read", false.into())),
+        }
+        let output = Output::exact(shown.content).display(display);
+        Ok(metadata
+            .into_iter()
+            .fold(output, |output, (key, value): (&str, serde_json::Value)| {
+                output.with(key, value)
+            }))
+    }
+
+    /// Why a text is not returned whole: how much there is, and how to ask for less.
+    fn too_large(&mut self, limit: u64) -> Result<ToolError, ToolError> {
+        self.up_to(self.settings.max_scan_bytes)?;
+        let path = &self.args.path;
+        let bytes = self.handle.stat.len.max(self.bytes.len() as u64);
+        let seen = self.bytes.len() as u64;
+        let decoded = decode(std::mem::take(&mut self.bytes), self.whole);
+        let lines = decoded.map(|decoded| {
+            if self.whole {
+                count(&decoded.text)
+            } else {
+                newlines(&decoded.text)
+            }
+        });
+        // As many lines as fit on average, with some room to spare.
+        let fitting = lines
+            .and_then(|lines| (lines * (limit * 3 / 4)).checked_div(seen))
+            .filter(|fitting| *fitting > 0);
+        let size = match lines {
+            Some(lines) if self.whole => format!("{bytes} bytes in {lines} lines"),
+            _ => format!("{bytes} bytes"),
+        };
+        let next = match fitting {
+            Some(fitting) => format!(
+                "Ask for a part with start_line and end_line, such as start_line 1 and end_line {fitting}."
+            ),
+            None => "Its lines are too long for that; use grep to find the place you need.".to_owned(),
+        };
+        Ok(ToolError::new(
+            ErrorKind::TooLarge,
+            format!("`{path}` has {size}, and at most {limit} bytes are returned at once. {next}"),
+        ))
+    }
+
+    fn no_lines(&self) -> ToolError {
+        ToolError::bad_args(format!(
+            "`{}` is binary, and line ranges are for text. Leave them out to get it as base64.",
+            self.args.path
+        ))
+    }
+}

@@ -1,0 +1,187 @@
+//! `read_output`: the part of an earlier result that was cut.
+
+use std::num::NonZeroU64;
+
+use grep_matcher::Matcher;
+use grep_regex::RegexMatcherBuilder;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
+use toolgate_model::{Category, ErrorKind, Facts, OutputHandle, Risk, ToolError};
+
+use crate::blocking::{blocking, go_on};
+use crate::lines::{LineRange, count, select};
+
+const DESCRIPTION: &str = "Returns lines of an earlier output that was too long to be returned \
+    whole. The handle stands where the output was cut. Give start_line and end_line for a part, or \
+    a pattern (a regular expression) for the lines that fit it.";
+
+/// What the note at the end of a part takes at most.
+const NOTE_BYTES: usize = 120;
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ReadOutput {
+    /// The handle of the output, such as `out_3`.
+    #[schemars(length(min = 1))]
+    handle: String,
+    /// The first line to return, counted from 1.
+    #[serde(default)]
+    start_line: Option<NonZeroU64>,
+    /// The last line to return, included.
+    #[serde(default)]
+    end_line: Option<NonZeroU64>,
+    /// Return only lines that fit this regular expression, with their numbers.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 10_000))]
+    pattern: Option<String>,
+}
+
+impl ReadOutput {
+    fn check(&self) -> Result<(), ToolError> {
+        let range = LineRange::new(self.start_line, self.end_line)?;
+        if range.is_some() && self.pattern.is_some() {
+            return Err(ToolError::bad_args(
+                "give start_line and end_line, or pattern, not both",
+            ));
+        }
+        if let Some(pattern) = &self.pattern {
+            matcher(pattern)?;
+        }
+        Ok(())
+    }
+}
+
+fn matcher(pattern: &str) -> Result<grep_regex::RegexMatcher, ToolError> {
+    RegexMatcherBuilder::new()
+        .size_limit(1 << 20)
+        .dfa_size_limit(1 << 20)
+        .build(pattern)
+        .map_err(|error| ToolError::bad_args(format!("pattern: {error}")))
+}
+
+/// The tool.
+pub(crate) fn tool() -> TypedTool<ReadOutput> {
+    typed("read_output", DESCRIPTION, |args: ReadOutput, cx| {
+        blocking(move || read(&args, &cx))
+    })
+    .check(ReadOutput::check)
+    .summary(|args| format!("Read the output {}", args.handle))
+    .facts(|_| Facts::none())
+    .category(Category::Other)
+    .risk(Risk::Low)
+    .spellings([
+        Spelling::same("startLine", "start_line"),
+        Spelling::same("endLine", "end_line"),
+    ])
+}
+
+fn read(args: &ReadOutput, cx: &RunCtx) -> Result<Output, ToolError> {
+    let session = cx.session();
+    let handle = OutputHandle::new(args.handle.clone());
+    let text = session
+        .outputs()
+        .read(session.id(), &handle)
+        .ok_or_else(|| {
+            ToolError::new(
+                ErrorKind::NotFound,
+                format!(
+                    "no output of this conversation is kept under {:?}. Handles stand where an output was cut; the oldest outputs are dropped first. Run the call again to get it anew.",
+                    args.handle
+                ),
+            )
+        })?;
+    let total = count(&text);
+    let limit = cx.limits().effective();
+    let output = match &args.pattern {
+        Some(pattern) => fitting(&text, pattern, limit, cx)?,
+        None => part(args, &text, limit, total)?,
+    };
+    Ok(output
+        .with("handle", args.handle.clone())
+        .with("total_lines", total))
+}
+
+/// As many of the wanted lines as fit into one result.
+fn part(args: &ReadOutput, text: &str, limit: usize, total: u64) -> Result<Output, ToolError> {
+    let every = LineRange {
+        first: 1,
+        last: None,
+    };
+    let range = LineRange::new(args.start_line, args.end_line)?.unwrap_or(every);
+    let selection = select(text, range).ok_or_else(|| {
+        ToolError::bad_args(format!(
+            "start_line {} is past the end: the output has {total} lines",
+            range.first
+        ))
+    })?;
+    let wanted = text.get(selection.start..selection.end).unwrap_or_default();
+    if wanted.len() <= limit {
+        let (first, last) = (selection.first, selection.last);
+        return Ok(Output::self_bounded(wanted)
+            .display(format!("Read {} (lines {first}-{last} of {total})", args.handle))
+            .with("truncated", false));
+    }
+    let room = wanted.floor_char_boundary(limit.saturating_sub(NOTE_BYTES));
+    let head = wanted.get(..room).unwrap_or_default();
+    // Whole lines, unless not even one fits.
+    let whole = memchr::memrchr(b'\n', head.as_bytes());
+    let kept = whole.map_or(head, |newline| head.get(..newline).unwrap_or_default());
+    let next = selection.first + count(kept);
+    let note = match whole {
+        Some(_) => format!("\n[lines {}-{} of {total}; go on with start_line {next}]", selection.first, next - 1),
+        None => format!(
+            "\n[line {} has more; look for parts of it with pattern, or go on with start_line {next}]",
+            selection.first
+        ),
+    };
+    Ok(Output::self_bounded(format!("{kept}{note}"))
+        .display(format!("Read {} (lines {}-{} of {total})", args.handle, selection.first, next - 1))
+        .with("truncated", true)
+        .with("next_line", next))
+}
+
+/// The lines that fit a pattern, with their numbers.
+fn fitting(text: &str, pattern: &str, limit: usize, cx: &RunCtx) -> Result<Output, ToolError> {
+    let matcher = matcher(pattern)?;
+    let mut content = String::new();
+    let (mut hits, mut truncated) = (0_usize, false);
+    for (number, line) in (1_u64..).zip(text.lines()) {
+        if number % 1024 == 0 {
+            go_on(cx.cancel())?;
+        }
+        let found = matcher.find(line.as_bytes()).ok().flatten();
+        let Some(found) = found else { continue };
+        hits += 1;
+        let room = limit.saturating_sub(content.len() + NOTE_BYTES);
+        let shown = around(line, found.start(), room.min(1_000));
+        let entry = format!("{number}: {shown}\n");
+        if entry.len() > room {
+            truncated = true;
+            break;
+        }
+        content.push_str(&entry);
+    }
+    if hits == 0 {
+        content.push_str("No lines found.");
+    } else if truncated {
+        content.push_str("[there are more; narrow the pattern, or read the lines by number]");
+    } else {
+        content.pop();
+    }
+    let noun = if hits == 1 { "line" } else { "lines" };
+    Ok(Output::self_bounded(content)
+        .display(format!("Found {hits} {noun}"))
+        .with("matches", hits)
+        .with("truncated", truncated))
+}
+
+/// A piece of a line with the place that fits in it.
+fn around(line: &str, at: usize, room: usize) -> &str {
+    if line.len() <= room {
+        return line;
+    }
+    let start = line.floor_char_boundary(at.saturating_sub(room / 4));
+    let end = line.floor_char_boundary(start.saturating_add(room));
+    line.get(start..end).unwrap_or_default()
+}

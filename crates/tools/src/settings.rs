@@ -1,0 +1,66 @@
+//! What the configuration says about the tools.
+
+/// Settings of every built-in tool, with the defaults of the specification.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolSettings {
+    /// `read_file`.
+    pub read: ReadSettings,
+    /// `list_directory`.
+    pub list: ListSettings,
+    /// `glob` and `grep`.
+    pub search: SearchSettings,
+}
+
+/// Bounds of `read_file`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadSettings {
+    /// The most bytes of a text that is returned whole.
+    pub max_file_read_bytes: u64,
+    /// The most bytes that are looked at to find a range of lines.
+    pub max_scan_bytes: u64,
+}
+
+impl Default for ReadSettings {
+    fn default() -> Self {
+        Self {
+            max_file_read_bytes: 200 * 1024,
+            max_scan_bytes: 2 * 1024 * 1024,
+        }
+    }
+}
+
+/// Bounds of `list_directory`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListSettings {
+    /// The most entries of one listing.
+    pub max_entries: usize,
+    /// How deep a recursive listing goes at most.
+    pub max_depth: usize,
+}
+
+impl Default for ListSettings {
+    fn default() -> Self {
+        Self {
+            max_entries: 200,
+            max_depth: 4,
+        }
+    }
+}
+
+/// Bounds of `glob` and `grep`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SearchSettings {
+    /// How many results are returned where the call does not say.
+    pub max_results: usize,
+    /// What is passed over besides what ignore files say, in their language.
+    pub excludes: String,
+}
+
+impl Default for SearchSettings {
+    fn default() -> Self {
+        Self {
+            max_results: 500,
+            excludes: ".git/\nnode_modules/\n".to_owned(),
+        }
+    }
+}
