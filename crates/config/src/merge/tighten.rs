@@ -1,0 +1,184 @@
+//! What the file of a project may do before the person trusts it.
+//!
+//! Each key has one direction that is stricter; a value in that direction
+//! counts, an equal one changes nothing, and any other is ignored. Rules, block
+//! lists and fences always count: policy gives them no power to allow.
+
+use std::path::{Component, Path, PathBuf};
+
+use serde_json::Value;
+use toolgate_model::Action;
+use toolgate_policy::Mode;
+
+use super::{Layer, Merged, Project};
+use crate::read::Found;
+
+/// What becomes of a value of an untrusted layer.
+pub(super) enum Verdict {
+    /// It counts, perhaps with something taken out.
+    Takes(Value),
+    /// It says what already holds.
+    Same,
+    /// It does not count, for this reason.
+    Ignored(String),
+}
+
+const ONLY_TRUSTED: &str = "a project's file may set it only once it is trusted";
+
+impl Merged {
+    /// Judges a value of an untrusted layer. `persons_mode` is the mode that trusted layers end up with.
+    pub(super) fn tighten(&mut self, layer: &Layer, found: &Found, persons_mode: Mode) -> Verdict {
+        let now = self.settings.get(&found.path).and_then(super::Setting::value);
+        let given = &found.value;
+        match found.key.project {
+            Project::Ignored => Verdict::Ignored(ONLY_TRUSTED.to_owned()),
+            Project::Counts if found.key.name == "rules" => Verdict::Takes(self.disarm(layer, found)),
+            Project::Counts | Project::Narrows => Verdict::Takes(given.clone()),
+            Project::Lowers => lower(given, now.as_ref(), |number| number),
+            Project::LowersForever => lower(given, now.as_ref(), |number| number.wrapping_sub(1)),
+            Project::Sets(flag) => match (given.as_bool(), now.as_ref().and_then(Value::as_bool)) {
+                (given, now) if given == now => Verdict::Same,
+                (Some(given), _) if given == flag => Verdict::Takes(Value::Bool(flag)),
+                _ => Verdict::Ignored(format!("until it is trusted, a project's file may only set it to {flag}")),
+            },
+            Project::Tightens(words) => {
+                // The mode that holds may be nobody's word, but follow from the trust level.
+                let implied = (found.key.name == "mode" && now.is_none())
+                    .then(|| Value::from(self.approval_mode().as_str()));
+                stricter(given, now.or(implied).as_ref(), words)
+            }
+            Project::DefaultAction => default_action(given, now.as_ref(), persons_mode),
+        }
+    }
+
+    /// Rules without what only a trusted layer may say.
+    fn disarm(&mut self, layer: &Layer, found: &Found) -> Value {
+        let mut rules = found.value.clone();
+        let entries = rules.as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+        for (at, rule) in entries.iter_mut().enumerate() {
+            let places = found.places.entry(at).clone();
+            let number = at + 1;
+            if rule.get("action").and_then(Value::as_str) == Some("allow") {
+                let why = "until it is trusted, an allow of a project's file only exempts from the rules after it in the same file";
+                self.ignore(layer, found, &places, &format!("tools.rules, rule {number}, action"), why.to_owned());
+            }
+            // Only the highest risk can make nothing look smaller than it is.
+            let risk = rule.get("risk").and_then(Value::as_str);
+            if risk.is_some_and(|risk| risk != "high") {
+                if let Some(rule) = rule.as_object_mut() {
+                    rule.remove("risk");
+                }
+                let why = "until it is trusted, a project's file may only raise the risk to `high`";
+                self.ignore(layer, found, &places, &format!("tools.rules, rule {number}, risk"), why.to_owned());
+            }
+        }
+        rules
+    }
+
+    /// Takes folders out of an untrusted layer's roots that lie in none of the person's.
+    pub(super) fn drop_foreign_roots(&mut self, workspace: &Path) {
+        let path = crate::key_path::KeyPath::of(["tools", "sandbox", "allowed_roots"]);
+        let Some(setting) = self.settings.get_mut(&path) else { return };
+        let roots: Vec<PathBuf> = setting
+            .parts
+            .iter()
+            .filter(|part| part.trusted)
+            .flat_map(|part| folders(&part.value, workspace))
+            .collect();
+        let mut ignored = Vec::new();
+        for part in setting.parts.iter_mut().filter(|part| !part.trusted) {
+            let Some(entries) = part.value.as_array_mut() else { continue };
+            let places = part.places.as_ref();
+            let mut at = 0;
+            entries.retain(|entry| {
+                let inside = folder(entry, workspace)
+                    .is_some_and(|folder| roots.iter().any(|root| folder.starts_with(root)));
+                if !inside {
+                    let line = places.map(|(source, places)| source.line(places.entry(at).span.start));
+                    ignored.push(crate::layer::Ignored {
+                        file: part.origin.file.clone().unwrap_or_default(),
+                        line: line.unwrap_or_default(),
+                        key: path.to_string(),
+                        why: "the folder lies in none of the roots, and a project's file may only narrow them until it is trusted"
+                            .to_owned(),
+                    });
+                }
+                at += 1;
+                inside
+            });
+        }
+        setting.parts.retain(|part| part.trusted || part.value.as_array().is_some_and(|list| !list.is_empty()));
+        self.ignored.extend(ignored);
+        self.ignored.sort_by_key(|ignored| ignored.line);
+    }
+}
+
+fn lower(given: &Value, now: Option<&Value>, size: impl Fn(u64) -> u64) -> Verdict {
+    let Some(new) = given.as_u64() else {
+        return Verdict::Ignored(ONLY_TRUSTED.to_owned());
+    };
+    match now.and_then(Value::as_u64) {
+        Some(now) if size(new) == size(now) => Verdict::Same,
+        Some(now) if size(new) > size(now) => {
+            Verdict::Ignored(format!("until it is trusted, a project's file may only lower it, and it is {now}"))
+        }
+        _ => Verdict::Takes(given.clone()),
+    }
+}
+
+fn stricter(given: &Value, now: Option<&Value>, words: &[&str]) -> Verdict {
+    let rank = |value: Option<&Value>| {
+        let word = value.and_then(Value::as_str)?;
+        words.iter().position(|known| *known == word)
+    };
+    match (rank(Some(given)), rank(now)) {
+        (Some(new), Some(now)) if new == now => Verdict::Same,
+        (Some(new), Some(now)) if new < now => Verdict::Takes(given.clone()),
+        (_, Some(now)) => Verdict::Ignored(format!(
+            "until it is trusted, a project's file may only make it stricter than `{}`",
+            words.get(now).copied().unwrap_or_default()
+        )),
+        (_, None) => Verdict::Ignored(ONLY_TRUSTED.to_owned()),
+    }
+}
+
+/// A default action replaces whole cells of the table: `deny` is always stricter,
+/// `ask` only where no cell is a denial, and that is so unless the mode is `deny`.
+fn default_action(given: &Value, now: Option<&Value>, persons_mode: Mode) -> Verdict {
+    let action = |value: &Value| serde_json::from_value::<Action>(value.clone()).ok();
+    let new = action(given);
+    match now.and_then(action) {
+        Some(now) if new == Some(now) => Verdict::Same,
+        Some(now) if new > Some(now) => Verdict::Takes(given.clone()),
+        None if new == Some(Action::Deny) => Verdict::Takes(given.clone()),
+        None if new == Some(Action::Ask) && persons_mode != Mode::Deny => Verdict::Takes(given.clone()),
+        _ => Verdict::Ignored("until it is trusted, a project's file may only make it stricter".to_owned()),
+    }
+}
+
+/// The folders of a list of roots.
+fn folders(value: &Value, workspace: &Path) -> Vec<PathBuf> {
+    let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
+    entries.iter().filter_map(|entry| folder(entry, workspace)).collect()
+}
+
+/// The folder of an entry of a list of roots, without `.` and `..`.
+fn folder(entry: &Value, workspace: &Path) -> Option<PathBuf> {
+    let text = entry.as_str().or_else(|| entry.get("path")?.as_str())?;
+    Some(tidy(&workspace.join(text)))
+}
+
+/// A path without `.` and `..`, by its letters alone.
+pub(crate) fn tidy(path: &Path) -> PathBuf {
+    let mut tidy = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidy.pop();
+            }
+            other => tidy.push(other),
+        }
+    }
+    tidy
+}

@@ -1,0 +1,263 @@
+//! What is wrong in a file, and where.
+
+use std::fmt;
+use std::ops::Range;
+
+use toolgate_policy::RuleFault;
+use toolgate_sandbox::paths::PatternProblem;
+
+use crate::picture;
+use crate::source::{ReadError, Source};
+use crate::store::StoreError;
+
+/// One mistake in a configuration file. Its text is a picture of the place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// What is wrong.
+    pub fault: Fault,
+    pub(crate) source: Source,
+    pub(crate) span: Range<usize>,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It is not TOML.
+    #[error("this is not TOML: {message}")]
+    Syntax {
+        /// What the parser says.
+        message: String,
+    },
+    /// There is no such key.
+    #[error("unknown key `{key}` in {section}")]
+    UnknownKey {
+        /// The key.
+        key: String,
+        /// The section it stands in.
+        section: String,
+        /// What to write instead, in words.
+        instead: Option<String>,
+    },
+    /// A value of another type.
+    #[error("`{key}` takes {expected}, not {found}")]
+    WrongType {
+        /// The key.
+        key: String,
+        /// What it takes.
+        expected: String,
+        /// What stands there.
+        found: &'static str,
+    },
+    /// A number that is too small or too large.
+    #[error("`{key}` is at {}, not {found}", if *low { format!("least {min}") } else { format!("most {max}") })]
+    OutOfRange {
+        /// The key.
+        key: String,
+        /// What stands there.
+        found: String,
+        /// Whether it is too small, and not too large.
+        low: bool,
+        /// The least.
+        min: u64,
+        /// The most.
+        max: u64,
+    },
+    /// A word that is none of those known.
+    #[error("`{key}` is one of {}, not `{found}`", listed(known))]
+    UnknownValue {
+        /// The key.
+        key: String,
+        /// What stands there.
+        found: String,
+        /// The known words.
+        known: &'static [&'static str],
+        /// The one that was probably meant.
+        nearest: Option<&'static str>,
+    },
+    /// Text that does not pass its check.
+    #[error("`{key}` cannot be `{found}`: {problem}")]
+    BadText {
+        /// The key.
+        key: String,
+        /// What stands there.
+        found: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A list with too little in it.
+    #[error("`{key}` has {found} entries and needs at least {min}")]
+    TooFew {
+        /// The key.
+        key: String,
+        /// How many there are.
+        found: usize,
+        /// How many there have to be.
+        min: usize,
+    },
+    /// A key that has to be there.
+    #[error("{section} has no `{key}`, which it needs")]
+    Missing {
+        /// The key.
+        key: String,
+        /// The section.
+        section: String,
+    },
+    /// Keys that do not go together.
+    #[error("{problem}")]
+    Conflict {
+        /// What does not go together.
+        problem: String,
+    },
+    /// A rule that policy cannot understand.
+    #[error("this rule cannot be used: {}", in_one_line(.0))]
+    Rule(RuleFault),
+    /// A pattern that the path wall cannot understand.
+    #[error("`{key}` has the pattern `{pattern}`: {problem}")]
+    Pattern {
+        /// The key.
+        key: String,
+        /// The pattern.
+        pattern: String,
+        /// What is wrong with it.
+        problem: PatternProblem,
+    },
+    /// Something that the readers disagree about.
+    #[error("`{key}` was read and cannot be used: {message}")]
+    Unusable {
+        /// The key.
+        key: String,
+        /// What went wrong.
+        message: String,
+    },
+}
+
+impl Fault {
+    /// What to do about it, if there is more to say than what is wrong.
+    pub fn help(&self) -> Option<String> {
+        match self {
+            Self::UnknownKey { instead, .. } => instead.clone(),
+            Self::UnknownValue { nearest, .. } => {
+                nearest.map(|word| format!("did you mean `{word}`?"))
+            }
+            Self::WrongType { expected, found, .. } if expected.starts_with("text") => {
+                matches!(*found, "a whole number" | "true or false" | "a date")
+                    .then(|| "put it in quotes".to_owned())
+            }
+            Self::WrongType { expected, found: "text", .. } if expected.starts_with("a list") => {
+                Some("put it in brackets: `[\"…\"]`".to_owned())
+            }
+            Self::WrongType { expected, found: "text", .. }
+                if matches!(expected.as_str(), "true or false" | "a whole number") =>
+            {
+                Some("write it without quotes".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Mistake {
+    pub(crate) fn new(source: &Source, span: Range<usize>, fault: Fault) -> Self {
+        Self {
+            fault,
+            source: source.clone(),
+            span,
+        }
+    }
+
+    /// The file it is in.
+    pub fn file(&self) -> &str {
+        self.source.name()
+    }
+
+    /// The one-based line and column where it starts.
+    pub fn place(&self) -> (u32, u32) {
+        self.source.place(self.span.start)
+    }
+
+    /// The mistake with its line and a caret under it; with terminal colours if wanted.
+    pub fn picture(&self, colours: bool) -> String {
+        picture::draw(self, colours)
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.picture(false))
+    }
+}
+
+/// How many mistakes are pictured; the rest is counted.
+const PICTURED: usize = 50;
+
+/// The mistakes of all files, in the order of layers and lines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistakes {
+    pub(crate) all: Vec<Mistake>,
+}
+
+impl Mistakes {
+    /// All of them.
+    pub fn all(&self) -> &[Mistake] {
+        &self.all
+    }
+
+    /// The mistakes as pictures, with a count at the end.
+    pub fn pictures(&self, colours: bool) -> String {
+        let mut text = String::new();
+        for mistake in self.all.iter().take(PICTURED) {
+            text.push_str(&mistake.picture(colours));
+            text.push('\n');
+        }
+        let rest = self.all.len().saturating_sub(PICTURED);
+        if rest > 0 {
+            text.push_str(&format!("and {rest} more\n\n"));
+        }
+        match self.all.len() {
+            1 => text.push_str("1 mistake in the configuration; nothing was run\n"),
+            many => text.push_str(&format!("{many} mistakes in the configuration; nothing was run\n")),
+        }
+        text
+    }
+}
+
+impl fmt::Display for Mistakes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.pictures(false))
+    }
+}
+
+/// Why there is no configuration.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Files have mistakes.
+    #[error("{0}")]
+    Mistakes(Mistakes),
+    /// Whether the project's file is trusted cannot be told.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+fn listed(words: &[&str]) -> String {
+    let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+    match quoted.split_last() {
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+        None => "nothing".to_owned(),
+    }
+}
+
+/// A fault without the drawing that the library for expressions adds.
+fn in_one_line(fault: &RuleFault) -> String {
+    match fault {
+        RuleFault::Regex { param, pattern, message } => {
+            let last = message.lines().last().unwrap_or_default();
+            let message = last.strip_prefix("error: ").unwrap_or(last).to_owned();
+            RuleFault::Regex { param: param.clone(), pattern: pattern.clone(), message }.to_string()
+        }
+        other => other.to_string(),
+    }
+}

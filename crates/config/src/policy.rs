@@ -1,0 +1,204 @@
+//! From values to the rules of the gate.
+
+use std::path::Path;
+
+use serde_json::Value;
+use toolgate_gate::Rules;
+use toolgate_model::Action;
+use toolgate_policy::{LayerSpec, LayerTrust, Listed, RuleSpec, Settings, ShortForms};
+use toolgate_sandbox::paths::RootAccess;
+
+use crate::effective::Effective;
+use crate::key_path::KeyPath;
+use crate::layer::LayerName;
+use crate::merge::{Merged, Part, tidy};
+use crate::mistake::{Fault, Mistake};
+use crate::settings::{CommandSandbox, Folder};
+
+/// The layers of rules, the lowest first.
+pub(crate) type Layers = Vec<LayerSpec>;
+
+impl Effective {
+    /// What decides where no rule speaks.
+    pub fn policy_settings(&self) -> Settings {
+        let approval = &self.settings().tools.approval;
+        Settings {
+            enabled: approval.enabled,
+            trust: approval.trust,
+            mode: approval.mode,
+            default_action: approval.default_action,
+            prompt_side_effects: approval.prompt_side_effects,
+        }
+    }
+
+    /// The rules of all layers, each with its file and line.
+    pub fn rules(&self) -> Rules {
+        let mut layers = self.layers.clone();
+        if self.settings().tools.sandbox.command_sandbox == CommandSandbox::Off
+            && let Some(built_in) = layers.first_mut()
+        {
+            // The lowest trusted word on commands: without it they would be refused for
+            // want of a wall, and any rule of the person's still comes before it.
+            let mut rule = RuleSpec::new("*", Action::Ask);
+            rule.command = Some(Vec::new());
+            rule.message = Some("Commands run without a wall: `command_sandbox` is `off`.".to_owned());
+            rule.origin = Some("command_sandbox = \"off\"".to_owned());
+            rule.source = self
+                .origin("tools.sandbox.command_sandbox")
+                .map(|origin| origin.rule_source())
+                .unwrap_or_default();
+            built_in.rules.push(rule);
+        }
+        Rules {
+            settings: self.policy_settings(),
+            layers,
+            validators: Vec::new(),
+        }
+    }
+}
+
+/// The rules and lists of every layer.
+///
+/// # Errors
+/// A rule that was read and cannot be made into one; dropping it could lift a denial.
+pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Mistake>> {
+    let mut layers = Vec::new();
+    for name in [LayerName::BuiltIn, LayerName::User, LayerName::Project, LayerName::Config] {
+        let parts = PartsOf { merged, name };
+        let trust = match parts.trusted() {
+            true => LayerTrust::Trusted,
+            false => LayerTrust::Untrusted,
+        };
+        let mut layer = LayerSpec::new(name.as_str(), trust, parts.rules()?);
+        layer.short = ShortForms {
+            allowed_commands: parts.listed("allowed_commands").unwrap_or_default(),
+            blocked_commands: parts.listed("blocked_commands").unwrap_or_default(),
+            allowed_paths: parts.listed("allowed_paths").unwrap_or_default(),
+            blocked_paths: parts.listed("blocked_paths").unwrap_or_default(),
+        };
+        layer.allowlist = parts.listed("allowlist");
+        layer.denylist = parts.listed("denylist").unwrap_or_default();
+        layers.push(layer);
+    }
+    layers.extend(root_fence(merged, workspace));
+    Ok(layers)
+}
+
+/// What one layer says.
+struct PartsOf<'m> {
+    merged: &'m Merged,
+    name: LayerName,
+}
+
+impl<'m> PartsOf<'m> {
+    fn part(&self, path: &[&str]) -> Option<&'m Part> {
+        let setting = self.merged.settings.get(&KeyPath::of(path.iter().copied()))?;
+        setting.parts.iter().find(|part| part.origin.layer == self.name)
+    }
+
+    /// Whether everything that counts of this layer may widen.
+    fn trusted(&self) -> bool {
+        let mut all = self.merged.settings.values().flat_map(|setting| &setting.parts);
+        all.all(|part| part.trusted || part.origin.layer != self.name)
+    }
+
+    fn listed(&self, key: &str) -> Option<Listed> {
+        let part = self.part(&["tools", "approval", key])?;
+        let entries = part.value.as_array().map(Vec::as_slice).unwrap_or_default();
+        Some(Listed {
+            entries: entries.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            source: part.origin.rule_source(),
+        })
+    }
+
+    fn rules(&self) -> Result<Vec<RuleSpec>, Box<Mistake>> {
+        let Some(Part { value: Value::Array(entries), places: Some((source, places)), origin, .. }) =
+            self.part(&["tools", "rules"])
+        else {
+            return Ok(Vec::new());
+        };
+        let rule = |(at, entry): (usize, &Value)| {
+            let span = places.entry(at).span.clone();
+            match serde_json::from_value::<RuleSpec>(entry.clone()) {
+                Ok(mut rule) => {
+                    rule.source = origin.rule_source();
+                    rule.source.line = Some(source.line(span.start));
+                    Ok(rule)
+                }
+                Err(error) => {
+                    let fault = Fault::Unusable { key: "tools.rules".to_owned(), message: error.to_string() };
+                    Err(Box::new(Mistake::new(source, span, fault)))
+                }
+            }
+        };
+        entries.iter().enumerate().map(rule).collect()
+    }
+}
+
+/// The roots of an untrusted project as a fence of rules.
+///
+/// They do not become roots of the wall: the first root is the folder that paths
+/// in rules start from, and moving it would change what the person's rules mean.
+fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
+    let setting = merged.settings.get(&KeyPath::of(["tools", "sandbox", "allowed_roots"]))?;
+    let part = setting.parts.iter().find(|part| !part.trusted)?;
+    let base = setting.value().as_ref().map(folders).unwrap_or_default();
+    let base = tidy(&workspace.join(base.first()?.path()));
+    let narrowed = folders(&part.value);
+    let pattern = |folder: &Folder| pattern(&tidy(&workspace.join(folder.path())), &base);
+    let readable: Vec<String> = narrowed.iter().filter_map(pattern).collect();
+    let writable: Vec<String> = narrowed
+        .iter()
+        .filter(|folder| folder.access(RootAccess::ReadWrite) == RootAccess::ReadWrite)
+        .filter_map(pattern)
+        .collect();
+    let rule = |action| {
+        let mut rule = RuleSpec::new("*", action);
+        rule.origin = Some("allowed_roots".to_owned());
+        rule.source = part.origin.rule_source();
+        rule
+    };
+    let everywhere = || Some(vec!["**".to_owned()]);
+    let mut rules = Vec::new();
+    if !readable.is_empty() {
+        let mut inside = rule(Action::Allow);
+        inside.reads = Some(readable);
+        rules.push(inside);
+    }
+    if !writable.is_empty() {
+        let mut inside = rule(Action::Allow);
+        inside.writes = Some(writable.clone());
+        inside.deletes = Some(writable);
+        rules.push(inside);
+    }
+    let mut outside = rule(Action::Deny);
+    outside.reads = everywhere();
+    outside.writes = everywhere();
+    outside.deletes = everywhere();
+    outside.message = Some("The project's file keeps tools inside its `allowed_roots`.".to_owned());
+    rules.push(outside);
+    Some(LayerSpec::new(LayerName::Project.as_str(), LayerTrust::Untrusted, rules))
+}
+
+fn folders(value: &Value) -> Vec<Folder> {
+    serde_json::from_value(value.clone()).unwrap_or_default()
+}
+
+/// A folder and everything in it, as paths of calls are written; nothing if it is no text.
+fn pattern(folder: &Path, base: &Path) -> Option<String> {
+    let (text, start) = match folder.strip_prefix(base) {
+        Ok(inside) => (inside.to_str()?, ""),
+        Err(_) => (folder.to_str()?.trim_start_matches('/'), "/"),
+    };
+    let mut pattern = start.to_owned();
+    for c in text.chars() {
+        if "*?[]{}\\~!".contains(c) {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    if !text.is_empty() {
+        pattern.push('/');
+    }
+    Some(pattern + "**")
+}

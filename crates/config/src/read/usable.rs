@@ -1,0 +1,148 @@
+//! Values that have the right shape and still cannot be used.
+
+use std::collections::HashSet;
+
+use serde_json::Value;
+use toolgate_gate::schema::Schema;
+use toolgate_policy::{
+    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleFault, RuleSpec, Settings, ShortForms, faults,
+};
+
+use super::{Found, Places, Reader};
+use crate::layer::LayerName;
+use crate::mistake::Fault;
+use crate::picture::quoted;
+
+impl Reader<'_> {
+    /// Looks for what only policy and the tools themselves can find wrong.
+    pub(super) fn check_usable(&mut self, name: LayerName) {
+        let found = std::mem::take(&mut self.found);
+        for found in &found {
+            let Value::Array(entries) = &found.value else { continue };
+            match found.path.to_string().as_str() {
+                "tools.rules" => self.rules(entries, found, name),
+                "tools.definitions" => self.definitions(entries, found),
+                "tools.approval.allowed_commands" => {
+                    self.short_form(entries, found, |list| ShortForms { allowed_commands: list, ..ShortForms::default() });
+                }
+                "tools.approval.blocked_commands" => {
+                    self.short_form(entries, found, |list| ShortForms { blocked_commands: list, ..ShortForms::default() });
+                }
+                "tools.approval.allowed_paths" => {
+                    self.short_form(entries, found, |list| ShortForms { allowed_paths: list, ..ShortForms::default() });
+                }
+                "tools.approval.blocked_paths" => {
+                    self.short_form(entries, found, |list| ShortForms { blocked_paths: list, ..ShortForms::default() });
+                }
+                _ => {}
+            }
+        }
+        self.found = found;
+    }
+
+    fn rules(&mut self, entries: &[Value], found: &Found, name: LayerName) {
+        let mut rules = Vec::new();
+        for (at, entry) in entries.iter().enumerate() {
+            let places = found.places.entry(at);
+            match serde_json::from_value::<RuleSpec>(entry.clone()) {
+                Ok(rule) => {
+                    let layer = LayerSpec::new("", LayerTrust::Trusted, vec![rule.clone()]);
+                    for error in faults(&[layer], &same) {
+                        self.rule_fault(&rule, places, error);
+                    }
+                    rules.push(rule);
+                }
+                Err(error) => self.unusable(found, places, &error.to_string()),
+            }
+        }
+        let layer = LayerSpec::new(name.as_str(), LayerTrust::Trusted, rules);
+        self.together(layer, found);
+    }
+
+    /// What cannot be compiled although every entry can.
+    fn together(&mut self, layer: LayerSpec, found: &Found) {
+        if let Err(error @ PolicyError::Layer { .. }) = Policy::compile(Settings::default(), &[layer], &same) {
+            self.unusable(found, &found.places, &error.to_string());
+        }
+    }
+
+    fn rule_fault(&mut self, rule: &RuleSpec, places: &Places, error: PolicyError) {
+        let PolicyError::Rule { fault, .. } = error else { return };
+        let at = |key: &str, list: Option<&Vec<String>>, pattern: &str| {
+            let position = list.and_then(|list| list.iter().position(|text| text == pattern));
+            let places = places.key(key);
+            position.map_or(places, |at| places.entry(at)).span.clone()
+        };
+        let span = match &fault {
+            RuleFault::Tool { .. } => places.key("tool").span.clone(),
+            RuleFault::EmptyList { key: "value" } => places.key("when").span.clone(),
+            RuleFault::EmptyList { key } => places.key(key).span.clone(),
+            RuleFault::Path { key, pattern, .. } => {
+                let list = match *key {
+                    "reads" => rule.reads.as_ref(),
+                    "writes" => rule.writes.as_ref(),
+                    _ => rule.deletes.as_ref(),
+                };
+                at(key, list, pattern)
+            }
+            RuleFault::Host { pattern } => at("connects", rule.connects.as_ref(), pattern),
+            RuleFault::Regex { pattern, .. } => {
+                let position = rule.when.iter().position(|test| test.value.list().contains(pattern));
+                let places = places.key("when");
+                position.map_or(places, |at| places.entry(at).key("value")).span.clone()
+            }
+            RuleFault::OpaqueWithPaths => places.key("opaque").span.clone(),
+        };
+        self.mistake(span, Fault::Rule(fault));
+    }
+
+    /// A list that stands for rules: if they cannot be compiled, the entries that are to blame.
+    fn short_form(&mut self, entries: &[Value], found: &Found, short: impl Fn(Listed) -> ShortForms) {
+        let texts: Vec<String> = entries.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+        let layer = |entries: Vec<String>| {
+            let mut layer = LayerSpec::new("", LayerTrust::Trusted, Vec::new());
+            layer.short = short(Listed { entries, ..Listed::default() });
+            layer
+        };
+        if faults(&[layer(texts.clone())], &same).is_empty() {
+            return self.together(layer(texts), found);
+        }
+        for (at, text) in texts.into_iter().enumerate() {
+            if let Some(PolicyError::Rule { fault, .. }) = faults(&[layer(vec![text])], &same).into_iter().next() {
+                let fault = match fault {
+                    RuleFault::Path { pattern, message, .. } => {
+                        Fault::BadText { key: found.path.to_string(), found: quoted(&pattern), problem: message }
+                    }
+                    other => Fault::Rule(other),
+                };
+                self.mistake(found.places.entry(at).span.clone(), fault);
+            }
+        }
+    }
+
+    fn definitions(&mut self, entries: &[Value], found: &Found) {
+        let mut names = HashSet::new();
+        for (at, entry) in entries.iter().enumerate() {
+            let places = found.places.entry(at);
+            let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+            if !names.insert(name) {
+                let problem = format!("the tool `{}` is defined twice", quoted(name));
+                self.mistake(places.key("name").span.clone(), Fault::Conflict { problem });
+            }
+            let parameters = entry.get("parameters").unwrap_or(&Value::Null);
+            if let Err(fault) = Schema::compile(name, parameters) {
+                self.unusable(found, places.key("parameters"), &fault.to_string());
+            }
+        }
+    }
+
+    fn unusable(&mut self, found: &Found, places: &Places, message: &str) {
+        let fault = Fault::Unusable { key: found.path.to_string(), message: quoted(message) };
+        self.mistake(places.span.clone(), fault);
+    }
+}
+
+/// Aliases belong to the registry; what is wrong with a rule does not depend on them.
+fn same(name: &str) -> String {
+    name.to_owned()
+}

@@ -1,0 +1,420 @@
+//! The effective values as types.
+//!
+//! There are no defaults here: they stand in the catalog, and a field that the
+//! catalog does not fill is an error of this program that a test finds.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use toolgate_gate::OnError;
+use toolgate_gate::plan::Mode as ToolsMode;
+use toolgate_model::Action;
+use toolgate_policy::{Mode, Trust};
+use toolgate_sandbox::paths::RootAccess;
+
+/// Everything.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Settings {
+    /// `[tools]`.
+    pub tools: Tools,
+    /// `[presets.NAME]`.
+    #[serde(default)]
+    pub presets: BTreeMap<String, Preset>,
+    /// `[providers.NAME]`; used once there are providers.
+    #[serde(default)]
+    pub providers: BTreeMap<String, Provider>,
+    /// `[search]`; used once there is `web_search`.
+    pub search: Search,
+    /// `[mcp.NAME]`; used once there is MCP.
+    #[serde(default)]
+    pub mcp: BTreeMap<String, Mcp>,
+    /// `[server]`; used once there is a server.
+    pub server: Server,
+    /// `[journal]`.
+    #[serde(default)]
+    pub journal: Journal,
+}
+
+/// `[tools]`, without the rules.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Tools {
+    /// What tools are for.
+    #[serde(deserialize_with = "tools_mode")]
+    pub mode: ToolsMode,
+    /// The most calls of one batch.
+    pub max_tool_calls_per_batch: usize,
+    /// How often a model may call tools before it has to answer.
+    pub max_tool_iterations_per_user_turn: usize,
+    /// The most bytes of one call's arguments.
+    pub max_tool_args_bytes: usize,
+    /// How many calls may run side by side.
+    pub max_concurrent: usize,
+    /// What happens to the rest of a batch after a failure.
+    #[serde(deserialize_with = "on_error")]
+    pub on_error: OnError,
+    /// Under which names tools are offered.
+    pub profile: Option<String>,
+    /// `[tools.approval]`.
+    pub approval: Approval,
+    /// `[tools.sandbox]`.
+    pub sandbox: Sandbox,
+    /// `[tools.timeouts]`.
+    pub timeouts: Timeouts,
+    /// `[tools.output]`.
+    pub output: Output,
+    /// `[tools.environment]`.
+    pub environment: Environment,
+    /// `[tools.read_file]`.
+    pub read_file: ReadFile,
+    /// `[tools.write_file]`.
+    pub write_file: WriteFile,
+    /// `[tools.apply_patch]`.
+    pub apply_patch: ApplyPatch,
+    /// `[tools.list_directory]`.
+    pub list_directory: ListDirectory,
+    /// `[[tools.definitions]]`.
+    pub definitions: Vec<ManualTool>,
+}
+
+/// `[tools.approval]`, without the lists that stand for rules.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct Approval {
+    /// Whether tools run at all.
+    pub enabled: bool,
+    /// How much is done without a question.
+    pub trust: Trust,
+    /// What happens to what nobody named, if it was said.
+    pub mode: Option<Mode>,
+    /// What replaces trust and mode, if it was said.
+    pub default_action: Option<Action>,
+    /// Whether side effects are asked about.
+    pub prompt_side_effects: bool,
+    /// How long a question waits; 0 is for ever.
+    pub timeout_seconds: u64,
+}
+
+impl Approval {
+    /// How long a question waits; nothing means for ever.
+    pub const fn timeout(&self) -> Option<Duration> {
+        match self.timeout_seconds {
+            0 => None,
+            seconds => Some(Duration::from_secs(seconds)),
+        }
+    }
+}
+
+/// `[tools.sandbox]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Sandbox {
+    /// Folders that tools may use; the first is the working folder.
+    pub allowed_roots: Vec<Folder>,
+    /// Paths that are neither read nor written, besides the built-in ones.
+    pub denied_patterns: Vec<String>,
+    /// Paths that are not written, besides the built-in ones.
+    pub protected_paths: Vec<String>,
+    /// Whether absolute paths into a root are understood.
+    pub allow_absolute: bool,
+    /// Whether the built-in denied paths count.
+    pub include_default_denies: bool,
+    /// Whether commands need a wall.
+    pub command_sandbox: CommandSandbox,
+    /// What commands reach of the network.
+    pub network: Network,
+    /// Further folders for commands.
+    pub grants: Vec<Folder>,
+}
+
+/// Whether commands run behind the command wall.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CommandSandbox {
+    /// Behind it, or not at all.
+    Required,
+    /// Without it, each one asked about.
+    Off,
+}
+
+/// What commands reach of the network.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Network {
+    /// Nothing.
+    Off,
+    /// The machine itself.
+    Loopback,
+    /// Everything.
+    On,
+}
+
+/// A folder: text, or a table with what may be done there.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Folder {
+    /// Just the folder.
+    Plain(PathBuf),
+    /// The folder and what may be done there.
+    With {
+        /// The folder.
+        path: PathBuf,
+        /// What may be done there.
+        access: Option<FolderAccess>,
+    },
+}
+
+/// What may be done in a folder.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FolderAccess {
+    /// Reading.
+    Read,
+    /// Reading and writing.
+    Write,
+}
+
+impl Folder {
+    /// Where it is, as it was written.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Plain(path) | Self::With { path, .. } => path,
+        }
+    }
+
+    /// What may be done there; `unsaid` where nothing was said.
+    pub const fn access(&self, unsaid: RootAccess) -> RootAccess {
+        match self {
+            Self::With { access: Some(FolderAccess::Read), .. } => RootAccess::ReadOnly,
+            Self::With { access: Some(FolderAccess::Write), .. } => RootAccess::ReadWrite,
+            Self::Plain(_) | Self::With { access: None, .. } => unsaid,
+        }
+    }
+}
+
+/// `[tools.timeouts]`, in seconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Timeouts {
+    /// Every other tool.
+    pub default_seconds: u64,
+    /// Tools that work on files.
+    pub file_operations_seconds: u64,
+    /// Commands.
+    pub shell_commands_seconds: u64,
+}
+
+/// `[tools.output]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Output {
+    /// The most bytes of a result.
+    pub max_bytes: usize,
+    /// The most lines of a result.
+    pub max_lines: Option<usize>,
+}
+
+/// `[tools.environment]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Environment {
+    /// Variables that commands see although they would be stripped.
+    pub keep: Vec<String>,
+    /// Variables that commands do not see.
+    pub strip: Vec<String>,
+}
+
+/// `[tools.read_file]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReadFile {
+    /// The most bytes that one read returns.
+    pub max_file_read_bytes: u64,
+    /// The most bytes that are looked through for a range of lines.
+    pub max_scan_bytes: u64,
+}
+
+/// `[tools.write_file]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WriteFile {
+    /// The largest file that is written.
+    pub max_file_bytes: u64,
+}
+
+/// `[tools.apply_patch]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyPatch {
+    /// The largest patch.
+    pub max_patch_bytes: u64,
+}
+
+/// `[tools.list_directory]`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListDirectory {
+    /// The most entries that a call may ask for.
+    pub max_entries: usize,
+    /// The deepest that a call may ask for.
+    pub max_depth: usize,
+}
+
+/// A tool that a person answers for.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ManualTool {
+    /// Its name.
+    pub name: String,
+    /// What the model is told about it.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// `[presets.NAME]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Preset {
+    /// What it is for.
+    pub description: Option<String>,
+    /// The model to talk to.
+    pub model: Option<String>,
+    /// What the model is told first.
+    pub system_prompt: Option<String>,
+    /// Under which names tools are offered.
+    pub profile: Option<String>,
+    /// How much is done without a question.
+    pub trust: Option<Trust>,
+}
+
+/// `[providers.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The wire format.
+    pub kind: ProviderKind,
+    /// Where it is reached.
+    pub base_url: Option<String>,
+    /// The model to use.
+    pub model: Option<String>,
+    /// The environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// A program with its arguments that prints the key.
+    pub api_key_command: Option<Vec<String>>,
+    /// Further headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// How long an answer may stay silent.
+    pub timeout_seconds: u64,
+    /// The recording that `replay` plays.
+    pub script: Option<PathBuf>,
+}
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderKind {
+    /// Anthropic's messages.
+    Anthropic,
+    /// OpenAI's chat completions.
+    OpenaiChat,
+    /// OpenAI's responses.
+    OpenaiResponses,
+    /// Ollama.
+    Ollama,
+    /// Chat completions with fenced tool blocks.
+    Fenced,
+    /// A recording.
+    Replay,
+}
+
+/// `[search]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Search {
+    /// SearXNG, asked first.
+    pub searxng: Searxng,
+    /// Brave Search, asked second.
+    #[serde(default)]
+    pub brave: Brave,
+}
+
+/// `[search.searxng]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Searxng {
+    /// Where it is reached.
+    pub url: String,
+}
+
+/// `[search.brave]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Brave {
+    /// The environment variable that holds the key.
+    pub api_key_env: Option<String>,
+}
+
+/// `[mcp.NAME]`: a program or an address, never both.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mcp {
+    /// The program that is the server.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables that it sees.
+    pub environment: Vec<String>,
+    /// Where the server is reached.
+    pub url: Option<String>,
+    /// Further headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// How long a call may take.
+    pub timeout_seconds: u64,
+}
+
+/// `[server]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Server {
+    /// The address to listen on.
+    pub host: String,
+    /// The port to listen on.
+    pub port: u16,
+    /// Pages that may connect.
+    pub allowed_origins: Vec<String>,
+    /// Names under which it may be called.
+    pub allowed_hosts: Vec<String>,
+}
+
+/// `[journal]`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Journal {
+    /// The journal's file.
+    pub path: Option<PathBuf>,
+    /// The size above which old bodies are pruned.
+    pub max_bytes: Option<u64>,
+}
+
+fn tools_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolsMode, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "disabled" => Ok(ToolsMode::Disabled),
+        "parse_only" => Ok(ToolsMode::ParseOnly),
+        "enabled" => Ok(ToolsMode::Enabled),
+        other => Err(serde::de::Error::custom(format!("there is no mode `{other}`"))),
+    }
+}
+
+fn on_error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OnError, D::Error> {
+    match String::deserialize(deserializer)?.as_str() {
+        "continue" => Ok(OnError::Continue),
+        "stop" => Ok(OnError::Stop),
+        other => Err(serde::de::Error::custom(format!("there is no `on_error` called `{other}`"))),
+    }
+}

@@ -1,0 +1,55 @@
+//! What the tests share: files from text, and layers from files.
+#![allow(dead_code)]
+
+use std::path::PathBuf;
+
+use toolgate_config::{ConfigError, Effective, Options, Project, Source, Sources};
+
+pub(crate) fn source(name: &str, text: &str) -> Source {
+    Source::new(name, text.as_bytes().to_vec()).expect("the text of a test is UTF-8 and small")
+}
+
+/// The layers of a test, as texts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts<'t> {
+    pub(crate) user: &'t str,
+    pub(crate) project: &'t str,
+    pub(crate) trusted: bool,
+    pub(crate) config: &'t str,
+    pub(crate) options: Options,
+}
+
+impl Texts<'_> {
+    pub(crate) fn sources(&self) -> Sources {
+        let file = |name, text: &str| (!text.is_empty()).then(|| source(name, text));
+        Sources {
+            workspace: workspace(),
+            user: file("user.toml", self.user),
+            project: file("toolgate.toml", self.project)
+                .map(|source| Project { source, trusted: self.trusted }),
+            config: file("config.toml", self.config),
+            options: self.options.clone(),
+        }
+    }
+
+    pub(crate) fn load(&self) -> Result<Effective, ConfigError> {
+        Effective::load(&self.sources())
+    }
+
+    pub(crate) fn effective(&self) -> Effective {
+        self.load().unwrap_or_else(|error| panic!("{error}"))
+    }
+}
+
+/// A folder that is there; nothing is written to it.
+pub(crate) fn workspace() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests")
+}
+
+pub(crate) fn user(text: &str) -> Effective {
+    Texts { user: text, ..Texts::default() }.effective()
+}
+
+pub(crate) fn built_in() -> Effective {
+    Texts::default().effective()
+}
