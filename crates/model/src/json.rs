@@ -208,7 +208,9 @@ impl<'de> Visitor<'de> for Strict {
                     slot.insert(value);
                 }
                 serde_json::map::Entry::Occupied(slot) => {
-                    return Err(A::Error::custom(format_args!("key {:?} twice", slot.key())));
+                    // The key comes from outside and may be as long as the whole text.
+                    let key: String = slot.key().chars().take(60).collect();
+                    return Err(A::Error::custom(format_args!("key {key:?} twice")));
                 }
             }
         }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::call::ToolCall;
 use crate::decision::Decision;
 use crate::facts::Facts;
-use crate::ids::PlanHash;
+use crate::ids::{ConversationId, PlanHash};
 
 /// How much harm a call can do, for the person's eye.
 #[derive(
@@ -65,6 +65,8 @@ pub struct FileDigest {
 /// A planned call as plain data. It can be shown, hashed and stored; it cannot run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
+    /// The conversation it belongs to.
+    pub conversation: ConversationId,
     /// The call after rewriting, with canonical argument names.
     pub call: ToolCall,
     /// The tool's canonical name.

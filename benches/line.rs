@@ -1,0 +1,85 @@
+//! The whole line around a tool that does nothing, and around `read_file`.
+
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_benches::{in_turn, report};
+use toolgate_gate::registry::Registry;
+use toolgate_gate::session::Session;
+use toolgate_gate::tool::{Output, typed};
+use toolgate_gate::{Gate, Passage, Rules};
+use toolgate_journal::MemoryJournal;
+use toolgate_model::{Action, Args, Call, ToolCall};
+use toolgate_policy::{LayerSpec, LayerTrust, RuleSpec};
+use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_tools::ToolSettings;
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+struct Line {
+    gate: Gate,
+    session: Arc<Session>,
+    passage: Passage,
+}
+
+impl Line {
+    fn new(folder: &std::path::Path, tools: usize, rules: usize) -> Self {
+        let registry = Arc::new(Registry::new());
+        toolgate_tools::register_all(&registry, &ToolSettings::default()).unwrap();
+        for index in 0..tools {
+            let name = format!("noop_{index}");
+            let tool = typed(&name, "Does nothing.", |_: Nothing, _| async { Ok(Output::plain("done")) });
+            registry.register(Arc::new(tool)).unwrap();
+        }
+        let rules = (0..rules)
+            .map(|index| {
+                let mut rule = RuleSpec::new("run_command", Action::Allow);
+                rule.command = Some(vec![format!("program{index}").as_str().into()]);
+                rule
+            })
+            .collect();
+        let rules = Rules { layers: vec![LayerSpec::new("user", LayerTrust::Trusted, rules)], ..Rules::default() };
+        let wall = PathWall::open(&PathRules::new(folder)).unwrap();
+        let journal = Arc::new(MemoryJournal::holding(usize::MAX));
+        let gate = Gate::builder(registry, wall, journal).rules(rules).build().unwrap();
+        Self { gate, session: Arc::new(Session::new("bench")), passage: Passage::default() }
+    }
+
+    async fn call(&self, name: &str, args: Args) {
+        let call = Call::Whole(ToolCall::new("call_1", name, args));
+        let results = self.gate.run(&self.session, vec![call], &self.passage).await;
+        assert!(results[0].error.is_none(), "{:?}", results[0]);
+    }
+}
+
+fn main() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("two.txt"), "0123456789abcdef0123456789abcde\n".repeat(64)).unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    let small = Line::new(folder.path(), 10, 10);
+    let tools = Line::new(folder.path(), 10_000, 10);
+    let rules = Line::new(folder.path(), 10, 1_000);
+    let path: Args = [("path".to_owned(), "two.txt".into())].into_iter().collect();
+    let file = folder.path().join("two.txt");
+    let figures = in_turn(
+        15,
+        400,
+        &mut [
+            &mut || runtime.block_on(small.call("noop_3", Args::new())),
+            &mut || runtime.block_on(tools.call("noop_3", Args::new())),
+            &mut || runtime.block_on(rules.call("noop_3", Args::new())),
+            &mut || runtime.block_on(small.call("read_file", path.clone())),
+            &mut || drop(std::fs::read(&file).unwrap()),
+            &mut || drop(runtime.block_on(runtime.spawn(async {}))),
+        ],
+    );
+    report("line, tool that does nothing, 10 tools, 10 rules", figures[0], Some(("spawn and join of an empty task", figures[5])), Some("at most 25 µs"));
+    report("line, 10,000 tools", figures[1], Some(("10 tools", figures[0])), Some("equal within 20 %"));
+    report("line, 1,000 rules", figures[2], Some(("10 rules", figures[0])), Some("equal within 20 %"));
+    report("line, read_file of 2 KiB", figures[3], Some(("std::fs::read", figures[4])), Some("at most 150 µs"));
+}

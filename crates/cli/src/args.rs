@@ -1,0 +1,163 @@
+//! The command line as it is typed.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Stands between a language model and your machine: checks its tool calls, asks you,
+/// runs them behind walls and hands the results back.
+#[derive(Debug, Parser)]
+#[command(name = "toolgate", version, propagate_version = true, arg_required_else_help = true)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Common {
+    /// The folder that tools may use [default: the current one]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) workspace: Option<PathBuf>,
+    /// A further configuration file, trusted, above the user's and the project's
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+    /// Who says yes: you on the terminal, everything, or nobody [default: ask on a terminal]
+    #[arg(long, global = true, value_enum, value_name = "WHO")]
+    pub(crate) approve: Option<Approve>,
+    /// How much the model is trusted: supervised, guided or autonomous
+    #[arg(long, global = true, value_name = "LEVEL")]
+    pub(crate) trust: Option<String>,
+    /// Which names of the tools are advertised
+    #[arg(long, global = true, value_name = "NAME")]
+    pub(crate) profile: Option<String>,
+    /// Machine-readable output
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Say only what was asked for
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+/// Who answers questions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Approve {
+    /// The person on the terminal.
+    Ask,
+    /// Yes to everything that may be asked.
+    All,
+    /// Nobody: what needs a yes is not run.
+    None,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Runs one call through the whole line and prints its result as a JSON line
+    Exec {
+        /// The tool, by name or alias
+        tool: String,
+        /// Its arguments as a JSON object, or - for standard input
+        args: OsString,
+    },
+    /// Runs a batch: JSON lines of calls in, one result line each out, in call order
+    Batch {
+        /// The file with the calls [default: standard input]
+        file: Option<PathBuf>,
+        /// Take more calls than max_tool_calls_per_batch
+        #[arg(long)]
+        unlimited: bool,
+    },
+    /// Reads calls out of a recorded answer of a model
+    Parse {
+        /// The file with the answer [default: standard input]
+        file: Option<PathBuf>,
+        /// How the answer is written
+        #[arg(long, value_enum)]
+        format: ParseFormat,
+    },
+    /// Shows the tools as a wire wants them
+    Tools {
+        /// toolgate, anthropic, openai-chat, openai-responses, ollama or mcp
+        #[arg(long, default_value = "toolgate", value_name = "WIRE")]
+        format: String,
+    },
+    /// Explains and checks the rules
+    #[command(subcommand)]
+    Policy(PolicyCommand),
+    /// Lets the project's own configuration widen, until its content changes
+    Trust {
+        #[command(subcommand)]
+        command: Option<TrustCommand>,
+    },
+    /// Shows the configuration
+    #[command(subcommand)]
+    Config(ConfigCommand),
+    /// Shows what Toolgate does, on a throw-away workspace, with nothing configured
+    Demo,
+    /// Prints a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Writes the manual pages into a folder, or the main one to standard output
+    Man {
+        /// The folder
+        dir: Option<PathBuf>,
+    },
+}
+
+/// How an answer of a model is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ParseFormat {
+    /// Text with fenced tool blocks.
+    Fenced,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PolicyCommand {
+    /// Says what would be decided about a call, and why, without running anything
+    Explain {
+        /// The tool, by name or alias
+        tool: String,
+        /// Its arguments as a JSON object, or - for standard input
+        args: OsString,
+    },
+    /// Runs the rules' examples and finds rules that can never match
+    Check,
+    /// Lists the remembered approvals of this project
+    Grants {
+        #[command(subcommand)]
+        command: Option<GrantsCommand>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum GrantsCommand {
+    /// Takes a remembered approval back
+    Revoke {
+        /// Its id, from the list
+        id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TrustCommand {
+    /// Lists the trusted files
+    List,
+    /// Takes trust back
+    Revoke {
+        /// The file [default: the project's]
+        file: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Shows every value in force and where it comes from
+    Show,
+    /// Prints the JSON Schema of the configuration, for editors
+    Schema,
+}

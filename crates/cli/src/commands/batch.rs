@@ -1,0 +1,109 @@
+//! `toolgate batch`: JSON lines of calls in, one result line each out.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use toolgate_gate::Passage;
+use toolgate_gate::session::Session;
+use toolgate_model::json::{self, JsonLimits};
+use toolgate_model::{Args, BadCall, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
+
+use crate::app::App;
+use crate::args::Common;
+use crate::failure::Failure;
+use crate::input;
+use crate::out::Out;
+use crate::signals;
+
+/// The most bytes of all calls together.
+const INPUT: usize = 64 * 1024 * 1024;
+/// What a line has around its arguments.
+const AROUND: usize = 16 * 1024;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    id: Option<String>,
+    name: String,
+    args: Args,
+    reason: Option<String>,
+}
+
+pub(crate) async fn run(common: &Common, out: &Out, file: Option<&Path>, unlimited: bool) -> Result<u8, Failure> {
+    let app = App::load_with(common, out, |settings| {
+        if unlimited {
+            settings.limits.max_calls = usize::MAX;
+        }
+    })?;
+    let cancel = signals::stop_token()?;
+    let bytes = input::file(file, INPUT)?;
+    let limits = JsonLimits { max_bytes: app.limits().max_bytes + AROUND, ..app.limits() };
+    let calls = read(&bytes, limits);
+    let session = Arc::new(Session::new(app.fresh_id("batch")?));
+    let passage = Passage { approver: app.approver(common.approve), cancel, ..Passage::default() };
+    let results = app.gate.run(&session, calls, &passage).await;
+    for result in &results {
+        out.json_line(result)?;
+    }
+    Ok(ToolResult::batch_exit_code(&results))
+}
+
+/// Every line that is not blank is a call, or a bad call under the name of its line.
+fn read(bytes: &[u8], limits: JsonLimits) -> Vec<Call> {
+    let lines = bytes.split(|byte| *byte == b'\n').enumerate();
+    lines
+        .map(|(index, line)| (CallId::new(format!("line_{}", index + 1)), line.trim_ascii()))
+        .filter(|(_, line)| !line.is_empty())
+        .map(|(id, line)| call(id, line, limits))
+        .collect()
+}
+
+fn call(id: CallId, line: &[u8], limits: JsonLimits) -> Call {
+    let bad = |message: String| {
+        let kind = ErrorKind::BadCall;
+        Call::Bad(BadCall { id: id.clone(), name: None, error: ToolError::new(kind, message) })
+    };
+    let map = match json::parse_object(line, limits) {
+        Ok(map) => map,
+        Err(error @ json::JsonFault::TooLarge { .. }) => {
+            let error = ToolError::new(ErrorKind::LimitExceeded, error.to_string());
+            return Call::Bad(BadCall { id, name: None, error });
+        }
+        Err(error) => return bad(format!("the line is no call: {error}")),
+    };
+    let named = map.get("name").and_then(Value::as_str).map(str::to_owned);
+    let given = map.get("id").and_then(Value::as_str).map(CallId::from);
+    match serde_json::from_value::<Line>(Value::Object(map)) {
+        Ok(line) => {
+            let id = line.id.map_or(id, CallId::from);
+            Call::Whole(ToolCall { id, name: line.name, args: line.args, reason: line.reason })
+        }
+        Err(error) => {
+            let message = format!("the line is no call: {error}; send {{\"name\": …, \"args\": {{…}}}}");
+            let error = ToolError::new(ErrorKind::BadCall, message);
+            Call::Bad(BadCall { id: given.unwrap_or(id), name: named, error })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_become_calls_or_say_why_not() {
+        let text = b"{\"name\":\"a\",\"args\":{}}\n\n  {\"id\":\"x\",\"name\":\"b\",\"args\":{\"k\":1},\"reason\":\"r\"}\r\nnot json\n{\"name\":\"c\"}\n{\"id\":\"y\",\"name\":\"d\",\"args\":{},\"approved\":true}\n{\"name\":1,\"args\":{}}";
+        let calls = read(text, JsonLimits::default());
+        let ids: Vec<&str> = calls.iter().map(|call| call.id().as_str()).collect();
+        assert_eq!(ids, ["line_1", "x", "line_4", "line_5", "y", "line_7"]);
+        assert!(matches!(&calls[1], Call::Whole(call) if call.args["k"] == 1 && call.reason.as_deref() == Some("r")));
+        for (index, part) in [(2, "no call"), (3, "missing field `args`"), (4, "approved"), (5, "invalid type")] {
+            let Call::Bad(bad) = &calls[index] else { panic!("{index}") };
+            assert_eq!(bad.error.kind, ErrorKind::BadCall);
+            assert!(bad.error.message.contains(part), "{}", bad.error.message);
+        }
+        assert_eq!(calls[4].name(), Some("d"));
+    }
+}

@@ -1,0 +1,37 @@
+//! One file per command.
+
+mod batch;
+mod config;
+mod demo;
+pub(crate) mod exec;
+mod man;
+mod parse;
+mod policy;
+mod tools;
+mod trust;
+
+use clap::CommandFactory;
+
+use crate::args::{Cli, Command};
+use crate::failure::Failure;
+use crate::out::Out;
+
+pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
+    let Cli { common, command } = cli;
+    match command {
+        Command::Exec { tool, args } => exec::run(&common, out, &tool, &args).await,
+        Command::Batch { file, unlimited } => batch::run(&common, out, file.as_deref(), unlimited).await,
+        Command::Parse { file, format } => parse::run(out, file.as_deref(), format),
+        Command::Tools { format } => tools::run(&common, out, &format),
+        Command::Policy(command) => policy::run(&common, out, command).await,
+        Command::Trust { command } => trust::run(&common, out, command),
+        Command::Config(command) => config::run(&common, out, &command),
+        Command::Demo => demo::run(out).await,
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);
+            out.raw(&String::from_utf8_lossy(&script)).map(|()| 0)
+        }
+        Command::Man { dir } => man::run(out, dir.as_deref()),
+    }
+}

@@ -1,0 +1,191 @@
+//! `toolgate policy`: what the rules say, and whether they say what they mean.
+
+use std::ffi::OsStr;
+
+use serde_json::{Value, json};
+use toolgate_gate::approve::GrantStore;
+use toolgate_gate::plan::Plan;
+use toolgate_model::{Action, Decision, ErrorKind, Facts, Risk};
+use toolgate_policy::{Example, Finding, check};
+
+use crate::app::App;
+use crate::args::{Common, GrantsCommand, PolicyCommand};
+use crate::failure::Failure;
+use crate::out::Out;
+use crate::out::style::{BOLD, DIM, GREEN, RED, RESET, YELLOW};
+
+pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> Result<u8, Failure> {
+    match command {
+        PolicyCommand::Explain { tool, args } => explain(common, out, &tool, &args).await,
+        PolicyCommand::Check => check_rules(common, out),
+        PolicyCommand::Grants { command } => grants(common, out, command),
+    }
+}
+
+async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, Failure> {
+    let app = App::load(common, out)?;
+    let call = app.call_from(tool, args)?;
+    let planned = app.gate.plan(&app.person(), vec![call]).await;
+    let Some(plan) = planned.plans().next() else {
+        return Err(Failure::internal("the call was not planned"));
+    };
+    let page = explanation(plan);
+    if out.json || !std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+        out.json_line(&page)?;
+    } else {
+        out.text(&picture(&page))?;
+    }
+    Ok(match page.get("decision").and_then(Value::as_str) {
+        Some("allow") => 0,
+        Some("ask") => 4,
+        _ => 3,
+    })
+}
+
+/// A plan in the form of `policy explain`.
+fn explanation(plan: &Plan) -> Value {
+    let refused;
+    let (decision, record) = match plan {
+        Plan::Settled(refusal) => {
+            // A call that ends before policy is a denial with the kind of its error.
+            let decided = refusal.record.as_ref().map(|record| &record.decision);
+            refused = Decision {
+                action: Action::Deny,
+                kind: Some(refusal.error.kind),
+                reason: refusal.error.message.clone(),
+                ..decided.cloned().unwrap_or_else(|| {
+                    Decision::denied(refusal.error.kind, refusal.error.kind.as_str(), refusal.error.message.clone())
+                })
+            };
+            (&refused, refusal.record.as_ref())
+        }
+        Plan::Manual(_) => {
+            refused = Decision::denied(
+                ErrorKind::Disabled,
+                "tools.mode",
+                "tools are in parse_only mode: the call is read and checked, and a person supplies its result",
+            );
+            (&refused, None)
+        }
+        Plan::Ask(asked) => (&asked.record().decision, Some(asked.record())),
+        Plan::Go(authorized) => (&authorized.record().decision, Some(authorized.record())),
+    };
+    let mut page = json!({
+        "decision": decision.action,
+        "risk": record.map_or(Risk::Low, |record| record.risk),
+        "summary": record.map_or("", |record| record.summary.as_str()),
+        "reason": decision.reason,
+        "rule": decision.rule,
+        "source": decision.source,
+        "atoms": decision.atoms,
+        "facts": record.map_or_else(Facts::none, |record| record.facts.clone()),
+        "plan_hash": record.map(|record| &record.plan_hash),
+    });
+    if let (Some(kind), Some(page)) = (decision.kind, page.as_object_mut()) {
+        page.insert("kind".into(), kind.as_str().into());
+    }
+    page
+}
+
+/// The explanation for a person.
+fn picture(page: &Value) -> String {
+    let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
+    let colour = |answer: &str| match answer {
+        "allow" => GREEN,
+        "ask" => YELLOW,
+        _ => RED,
+    };
+    let mut lines = vec![
+        format!("{}{}{RESET}  {BOLD}{}{RESET}  {} risk", colour(text("decision")), text("decision"), text("summary"), text("risk")),
+        format!("  {}", text("reason")),
+    ];
+    for atom in page.get("atoms").and_then(Value::as_array).into_iter().flatten() {
+        let part = |key: &str| atom.get(key).and_then(Value::as_str).unwrap_or_default();
+        let answer = part("answer");
+        lines.push(format!(
+            "  {} {DIM}→{RESET} {} {DIM}→{RESET} {} {DIM}→{RESET} {}{answer}{RESET}",
+            part("atom"),
+            part("layer"),
+            part("rule"),
+            colour(answer)
+        ));
+    }
+    lines.join("\n")
+}
+
+fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
+    let app = App::load(common, out)?;
+    let policy = app.policy()?;
+    let tools = app.gate.registry().list();
+    let known: Vec<&str> = tools.iter().map(|entry| entry.spec().name.as_str()).chain(["run_command"]).collect();
+    let read = |tool: &str, example: &str| read_example(&app, tool, example);
+    let findings = check(&policy, &known, &read);
+    let mistakes = findings.iter().filter(|finding| finding.kind.is_mistake()).count();
+    if out.json {
+        let all: Vec<Value> = findings.iter().map(finding_json).collect();
+        out.json_line(&json!({"findings": all, "mistakes": mistakes}))?;
+    } else {
+        for finding in &findings {
+            let colour = if finding.kind.is_mistake() { RED } else { YELLOW };
+            out.text(&format!("{colour}{:?}{RESET} {finding}", finding.kind))?;
+        }
+        out.remark(&format!("{} findings, {mistakes} of them mistakes", findings.len()));
+    }
+    Ok(u8::from(mistakes > 0))
+}
+
+fn finding_json(finding: &Finding) -> Value {
+    json!({
+        "kind": format!("{:?}", finding.kind).to_lowercase(),
+        "mistake": finding.kind.is_mistake(),
+        "rule": finding.rule, "source": finding.source, "message": finding.message,
+    })
+}
+
+/// An example is a command line, the tool's first required argument, or a JSON object of arguments.
+fn read_example(app: &App, tool: &str, example: &str) -> Result<Example, String> {
+    let canonical = app.gate.registry().canonical(tool);
+    if canonical == "run_command" || tool == "*" {
+        let facts = app.command_facts(example);
+        let args = [("command".to_owned(), Value::from(example))].into_iter().collect();
+        return Ok(Example { tool: "run_command".into(), args, facts });
+    }
+    let Some(entry) = app.gate.registry().get(tool) else { return Err(format!("no tool is called {tool:?}")) };
+    let args = if example.trim_start().starts_with('{') {
+        serde_json::from_str(example).map_err(|error| error.to_string())?
+    } else {
+        let first = entry.spec().schema.pointer("/required/0").and_then(Value::as_str);
+        let first = first.ok_or_else(|| format!("{tool} has no required argument; write the example as a JSON object"))?;
+        [(first.to_owned(), Value::from(example))].into_iter().collect()
+    };
+    let resolved = app.gate.registry().resolve(tool, args).map_err(|error| error.message)?;
+    let invocation = entry.tool().parse(&resolved.args).map_err(|error| error.message)?;
+    Ok(Example { tool: canonical, facts: invocation.facts().clone(), args: resolved.args })
+}
+
+fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, Failure> {
+    let app = App::load(common, out)?;
+    let failed = |error: toolgate_gate::approve::GrantError| Failure::internal(error.to_string());
+    match command {
+        None => {
+            let all = app.grants.list().map_err(failed)?;
+            if out.json {
+                out.json_line(&all)?;
+            } else {
+                for grant in &all {
+                    out.text(&format!("{BOLD}{}{RESET}  {}", grant.id, grant.describe()))?;
+                }
+                out.remark(&format!("{} remembered approvals for this project", all.len()));
+            }
+            Ok(0)
+        }
+        Some(GrantsCommand::Revoke { id }) => {
+            if app.grants.revoke(&id).map_err(failed)? {
+                out.remark(&format!("{id} is taken back"));
+                Ok(0)
+            } else {
+                Err(Failure::usage(format!("no remembered approval of this project is called {id:?}; `toolgate policy grants` lists them")))
+            }
+        }
+    }
+}

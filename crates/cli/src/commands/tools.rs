@@ -1,0 +1,22 @@
+//! `toolgate tools`: the definitions as a wire wants them.
+
+use serde_json::Value;
+use toolgate_gate::registry::WireFormat;
+
+use crate::app::App;
+use crate::args::Common;
+use crate::failure::Failure;
+use crate::out::Out;
+
+pub(crate) fn run(common: &Common, out: &Out, format: &str) -> Result<u8, Failure> {
+    let format: WireFormat = format.parse().map_err(Failure::usage)?;
+    let app = App::load(common, out)?;
+    let definitions = app.definitions()?;
+    let all: Vec<Value> = definitions.iter().map(|definition| definition.to_wire(format)).collect();
+    if out.json {
+        out.json_line(&all)?;
+    } else {
+        out.json_page(&all)?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,61 @@
+//! `toolgate trust`: lets a project's file widen, as long as it stays as it is.
+
+use std::path::Path;
+
+use toolgate_config::{Source, StoreError, TrustStore};
+use toolgate_gate::{Clock, SystemClock};
+
+use crate::app::{PROJECT_FILE, workspace};
+use crate::args::{Common, TrustCommand};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::out::Out;
+use crate::out::style::{BOLD, DIM, RESET};
+
+pub(crate) fn run(common: &Common, out: &Out, command: Option<TrustCommand>) -> Result<u8, Failure> {
+    let store = TrustStore::at(Home::find()?.trust());
+    let failed = |error: StoreError| Failure::internal(error.to_string());
+    match command {
+        None => {
+            let file = workspace(common)?.join(PROJECT_FILE);
+            trust(out, &store, &file)
+        }
+        Some(TrustCommand::List) => {
+            let all = store.list().map_err(failed)?;
+            if out.json {
+                out.json_line(&all)?;
+            } else {
+                for file in &all {
+                    out.text(&format!("{BOLD}{}{RESET}  {DIM}sha256 {}{RESET}", file.path, file.sha256))?;
+                }
+                out.remark(&format!("{} trusted files", all.len()));
+            }
+            Ok(0)
+        }
+        Some(TrustCommand::Revoke { file }) => {
+            let file = match file {
+                Some(file) => file,
+                None => workspace(common)?.join(PROJECT_FILE),
+            };
+            if store.revoke(&file).map_err(failed)? {
+                out.remark(&format!("{} is no longer trusted", file.display()));
+                Ok(0)
+            } else {
+                Err(Failure::usage(format!("{} was not trusted; `toolgate trust list` shows what is", file.display())))
+            }
+        }
+    }
+}
+
+fn trust(out: &Out, store: &TrustStore, file: &Path) -> Result<u8, Failure> {
+    let source = Source::read(file).map_err(|error| Failure::usage(error.to_string()))?;
+    let trusted = store
+        .trust(file, source.text().as_bytes(), SystemClock.now_ms())
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    if out.json {
+        out.json_line(&trusted)?;
+    } else {
+        out.remark(&format!("{} may widen until it changes", trusted.path));
+    }
+    Ok(0)
+}

@@ -1,0 +1,41 @@
+//! Mistakes of the person and troubles of the machine, as opposed to results of calls.
+
+use std::fmt;
+
+/// Why a command could not do its job.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The command line or the configuration is wrong.
+    Usage(String),
+    /// Something on this machine went wrong.
+    Internal(String),
+    /// The person pressed Ctrl-C before anything was under way.
+    Interrupted,
+}
+
+impl Failure {
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    pub(crate) fn internal(message: impl Into<String>) -> Self {
+        Self::Internal(message.into())
+    }
+
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Usage(_) => 2,
+            Self::Internal(_) => 1,
+            Self::Interrupted => 130,
+        }
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(message) | Self::Internal(message) => f.write_str(message),
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}

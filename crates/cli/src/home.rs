@@ -1,0 +1,47 @@
+//! Where Toolgate keeps its own files.
+
+use std::path::PathBuf;
+
+use crate::failure::Failure;
+
+/// Folders of this person.
+#[derive(Clone, Debug)]
+pub(crate) struct Home {
+    /// Configuration: `config.toml`.
+    pub(crate) config: PathBuf,
+    /// What Toolgate remembers: trust, grants.
+    pub(crate) data: PathBuf,
+}
+
+impl Home {
+    /// `TOOLGATE_HOME`, else the platform's folders. A machine without any has to be told.
+    pub(crate) fn find() -> Result<Self, Failure> {
+        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        if let Some(home) = folder("TOOLGATE_HOME") {
+            return Ok(Self { config: home.clone(), data: home });
+        }
+        let home = folder("HOME");
+        let under = |xdg: &str, rest: &str| {
+            folder(xdg)
+                .filter(|path| path.is_absolute())
+                .or_else(|| home.as_ref().map(|home| home.join(rest)))
+                .map(|path| path.join("toolgate"))
+        };
+        match (under("XDG_CONFIG_HOME", ".config"), under("XDG_DATA_HOME", ".local/share")) {
+            (Some(config), Some(data)) => Ok(Self { config, data }),
+            _ => Err(Failure::usage("neither TOOLGATE_HOME nor HOME is set; say where Toolgate keeps its files")),
+        }
+    }
+
+    pub(crate) fn user_config(&self) -> PathBuf {
+        self.config.join("config.toml")
+    }
+
+    pub(crate) fn trust(&self) -> PathBuf {
+        self.data.join("trust.toml")
+    }
+
+    pub(crate) fn grants(&self) -> PathBuf {
+        self.data.join("grants.toml")
+    }
+}

@@ -1,0 +1,172 @@
+//! Asking the person on the terminal itself, never on standard input.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{BufRead, BufReader, IsTerminal, Write};
+
+use futures::future::BoxFuture;
+use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Choice, Remember, Unanswered};
+use toolgate_model::{CallId, Risk};
+
+use crate::out::style::{BOLD, CYAN, DIM, GREEN, RED, RESET, YELLOW};
+
+/// The person at the terminal this program was started from.
+#[derive(Debug)]
+pub(crate) struct Terminal;
+
+impl Terminal {
+    /// Whether somebody is there: there is a terminal and what is shown on it can be seen.
+    pub(crate) fn is_there() -> bool {
+        std::io::stderr().is_terminal() && open().is_ok()
+    }
+}
+
+fn open() -> std::io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
+impl Approver for Terminal {
+    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        let request = request.clone();
+        Box::pin(async move {
+            let asked = tokio::task::spawn_blocking(move || converse(&request)).await;
+            asked.unwrap_or(Err(Unanswered::NobodyThere))
+        })
+    }
+}
+
+fn converse(request: &ApprovalRequest) -> Result<Answer, Unanswered> {
+    let gone = |_| Unanswered::NobodyThere;
+    let mut tty = open().map_err(gone)?;
+    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    tty.write_all(question(request, colours).as_bytes()).map_err(gone)?;
+    let mut keys = BufReader::new(tty.try_clone().map_err(gone)?);
+    loop {
+        tty.write_all(b"[y]es  [n]o  [1,3] only these  [c] yes for this conversation  [p] yes for this project > ")
+            .map_err(gone)?;
+        let mut line = String::new();
+        if keys.read_line(&mut line).map_err(gone)? == 0 {
+            return Err(Unanswered::NobodyThere);
+        }
+        match understand(&line, request) {
+            Some(answer) => return Ok(answer),
+            None => tty.write_all(b"Not understood. A no can have words for the model: n use the other file\n").map_err(gone)?,
+        }
+    }
+}
+
+/// What the person typed. An empty line is no answer: consent is not given by accident.
+fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    let by = |answer: Answer| answer.by("terminal");
+    match word.to_ascii_lowercase().as_str() {
+        "y" | "yes" => Some(by(Answer::yes())),
+        "n" | "no" => {
+            let answer = by(Answer::no());
+            Some(if rest.trim().is_empty() { answer } else { answer.because(rest.trim()) })
+        }
+        "c" => Some(by(Answer::yes().remember(Remember::Conversation))),
+        "p" => Some(by(Answer::yes().remember(Remember::Project))),
+        _ => {
+            let mut chosen: BTreeSet<CallId> = BTreeSet::new();
+            for number in line.split([',', ' ']).filter(|part| !part.is_empty()) {
+                let index = number.parse::<usize>().ok()?.checked_sub(1)?;
+                chosen.insert(request.items.get(index)?.call_id.clone());
+            }
+            (!chosen.is_empty()).then(|| by(Answer { choice: Choice::Only(chosen), ..Answer::yes() }))
+        }
+    }
+}
+
+/// The question as the person sees it. Every text in it was made harmless by the gate.
+fn question(request: &ApprovalRequest, colours: bool) -> String {
+    let paint = |code: &'static str| if colours { code } else { "" };
+    let (bold, dim, reset) = (paint(BOLD), paint(DIM), paint(RESET));
+    let mut text = format!("\n{bold}Toolgate asks{reset}\n");
+    for (index, item) in request.items.iter().enumerate() {
+        let risk = match item.risk {
+            Risk::Low => paint(GREEN),
+            Risk::Medium => paint(YELLOW),
+            Risk::High => paint(RED),
+        };
+        text.push_str(&format!("  {bold}{}{reset}  {}  {risk}{} risk{reset}\n", index + 1, item.summary, item.risk));
+        text.push_str(&format!("     {dim}{}{reset}\n", item.why));
+        if let Some(reason) = &item.model_reason {
+            text.push_str(&format!("     {dim}the model says: {reason}{reset}\n"));
+        }
+        for line in item.preview.iter().flat_map(|preview| preview.lines()) {
+            let colour = match line.chars().next() {
+                Some('+') => paint(GREEN),
+                Some('-') => paint(RED),
+                Some('@') => paint(CYAN),
+                _ => "",
+            };
+            text.push_str(&format!("     {colour}{line}{reset}\n"));
+        }
+        if !item.would_remember.is_empty() {
+            text.push_str(&format!("     {dim}[c]/[p] would remember: {}{reset}\n", item.would_remember.join("; ")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use toolgate_gate::approve::ApprovalItem;
+    use toolgate_model::ApprovalId;
+
+    fn request() -> ApprovalRequest {
+        let item = |id: &str| ApprovalItem {
+            call_id: id.into(),
+            tool: "write_file".into(),
+            summary: format!("Write {id}.txt"),
+            risk: Risk::Medium,
+            locations: vec![],
+            why: "side effects [built-in]".into(),
+            model_reason: Some("because".into()),
+            preview: Some("+new\n-old\n@@\n same".into()),
+            would_remember: vec!["write_file: write \"a\"".into()],
+            plan_hash: "h".into(),
+        };
+        ApprovalRequest {
+            id: ApprovalId::from_bits(1),
+            conversation: "c".into(),
+            items: vec![item("a"), item("b")],
+            expires_after: None,
+        }
+    }
+
+    #[test]
+    fn answers_are_understood_and_nothing_is_a_yes_by_accident() {
+        let request = request();
+        for (line, expected) in [
+            ("y\n", Some(Answer::yes())),
+            ("YES", Some(Answer::yes())),
+            ("n", Some(Answer::no())),
+            ("n use b instead\n", Some(Answer::no().because("use b instead"))),
+            ("c", Some(Answer::yes().remember(Remember::Conversation))),
+            ("p", Some(Answer::yes().remember(Remember::Project))),
+            ("2", Some(Answer::only(["b"]))),
+            ("1, 2", Some(Answer::only(["a", "b"]))),
+            ("3", None),
+            ("0", None),
+            ("", None),
+            ("yeah", None),
+            ("1 x", None),
+        ] {
+            assert_eq!(understand(line, &request), expected.map(|answer| answer.by("terminal")), "{line:?}");
+        }
+    }
+
+    #[test]
+    fn the_question_shows_what_will_happen_and_why() {
+        let plain = question(&request(), false);
+        for part in ["Write a.txt", "medium risk", "side effects [built-in]", "the model says: because", "+new", "would remember"] {
+            assert!(plain.contains(part), "{part}: {plain}");
+        }
+        assert!(!plain.contains('\x1b'));
+        assert!(question(&request(), true).contains(GREEN));
+    }
+}

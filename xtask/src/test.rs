@@ -1,0 +1,26 @@
+//! Everything that has to hold, cheap things first.
+
+use crate::step::{Done, cargo, say, step};
+
+pub(crate) fn run() -> Done {
+    step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    step(
+        "lints",
+        &mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+    )?;
+    step("tests", &mut cargo(&["test", "--workspace", "--locked"]))?;
+    step(
+        "schedules (shuttle)",
+        &mut cargo(&["test", "--package", "toolgate-gate", "--features", "shuttle", "--test", "shuttle", "--locked"]),
+    )?;
+    step(
+        "documentation",
+        cargo(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"),
+    )?;
+    step(
+        "README: demo",
+        &mut cargo(&["run", "--release", "--quiet", "--locked", "--", "demo", "--quiet"]),
+    )?;
+    say("all of it holds");
+    Ok(())
+}
