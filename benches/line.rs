@@ -33,7 +33,9 @@ impl Line {
         toolgate_tools::register_all(&registry, &ToolSettings::default()).unwrap();
         for index in 0..tools {
             let name = format!("noop_{index}");
-            let tool = typed(&name, "Does nothing.", |_: Nothing, _| async { Ok(Output::plain("done")) });
+            let tool = typed(&name, "Does nothing.", |_: Nothing, _| async {
+                Ok(Output::plain("done"))
+            });
             registry.register(Arc::new(tool)).unwrap();
         }
         let rules = (0..rules)
@@ -43,28 +45,51 @@ impl Line {
                 rule
             })
             .collect();
-        let rules = Rules { layers: vec![LayerSpec::new("user", LayerTrust::Trusted, rules)], ..Rules::default() };
+        let rules = Rules {
+            layers: vec![LayerSpec::new("user", LayerTrust::Trusted, rules)],
+            ..Rules::default()
+        };
         let wall = PathWall::open(&PathRules::new(folder)).unwrap();
         let journal = Arc::new(MemoryJournal::holding(usize::MAX));
-        let gate = Gate::builder(registry, wall, journal).rules(rules).build().unwrap();
-        Self { gate, session: Arc::new(Session::new("bench")), passage: Passage::default() }
+        let gate = Gate::builder(registry, wall, journal)
+            .rules(rules)
+            .build()
+            .unwrap();
+        Self {
+            gate,
+            session: Arc::new(Session::new("bench")),
+            passage: Passage::default(),
+        }
     }
 
     async fn call(&self, name: &str, args: Args) {
         let call = Call::Whole(ToolCall::new("call_1", name, args));
-        let results = self.gate.run(&self.session, vec![call], &self.passage).await;
+        let results = self
+            .gate
+            .run(&self.session, vec![call], &self.passage)
+            .await;
         assert!(results[0].error.is_none(), "{:?}", results[0]);
     }
 }
 
 fn main() {
     let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("two.txt"), "0123456789abcdef0123456789abcde\n".repeat(64)).unwrap();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build().unwrap();
+    std::fs::write(
+        folder.path().join("two.txt"),
+        "0123456789abcdef0123456789abcde\n".repeat(64),
+    )
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_time()
+        .build()
+        .unwrap();
     let small = Line::new(folder.path(), 10, 10);
     let tools = Line::new(folder.path(), 10_000, 10);
     let rules = Line::new(folder.path(), 10, 1_000);
-    let path: Args = [("path".to_owned(), "two.txt".into())].into_iter().collect();
+    let path: Args = [("path".to_owned(), "two.txt".into())]
+        .into_iter()
+        .collect();
     let file = folder.path().join("two.txt");
     let figures = in_turn(
         15,
@@ -78,8 +103,28 @@ fn main() {
             &mut || drop(runtime.block_on(runtime.spawn(async {}))),
         ],
     );
-    report("line, tool that does nothing, 10 tools, 10 rules", figures[0], Some(("spawn and join of an empty task", figures[5])), Some("at most 25 µs"));
-    report("line, 10,000 tools", figures[1], Some(("10 tools", figures[0])), Some("equal within 20 %"));
-    report("line, 1,000 rules", figures[2], Some(("10 rules", figures[0])), Some("equal within 20 %"));
-    report("line, read_file of 2 KiB", figures[3], Some(("std::fs::read", figures[4])), Some("at most 150 µs"));
+    report(
+        "line, tool that does nothing, 10 tools, 10 rules",
+        figures[0],
+        Some(("spawn and join of an empty task", figures[5])),
+        Some("at most 25 µs"),
+    );
+    report(
+        "line, 10,000 tools",
+        figures[1],
+        Some(("10 tools", figures[0])),
+        Some("equal within 20 %"),
+    );
+    report(
+        "line, 1,000 rules",
+        figures[2],
+        Some(("10 rules", figures[0])),
+        Some("equal within 20 %"),
+    );
+    report(
+        "line, read_file of 2 KiB",
+        figures[3],
+        Some(("std::fs::read", figures[4])),
+        Some("at most 150 µs"),
+    );
 }

@@ -13,7 +13,10 @@ pub struct Figure {
 
 /// Measures several operations in turn, each `per_round` times in every round.
 pub fn in_turn(rounds: usize, per_round: u32, operations: &mut [&mut dyn FnMut()]) -> Vec<Figure> {
-    let mut taken: Vec<Vec<Duration>> = operations.iter().map(|_| Vec::with_capacity(rounds)).collect();
+    let mut taken: Vec<Vec<Duration>> = operations
+        .iter()
+        .map(|_| Vec::with_capacity(rounds))
+        .collect();
     // The first round warms up and does not count.
     for round in 0..=rounds {
         for (operation, taken) in operations.iter_mut().zip(&mut taken) {
@@ -31,7 +34,9 @@ pub fn in_turn(rounds: usize, per_round: u32, operations: &mut [&mut dyn FnMut()
         .map(|mut taken| {
             taken.sort_unstable();
             let median = taken.get(taken.len() / 2).copied().unwrap_or_default();
-            Figure { ns: median.as_secs_f64() * 1e9 / f64::from(per_round) }
+            Figure {
+                ns: median.as_secs_f64() * 1e9 / f64::from(per_round),
+            }
         })
         .collect()
 }
@@ -43,7 +48,10 @@ pub fn report(name: &str, ours: Figure, theirs: Option<(&str, Figure)>, bound: O
     if let (Some(map), Some((other, figure))) = (line.as_object_mut(), theirs) {
         map.insert("against".into(), other.into());
         map.insert("theirs_ns".into(), figure.ns.round().into());
-        map.insert("ratio".into(), ((ours.ns / figure.ns * 100.0).round() / 100.0).into());
+        map.insert(
+            "ratio".into(),
+            ((ours.ns / figure.ns * 100.0).round() / 100.0).into(),
+        );
     }
     if let (Some(map), Some(bound)) = (line.as_object_mut(), bound) {
         map.insert("bound".into(), bound.into());

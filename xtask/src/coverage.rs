@@ -29,7 +29,10 @@ pub(crate) fn run() -> Done {
     let merged = target.join("merged.profdata");
     step(
         "merge",
-        Command::new(tools.join("llvm-profdata")).args(["merge", "-sparse", "-o"]).arg(&merged).args(files(&profiles, "profraw")?),
+        Command::new(tools.join("llvm-profdata"))
+            .args(["merge", "-sparse", "-o"])
+            .arg(&merged)
+            .args(files(&profiles, "profraw")?),
     )?;
     let objects = test_binaries(&target)?;
     let mut worst = Ok(());
@@ -37,7 +40,9 @@ pub(crate) fn run() -> Done {
         let share = share(&tools, &merged, &objects, name)?;
         say(&format!("{name}: {share:.2} % of regions"));
         if share < LEAST {
-            worst = Err(format!("{name} has {share:.2} % of its regions covered, at least {LEAST} % are wanted"));
+            worst = Err(format!(
+                "{name} has {share:.2} % of its regions covered, at least {LEAST} % are wanted"
+            ));
         }
     }
     worst
@@ -45,7 +50,10 @@ pub(crate) fn run() -> Done {
 
 /// The folder of LLVM's tools whose format is the compiler's; Debian's package where there is none.
 fn llvm() -> Result<PathBuf, String> {
-    let version = Command::new("rustc").arg("-vV").output().map_err(|error| error.to_string())?;
+    let version = Command::new("rustc")
+        .arg("-vV")
+        .output()
+        .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&version.stdout).into_owned();
     let major = text
         .lines()
@@ -56,41 +64,72 @@ fn llvm() -> Result<PathBuf, String> {
     let folder = PathBuf::from(format!("/usr/lib/llvm-{major}/bin"));
     if !folder.join("llvm-cov").exists() && has("apt-get", &["--version"]) {
         let package = format!("llvm-{major}");
-        step("install LLVM's tools", Command::new("apt-get").args(["install", "-y", &package]))?;
+        step(
+            "install LLVM's tools",
+            Command::new("apt-get").args(["install", "-y", &package]),
+        )?;
     }
     if folder.join("llvm-cov").exists() {
         Ok(folder)
     } else {
-        Err(format!("llvm-cov of LLVM {major} is not there; install the package llvm-{major}"))
+        Err(format!(
+            "llvm-cov of LLVM {major} is not there; install the package llvm-{major}"
+        ))
     }
 }
 
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
-    let entries = std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let entries =
+        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let all = entries.filter_map(Result::ok).map(|entry| entry.path());
-    Ok(all.filter(|path| path.extension().is_some_and(|found| found == ending)).collect())
+    Ok(all
+        .filter(|path| path.extension().is_some_and(|found| found == ending))
+        .collect())
 }
 
 fn test_binaries(target: &Path) -> Result<Vec<PathBuf>, String> {
     let folder = target.join("debug/deps");
-    let entries = std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let entries =
+        std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let all = entries.filter_map(Result::ok).map(|entry| entry.path());
-    Ok(all.filter(|path| path.extension().is_none() && path.is_file()).collect())
+    Ok(all
+        .filter(|path| path.extension().is_none() && path.is_file())
+        .collect())
 }
 
 fn share(tools: &Path, merged: &Path, objects: &[PathBuf], name: &str) -> Result<f64, String> {
     let mut command = Command::new(tools.join("llvm-cov"));
-    command.args(["export", "--summary-only", "--instr-profile"]).arg(merged);
+    command
+        .args(["export", "--summary-only", "--instr-profile"])
+        .arg(merged);
     for object in objects {
         command.arg("--object").arg(object);
     }
-    command.arg("--sources").arg(root().join(format!("crates/{name}/src")));
-    let output = command.output().map_err(|error| format!("llvm-cov: {error}"))?;
+    command
+        .arg("--sources")
+        .arg(root().join(format!("crates/{name}/src")));
+    let output = command
+        .output()
+        .map_err(|error| format!("llvm-cov: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     // {"data":[{"totals":{… "regions":{"count":…,"covered":…,"percent":P} …}}]}
-    let totals = text.rsplit_once("\"totals\"").map(|(_, rest)| rest).ok_or("llvm-cov gave no totals")?;
-    let regions = totals.split_once("\"regions\"").map(|(_, rest)| rest).ok_or("llvm-cov gave no regions")?;
-    let percent = regions.split_once("\"percent\":").map(|(_, rest)| rest).ok_or("llvm-cov gave no share")?;
-    let number: String = percent.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
-    number.parse().map_err(|error| format!("{number:?}: {error}"))
+    let totals = text
+        .rsplit_once("\"totals\"")
+        .map(|(_, rest)| rest)
+        .ok_or("llvm-cov gave no totals")?;
+    let regions = totals
+        .split_once("\"regions\"")
+        .map(|(_, rest)| rest)
+        .ok_or("llvm-cov gave no regions")?;
+    let percent = regions
+        .split_once("\"percent\":")
+        .map(|(_, rest)| rest)
+        .ok_or("llvm-cov gave no share")?;
+    let number: String = percent
+        .chars()
+        .take_while(|c| c.is_ascii_digit() || *c == '.')
+        .collect();
+    number
+        .parse()
+        .map_err(|error| format!("{number:?}: {error}"))
 }

@@ -15,10 +15,15 @@ const DECISIONS: [&str; 5] = [
 
 pub(crate) fn run() -> Done {
     if !has("cargo", &["mutants", "--version"]) {
-        step("install cargo-mutants", Command::new("cargo").args(["install", "--locked", "cargo-mutants"]))?;
+        step(
+            "install cargo-mutants",
+            Command::new("cargo").args(["install", "--locked", "cargo-mutants"]),
+        )?;
     }
     let mut command = Command::new("cargo");
-    command.current_dir(root()).args(["mutants", "--timeout", "120"]);
+    command
+        .current_dir(root())
+        .args(["mutants", "--timeout", "120"]);
     for files in DECISIONS {
         command.args(["--file", files]);
     }

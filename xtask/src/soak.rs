@@ -13,9 +13,20 @@ const FUZZING: u32 = 600;
 pub(crate) fn run() -> Done {
     step(
         "races",
-        cargo(&["test", "--release", "--package", "toolgate-sandbox", "--test", "races"]).env("TOOLGATE_RACES", RACES),
+        cargo(&[
+            "test",
+            "--release",
+            "--package",
+            "toolgate-sandbox",
+            "--test",
+            "races",
+        ])
+        .env("TOOLGATE_RACES", RACES),
     )?;
-    step("properties", cargo(&["test", "--release", "--workspace"]).env("PROPTEST_CASES", CASES))?;
+    step(
+        "properties",
+        cargo(&["test", "--release", "--workspace"]).env("PROPTEST_CASES", CASES),
+    )?;
     fuzz::all(FUZZING)?;
     mutants::run()
 }

@@ -31,7 +31,9 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
 pub(crate) fn step(name: &str, command: &mut Command) -> Done {
     say(&format!("==> {name}"));
     let began = Instant::now();
-    let status = command.status().map_err(|error| format!("{name}: cannot start: {error}"))?;
+    let status = command
+        .status()
+        .map_err(|error| format!("{name}: cannot start: {error}"))?;
     let took = began.elapsed().as_secs_f32();
     if status.success() {
         say(&format!("    {name}: {took:.1} s"));
@@ -43,5 +45,8 @@ pub(crate) fn step(name: &str, command: &mut Command) -> Done {
 
 /// Whether a program can be started at all.
 pub(crate) fn has(program: &str, args: &[&str]) -> bool {
-    Command::new(program).args(args).output().is_ok_and(|output| output.status.success())
+    Command::new(program)
+        .args(args)
+        .output()
+        .is_ok_and(|output| output.status.success())
 }

@@ -6,12 +6,29 @@ pub(crate) fn run() -> Done {
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     step(
         "lints",
-        &mut cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"]),
+        &mut cargo(&[
+            "clippy",
+            "--workspace",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
+        ]),
     )?;
     step("tests", &mut cargo(&["test", "--workspace", "--locked"]))?;
     step(
         "schedules (shuttle)",
-        &mut cargo(&["test", "--package", "toolgate-gate", "--features", "shuttle", "--test", "shuttle", "--locked"]),
+        &mut cargo(&[
+            "test",
+            "--package",
+            "toolgate-gate",
+            "--features",
+            "shuttle",
+            "--test",
+            "shuttle",
+            "--locked",
+        ]),
     )?;
     step(
         "documentation",
@@ -19,7 +36,15 @@ pub(crate) fn run() -> Done {
     )?;
     step(
         "README: demo",
-        &mut cargo(&["run", "--release", "--quiet", "--locked", "--", "demo", "--quiet"]),
+        &mut cargo(&[
+            "run",
+            "--release",
+            "--quiet",
+            "--locked",
+            "--",
+            "demo",
+            "--quiet",
+        ]),
     )?;
     say("all of it holds");
     Ok(())

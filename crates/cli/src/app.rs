@@ -41,13 +41,29 @@ pub(crate) struct App {
 
 /// The folder that tools may use, with links resolved.
 pub(crate) fn workspace(common: &Common) -> Result<PathBuf, Failure> {
-    let given = common.workspace.clone().unwrap_or_else(|| PathBuf::from("."));
-    let found = given.canonicalize().map_err(|error| Failure::usage(format!("workspace {}: {error}", given.display())))?;
-    if found.is_dir() { Ok(found) } else { Err(Failure::usage(format!("workspace {} is no folder", given.display()))) }
+    let given = common
+        .workspace
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("."));
+    let found = given
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("workspace {}: {error}", given.display())))?;
+    if found.is_dir() {
+        Ok(found)
+    } else {
+        Err(Failure::usage(format!(
+            "workspace {} is no folder",
+            given.display()
+        )))
+    }
 }
 
 /// Reads every layer of the configuration.
-pub(crate) fn configuration(common: &Common, home: &Home, workspace: &Path) -> Result<Effective, Failure> {
+pub(crate) fn configuration(
+    common: &Common,
+    home: &Home,
+    workspace: &Path,
+) -> Result<Effective, Failure> {
     let trust = common.trust.as_deref().map(trust_level).transpose()?;
     let load = || -> Result<Effective, ConfigError> {
         Effective::load(&Sources {
@@ -55,13 +71,18 @@ pub(crate) fn configuration(common: &Common, home: &Home, workspace: &Path) -> R
             user: Source::read_if_there(&home.user_config())?,
             project: TrustStore::at(home.trust()).project(&workspace.join(PROJECT_FILE))?,
             config: common.config.as_deref().map(Source::read).transpose()?,
-            options: Options { trust, profile: common.profile.clone(), ..Options::default() },
+            options: Options {
+                trust,
+                profile: common.profile.clone(),
+                ..Options::default()
+            },
         })
     };
     load().map_err(|error| match error {
-        ConfigError::Mistakes(mistakes) => {
-            Failure::usage(format!("the configuration has mistakes\n{}", mistakes.pictures(Out::colours_on_stderr())))
-        }
+        ConfigError::Mistakes(mistakes) => Failure::usage(format!(
+            "the configuration has mistakes\n{}",
+            mistakes.pictures(Out::colours_on_stderr())
+        )),
         other => Failure::usage(other.to_string()),
     })
 }
@@ -70,7 +91,11 @@ fn trust_level(name: &str) -> Result<Trust, Failure> {
     let all = [Trust::Supervised, Trust::Guided, Trust::Autonomous];
     all.into_iter()
         .find(|level| level.as_str() == name)
-        .ok_or_else(|| Failure::usage(format!("{name:?} is no trust level; known are supervised, guided and autonomous")))
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "{name:?} is no trust level; known are supervised, guided and autonomous"
+            ))
+        })
 }
 
 impl App {
@@ -79,7 +104,11 @@ impl App {
     }
 
     /// The same with a last word about the line's settings.
-    pub(crate) fn load_with(common: &Common, out: &Out, last_word: impl FnOnce(&mut Settings)) -> Result<Self, Failure> {
+    pub(crate) fn load_with(
+        common: &Common,
+        out: &Out,
+        last_word: impl FnOnce(&mut Settings),
+    ) -> Result<Self, Failure> {
         let home = Home::find()?;
         let workspace = workspace(common)?;
         let config = configuration(common, &home, &workspace)?;
@@ -88,14 +117,23 @@ impl App {
         }
         let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
         let registry = Arc::new(Registry::new());
-        toolgate_tools::register_all(&registry, &tool_settings(&config)).map_err(|error| usage(&error))?;
-        let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?).map_err(|error| usage(&error))?;
-        let grants = Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
-        let redactor = Redactor::new(secrets::of_environment()).map_err(|error| Failure::internal(error.to_string()))?;
+        toolgate_tools::register_all(&registry, &tool_settings(&config))
+            .map_err(|error| usage(&error))?;
+        let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
+            .map_err(|error| usage(&error))?;
+        let grants =
+            Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
+        let redactor = Redactor::new(secrets::of_environment())
+            .map_err(|error| Failure::internal(error.to_string()))?;
         // There is no wall for commands yet, and no command without one.
         let mut settings = config.gate_settings(false);
         last_word(&mut settings);
-        let repeatable = registry.list().iter().filter(|entry| entry.spec().repeatable).map(|entry| entry.spec().name.clone()).collect::<Vec<_>>();
+        let repeatable = registry
+            .list()
+            .iter()
+            .filter(|entry| entry.spec().repeatable)
+            .map(|entry| entry.spec().name.clone())
+            .collect::<Vec<_>>();
         let gate = Gate::builder(registry, wall, Arc::new(MemoryJournal::new()))
             .settings(settings)
             .rules(config.rules())
@@ -104,13 +142,20 @@ impl App {
             .redactor(redactor)
             .build()
             .map_err(|error| usage(&error))?;
-        Ok(Self { gate, grants, config })
+        Ok(Self {
+            gate,
+            grants,
+            config,
+        })
     }
 
     /// The bounds of a call's arguments as text.
     pub(crate) fn limits(&self) -> JsonLimits {
         let limits = &self.gate.settings().limits;
-        JsonLimits { max_bytes: limits.max_args_bytes, max_depth: limits.max_depth }
+        JsonLimits {
+            max_bytes: limits.max_args_bytes,
+            max_depth: limits.max_depth,
+        }
     }
 
     /// One call from a name and the text of its arguments.
@@ -119,9 +164,16 @@ impl App {
         Ok(match input::arguments(args, limits.max_bytes)? {
             Input::Whole(text) => Call::from_wire(CALL, tool, &text, limits),
             Input::TooLarge => {
-                let message = format!("the arguments have more than {} bytes; send less at once", limits.max_bytes);
+                let message = format!(
+                    "the arguments have more than {} bytes; send less at once",
+                    limits.max_bytes
+                );
                 let error = ToolError::new(ErrorKind::LimitExceeded, message);
-                Call::Bad(BadCall { id: CALL.into(), name: Some(tool.to_owned()), error })
+                Call::Bad(BadCall {
+                    id: CALL.into(),
+                    name: Some(tool.to_owned()),
+                    error,
+                })
             }
         })
     }
@@ -133,7 +185,9 @@ impl App {
 
     /// A conversation nobody had before.
     pub(crate) fn fresh_id(&self, kind: &str) -> Result<String, Failure> {
-        let bits = SystemEntropy.bits().ok_or_else(|| Failure::internal("the system has no randomness"))?;
+        let bits = SystemEntropy
+            .bits()
+            .ok_or_else(|| Failure::internal("the system has no randomness"))?;
         Ok(format!("{kind}_{bits:032x}"))
     }
 
@@ -142,7 +196,9 @@ impl App {
         match approve {
             Some(Approve::All) => Some(Arc::new(ApproveAll)),
             Some(Approve::None) => None,
-            Some(Approve::Ask) | None => Terminal::is_there().then(|| Arc::new(Terminal) as Arc<dyn Approver>),
+            Some(Approve::Ask) | None => {
+                Terminal::is_there().then(|| Arc::new(Terminal) as Arc<dyn Approver>)
+            }
         }
     }
 
@@ -178,15 +234,29 @@ impl App {
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
         let rules = self.config.rules();
         let canonical = |name: &str| self.gate.registry().canonical(name);
-        Policy::compile(rules.settings, &rules.layers, &canonical).map_err(|error| Failure::usage(error.to_string()))
+        Policy::compile(rules.settings, &rules.layers, &canonical)
+            .map_err(|error| Failure::usage(error.to_string()))
     }
 
     /// What a command line would touch.
     pub(crate) fn command_facts(&self, line: &str) -> Facts {
-        let roots: Vec<String> =
-            self.gate.wall().roots().iter().map(|root| root.path().to_string_lossy().into_owned()).collect();
+        let roots: Vec<String> = self
+            .gate
+            .wall()
+            .roots()
+            .iter()
+            .map(|root| root.path().to_string_lossy().into_owned())
+            .collect();
         let roots: Vec<&str> = roots.iter().map(String::as_str).collect();
-        toolgate_shell::analyse(line, &LineContext { cwd: "", home: None, roots: &roots }).facts
+        toolgate_shell::analyse(
+            line,
+            &LineContext {
+                cwd: "",
+                home: None,
+                roots: &roots,
+            },
+        )
+        .facts
     }
 }
 
@@ -197,7 +267,10 @@ fn tool_settings(config: &Effective) -> ToolSettings {
             max_file_read_bytes: tools.read_file.max_file_read_bytes,
             max_scan_bytes: tools.read_file.max_scan_bytes,
         },
-        list: ListSettings { max_entries: tools.list_directory.max_entries, max_depth: tools.list_directory.max_depth },
+        list: ListSettings {
+            max_entries: tools.list_directory.max_entries,
+            max_depth: tools.list_directory.max_depth,
+        },
         ..ToolSettings::default()
     }
 }

@@ -8,7 +8,12 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// Stands between a language model and your machine: checks its tool calls, asks you,
 /// runs them behind walls and hands the results back.
 #[derive(Debug, Parser)]
-#[command(name = "toolgate", version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    name = "toolgate",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true
+)]
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) common: Common,

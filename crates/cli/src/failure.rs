@@ -9,8 +9,6 @@ pub(crate) enum Failure {
     Usage(String),
     /// Something on this machine went wrong.
     Internal(String),
-    /// The person pressed Ctrl-C before anything was under way.
-    Interrupted,
 }
 
 impl Failure {
@@ -26,7 +24,6 @@ impl Failure {
         match self {
             Self::Usage(_) => 2,
             Self::Internal(_) => 1,
-            Self::Interrupted => 130,
         }
     }
 }
@@ -35,7 +32,6 @@ impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Usage(message) | Self::Internal(message) => f.write_str(message),
-            Self::Interrupted => f.write_str("interrupted"),
         }
     }
 }

@@ -16,9 +16,16 @@ pub(crate) struct Home {
 impl Home {
     /// `TOOLGATE_HOME`, else the platform's folders. A machine without any has to be told.
     pub(crate) fn find() -> Result<Self, Failure> {
-        let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let folder = |name: &str| {
+            std::env::var_os(name)
+                .filter(|value| !value.is_empty())
+                .map(PathBuf::from)
+        };
         if let Some(home) = folder("TOOLGATE_HOME") {
-            return Ok(Self { config: home.clone(), data: home });
+            return Ok(Self {
+                config: home.clone(),
+                data: home,
+            });
         }
         let home = folder("HOME");
         let under = |xdg: &str, rest: &str| {
@@ -27,9 +34,14 @@ impl Home {
                 .or_else(|| home.as_ref().map(|home| home.join(rest)))
                 .map(|path| path.join("toolgate"))
         };
-        match (under("XDG_CONFIG_HOME", ".config"), under("XDG_DATA_HOME", ".local/share")) {
+        match (
+            under("XDG_CONFIG_HOME", ".config"),
+            under("XDG_DATA_HOME", ".local/share"),
+        ) {
             (Some(config), Some(data)) => Ok(Self { config, data }),
-            _ => Err(Failure::usage("neither TOOLGATE_HOME nor HOME is set; say where Toolgate keeps its files")),
+            _ => Err(Failure::usage(
+                "neither TOOLGATE_HOME nor HOME is set; say where Toolgate keeps its files",
+            )),
         }
     }
 

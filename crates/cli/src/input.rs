@@ -43,7 +43,10 @@ pub(crate) fn arguments(words: &OsStr, limit: usize) -> Result<Input, Failure> {
 /// A whole file, or standard input, of at most `limit` bytes.
 pub(crate) fn file(path: Option<&Path>, limit: usize) -> Result<Vec<u8>, Failure> {
     let (name, input) = match path.filter(|path| *path != Path::new("-")) {
-        None => ("standard input".to_owned(), read(&mut std::io::stdin().lock(), limit)),
+        None => (
+            "standard input".to_owned(),
+            read(&mut std::io::stdin().lock(), limit),
+        ),
         Some(path) => {
             let opened = std::fs::File::open(path).and_then(|mut file| read(&mut file, limit));
             (path.display().to_string(), opened)
@@ -51,7 +54,9 @@ pub(crate) fn file(path: Option<&Path>, limit: usize) -> Result<Vec<u8>, Failure
     };
     match input {
         Ok(Input::Whole(bytes)) => Ok(bytes),
-        Ok(Input::TooLarge) => Err(Failure::usage(format!("{name}: more than {limit} bytes; split it"))),
+        Ok(Input::TooLarge) => Err(Failure::usage(format!(
+            "{name}: more than {limit} bytes; split it"
+        ))),
         Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
     }
 }

@@ -26,7 +26,10 @@ pub(crate) mod style {
 
 impl Out {
     pub(crate) fn new(common: &Common) -> Self {
-        Self { json: common.json, quiet: common.quiet }
+        Self {
+            json: common.json,
+            quiet: common.quiet,
+        }
     }
 
     /// One JSON line on standard output.
@@ -54,7 +57,11 @@ impl Out {
     /// Bytes on standard output as they are.
     pub(crate) fn raw(&self, text: &str) -> Result<(), Failure> {
         let mut stdout = io::stdout().lock();
-        written(stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()))
+        written(
+            stdout
+                .write_all(text.as_bytes())
+                .and_then(|()| stdout.flush()),
+        )
     }
 
     /// A remark for the person on standard error, unless they want quiet.
@@ -75,16 +82,17 @@ impl Out {
 
     /// Whether pictures of mistakes may have colours.
     pub(crate) fn colours_on_stderr() -> bool {
-        io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        io::stderr().is_terminal()
+            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
     }
 }
 
 /// A reader that has gone has seen what it wanted; every other trouble is told.
 fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::internal(format!("cannot write to standard output: {error}")))
-        }
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::internal(format!(
+            "cannot write to standard output: {error}"
+        ))),
         _ => Ok(()),
     }
 }

@@ -6,7 +6,8 @@ use std::panic;
 /// result; what panicked outside ends the program with a line that says so.
 pub(crate) fn keep_quiet() {
     panic::set_hook(Box::new(|info| {
-        let inside_the_line = tokio::task::try_id().is_some() || tokio::runtime::Handle::try_current().is_ok();
+        let inside_the_line =
+            tokio::task::try_id().is_some() || tokio::runtime::Handle::try_current().is_ok();
         if !inside_the_line {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
             let _ = std::io::Write::write_fmt(

@@ -9,7 +9,8 @@ const NAMES: [&str; 5] = ["PGPASSWORD", "DATABASE_URL", "PASSWORD", "SECRET", "T
 
 /// Names and values whose values must not be shown.
 pub(crate) fn of_environment() -> Vec<(String, String)> {
-    let all = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+    let all = std::env::vars_os()
+        .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
     all.filter(|(name, _)| is_secret(name)).collect()
 }
 
@@ -26,7 +27,14 @@ mod tests {
 
     #[test]
     fn names_tell_secrets_from_the_rest() {
-        for name in ["OPENAI_API_KEY", "github_token", "MY_SECRET", "PGPASSWORD", "X_PASSWD_Y", "AWS_CREDENTIALS"] {
+        for name in [
+            "OPENAI_API_KEY",
+            "github_token",
+            "MY_SECRET",
+            "PGPASSWORD",
+            "X_PASSWD_Y",
+            "AWS_CREDENTIALS",
+        ] {
             assert!(is_secret(name), "{name}");
         }
         for name in ["PATH", "HOME", "KEYBOARD", "TOKENIZERS", "LANG"] {

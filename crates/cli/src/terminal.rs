@@ -26,7 +26,10 @@ fn open() -> std::io::Result<File> {
 }
 
 impl Approver for Terminal {
-    fn ask<'a>(&'a self, request: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unanswered>> {
         let request = request.clone();
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || converse(&request)).await;
@@ -39,7 +42,8 @@ fn converse(request: &ApprovalRequest) -> Result<Answer, Unanswered> {
     let gone = |_| Unanswered::NobodyThere;
     let mut tty = open().map_err(gone)?;
     let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    tty.write_all(question(request, colours).as_bytes()).map_err(gone)?;
+    tty.write_all(question(request, colours).as_bytes())
+        .map_err(gone)?;
     let mut keys = BufReader::new(tty.try_clone().map_err(gone)?);
     loop {
         tty.write_all(b"[y]es  [n]o  [1,3] only these  [c] yes for this conversation  [p] yes for this project > ")
@@ -50,7 +54,11 @@ fn converse(request: &ApprovalRequest) -> Result<Answer, Unanswered> {
         }
         match understand(&line, request) {
             Some(answer) => return Ok(answer),
-            None => tty.write_all(b"Not understood. A no can have words for the model: n use the other file\n").map_err(gone)?,
+            None => tty
+                .write_all(
+                    b"Not understood. A no can have words for the model: n use the other file\n",
+                )
+                .map_err(gone)?,
         }
     }
 }
@@ -64,7 +72,11 @@ fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
         "y" | "yes" => Some(by(Answer::yes())),
         "n" | "no" => {
             let answer = by(Answer::no());
-            Some(if rest.trim().is_empty() { answer } else { answer.because(rest.trim()) })
+            Some(if rest.trim().is_empty() {
+                answer
+            } else {
+                answer.because(rest.trim())
+            })
         }
         "c" => Some(by(Answer::yes().remember(Remember::Conversation))),
         "p" => Some(by(Answer::yes().remember(Remember::Project))),
@@ -74,7 +86,12 @@ fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
                 let index = number.parse::<usize>().ok()?.checked_sub(1)?;
                 chosen.insert(request.items.get(index)?.call_id.clone());
             }
-            (!chosen.is_empty()).then(|| by(Answer { choice: Choice::Only(chosen), ..Answer::yes() }))
+            (!chosen.is_empty()).then(|| {
+                by(Answer {
+                    choice: Choice::Only(chosen),
+                    ..Answer::yes()
+                })
+            })
         }
     }
 }
@@ -90,7 +107,12 @@ fn question(request: &ApprovalRequest, colours: bool) -> String {
             Risk::Medium => paint(YELLOW),
             Risk::High => paint(RED),
         };
-        text.push_str(&format!("  {bold}{}{reset}  {}  {risk}{} risk{reset}\n", index + 1, item.summary, item.risk));
+        text.push_str(&format!(
+            "  {bold}{}{reset}  {}  {risk}{} risk{reset}\n",
+            index + 1,
+            item.summary,
+            item.risk
+        ));
         text.push_str(&format!("     {dim}{}{reset}\n", item.why));
         if let Some(reason) = &item.model_reason {
             text.push_str(&format!("     {dim}the model says: {reason}{reset}\n"));
@@ -105,7 +127,10 @@ fn question(request: &ApprovalRequest, colours: bool) -> String {
             text.push_str(&format!("     {colour}{line}{reset}\n"));
         }
         if !item.would_remember.is_empty() {
-            text.push_str(&format!("     {dim}[c]/[p] would remember: {}{reset}\n", item.would_remember.join("; ")));
+            text.push_str(&format!(
+                "     {dim}[c]/[p] would remember: {}{reset}\n",
+                item.would_remember.join("; ")
+            ));
         }
     }
     text
@@ -145,7 +170,10 @@ mod tests {
             ("y\n", Some(Answer::yes())),
             ("YES", Some(Answer::yes())),
             ("n", Some(Answer::no())),
-            ("n use b instead\n", Some(Answer::no().because("use b instead"))),
+            (
+                "n use b instead\n",
+                Some(Answer::no().because("use b instead")),
+            ),
             ("c", Some(Answer::yes().remember(Remember::Conversation))),
             ("p", Some(Answer::yes().remember(Remember::Project))),
             ("2", Some(Answer::only(["b"]))),
@@ -156,14 +184,25 @@ mod tests {
             ("yeah", None),
             ("1 x", None),
         ] {
-            assert_eq!(understand(line, &request), expected.map(|answer| answer.by("terminal")), "{line:?}");
+            assert_eq!(
+                understand(line, &request),
+                expected.map(|answer| answer.by("terminal")),
+                "{line:?}"
+            );
         }
     }
 
     #[test]
     fn the_question_shows_what_will_happen_and_why() {
         let plain = question(&request(), false);
-        for part in ["Write a.txt", "medium risk", "side effects [built-in]", "the model says: because", "+new", "would remember"] {
+        for part in [
+            "Write a.txt",
+            "medium risk",
+            "side effects [built-in]",
+            "the model says: because",
+            "+new",
+            "would remember",
+        ] {
             assert!(plain.contains(part), "{part}: {plain}");
         }
         assert!(!plain.contains('\x1b'));

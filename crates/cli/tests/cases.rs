@@ -2,7 +2,13 @@
 //!
 //! One JSON object per line; `tests/data/README.md` says what the fields mean.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, clippy::print_stderr)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stderr
+)]
 
 #[path = "cases/run.rs"]
 mod run;
@@ -19,7 +25,9 @@ fn all(file: &str) {
     let cases: Vec<Case> = text
         .lines()
         .filter(|line| !line.trim().is_empty())
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{path}: {error}: {line}")))
+        .map(|line| {
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("{path}: {error}: {line}"))
+        })
         .collect();
     assert!(!cases.is_empty());
     let mut wrong = Vec::new();
@@ -30,7 +38,12 @@ fn all(file: &str) {
             }
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
@@ -65,6 +78,10 @@ fn escapes_of_our_own() {
 
 #[test]
 fn both_users_are_tried_where_the_tests_run_as_root() {
-    let expected = if rustix::process::getuid().is_root() { vec![User::Same, User::Ordinary] } else { vec![User::Same] };
+    let expected = if rustix::process::getuid().is_root() {
+        vec![User::Same, User::Ordinary]
+    } else {
+        vec![User::Same]
+    };
     assert_eq!(users(), expected);
 }

@@ -16,12 +16,41 @@ const HOUSE: [(&str, &[&str]); 11] = [
     ("journal", &["gate", "model"]),
     ("tools", &["gate", "model", "sandbox", "shell"]),
     ("config", &["gate", "model", "policy", "sandbox"]),
-    ("testkit", &["gate", "journal", "model", "policy", "providers", "sandbox", "shell", "tools", "config"]),
-    ("cli", &["gate", "journal", "model", "policy", "providers", "sandbox", "shell", "tools", "config"]),
+    (
+        "testkit",
+        &[
+            "gate",
+            "journal",
+            "model",
+            "policy",
+            "providers",
+            "sandbox",
+            "shell",
+            "tools",
+            "config",
+        ],
+    ),
+    (
+        "cli",
+        &[
+            "gate",
+            "journal",
+            "model",
+            "policy",
+            "providers",
+            "sandbox",
+            "shell",
+            "tools",
+            "config",
+        ],
+    ),
 ];
 
 fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap()
+        .to_path_buf()
 }
 
 /// The names under `[dependencies]`, not those for tests.
@@ -45,7 +74,9 @@ fn the_crate_graph_points_one_way() {
     for entry in std::fs::read_dir(crates()).unwrap() {
         let room = entry.unwrap().file_name().into_string().unwrap();
         let manifest = std::fs::read_to_string(crates().join(&room).join("Cargo.toml")).unwrap();
-        let may = allowed.get(room.as_str()).unwrap_or_else(|| panic!("{room} is not in the house"));
+        let may = allowed
+            .get(room.as_str())
+            .unwrap_or_else(|| panic!("{room} is not in the house"));
         for name in uses(&manifest) {
             if let Some(other) = name.strip_prefix("toolgate-") {
                 assert!(may.contains(&other), "{room} must not use {other}");
@@ -72,14 +103,26 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
 
 #[test]
 fn libraries_never_print_never_look_at_the_environment_and_never_exit() {
-    for (room, _) in HOUSE.iter().filter(|(room, _)| !["cli", "testkit"].contains(room)) {
+    for (room, _) in HOUSE
+        .iter()
+        .filter(|(room, _)| !["cli", "testkit"].contains(room))
+    {
         let mut found = Vec::new();
         sources(&crates().join(room).join("src"), &mut found);
         for path in found {
             let text = std::fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
-            for word in ["std::env::", "env::var", "println!(", "eprintln!(", "process::exit", "std::process::Command"] {
-                let used = code.lines().any(|line| line.contains(word) && !line.trim_start().starts_with("//"));
+            for word in [
+                "std::env::",
+                "env::var",
+                "println!(",
+                "eprintln!(",
+                "process::exit",
+                "std::process::Command",
+            ] {
+                let used = code
+                    .lines()
+                    .any(|line| line.contains(word) && !line.trim_start().starts_with("//"));
                 assert!(!used, "{} uses {word}", path.display());
             }
         }

@@ -77,11 +77,15 @@ impl Effective {
         if !mistakes.is_empty() {
             return Err(wrong(mistakes));
         }
-        let layers = policy::layers(&merged, &sources.workspace).map_err(|mistake| wrong(vec![*mistake]))?;
+        let layers =
+            policy::layers(&merged, &sources.workspace).map_err(|mistake| wrong(vec![*mistake]))?;
         let mut settings: Settings = serde_json::from_value(tree(&merged)).map_err(|error| {
             // The catalog and the types disagree: nothing that a file could say.
             let everything = Source::new("built-in", Vec::new());
-            let fault = Fault::Unusable { key: "settings".to_owned(), message: error.to_string() };
+            let fault = Fault::Unusable {
+                key: "settings".to_owned(),
+                message: error.to_string(),
+            };
             match everything {
                 Ok(source) => wrong(vec![Mistake::new(&source, 0..0, fault)]),
                 Err(error) => ConfigError::Read(error),
@@ -124,7 +128,8 @@ impl Effective {
 
     /// Whether nobody has said anything about a key.
     pub fn is_built_in(&self, key: &str) -> bool {
-        self.origin(key).is_some_and(|origin| origin.layer == LayerName::BuiltIn)
+        self.origin(key)
+            .is_some_and(|origin| origin.layer == LayerName::BuiltIn)
     }
 
     /// Every key with its value and origin, in the order of the sections.
@@ -177,7 +182,11 @@ impl std::fmt::Display for Shown {
 fn shown(path: &KeyPath, setting: &Setting) -> Vec<Shown> {
     let row = |value: Value, origin: Origin| Shown {
         key: path.to_string(),
-        value: if setting.key.secret { hidden(value) } else { value },
+        value: if setting.key.secret {
+            hidden(value)
+        } else {
+            value
+        },
         origin,
     };
     let mut rows = Vec::new();
@@ -186,7 +195,13 @@ fn shown(path: &KeyPath, setting: &Setting) -> Vec<Shown> {
             (Value::Array(rules), Some((source, places))) if setting.key.name == "rules" => {
                 rows.extend(rules.iter().enumerate().map(|(at, rule)| {
                     let line = Some(source.line(places.entry(at).span.start));
-                    row(rule.clone(), Origin { line, ..part.origin.clone() })
+                    row(
+                        rule.clone(),
+                        Origin {
+                            line,
+                            ..part.origin.clone()
+                        },
+                    )
                 }));
             }
             (Value::Array(list), _) if list.is_empty() && setting.key.join == Join::Add => {}
@@ -194,7 +209,11 @@ fn shown(path: &KeyPath, setting: &Setting) -> Vec<Shown> {
         }
     }
     if rows.is_empty() {
-        let unset = if setting.key.join == Join::Add { json!([]) } else { Value::Null };
+        let unset = if setting.key.join == Join::Add {
+            json!([])
+        } else {
+            Value::Null
+        };
         rows.push(row(unset, Origin::BUILT_IN));
     }
     rows
@@ -203,9 +222,12 @@ fn shown(path: &KeyPath, setting: &Setting) -> Vec<Shown> {
 /// Which names there are, without what stands under them.
 fn hidden(value: Value) -> Value {
     match value {
-        Value::Object(values) => {
-            Value::Object(values.into_iter().map(|(name, _)| (name, json!(HIDDEN))).collect())
-        }
+        Value::Object(values) => Value::Object(
+            values
+                .into_iter()
+                .map(|(name, _)| (name, json!(HIDDEN)))
+                .collect(),
+        ),
         other => other,
     }
 }
@@ -231,7 +253,11 @@ fn layers(sources: &Sources) -> Result<Vec<Layer>, Vec<Mistake>> {
         }
     }
     layers.push(sources.options.layer());
-    if mistakes.is_empty() { Ok(layers) } else { Err(mistakes) }
+    if mistakes.is_empty() {
+        Ok(layers)
+    } else {
+        Err(mistakes)
+    }
 }
 
 fn wrong(all: Vec<Mistake>) -> ConfigError {
@@ -247,9 +273,13 @@ fn tree(merged: &Merged) -> Value {
         }
         let mut value = setting.value();
         let mut at = &mut root;
-        let Some((last, sections)) = path.names().split_last() else { continue };
+        let Some((last, sections)) = path.names().split_last() else {
+            continue;
+        };
         for section in sections {
-            let next = at.entry(section.clone()).or_insert_with(|| Value::Object(Map::new()));
+            let next = at
+                .entry(section.clone())
+                .or_insert_with(|| Value::Object(Map::new()));
             match next {
                 Value::Object(map) => at = map,
                 // A key is never a section as well.

@@ -110,7 +110,10 @@ impl Layer {
         Origin {
             layer: self.name,
             file: self.source.as_ref().map(|source| source.name().to_owned()),
-            line: self.source.as_ref().map(|source| source.line(places.span.start)),
+            line: self
+                .source
+                .as_ref()
+                .map(|source| source.line(places.span.start)),
             option: found.option,
         }
     }
@@ -131,7 +134,12 @@ pub struct Ignored {
 
 impl fmt::Display for Ignored {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, key, why } = self;
+        let Self {
+            file,
+            line,
+            key,
+            why,
+        } = self;
         write!(f, "{}:{line}: {key} is ignored: {why}", visible(file))
     }
 }

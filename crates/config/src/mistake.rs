@@ -49,7 +49,7 @@ pub enum Fault {
         found: &'static str,
     },
     /// A number that is too small or too large.
-    #[error("`{key}` is at {}, not {found}", if *low { format!("least {min}") } else { format!("most {max}") })]
+    #[error("`{key}` is at {}, not {found}", bound(*low, *min, *max))]
     OutOfRange {
         /// The key.
         key: String,
@@ -139,16 +139,22 @@ impl Fault {
             Self::UnknownValue { nearest, .. } => {
                 nearest.map(|word| format!("did you mean `{word}`?"))
             }
-            Self::WrongType { expected, found, .. } if expected.starts_with("text") => {
+            Self::WrongType {
+                expected, found, ..
+            } if expected.starts_with("text") => {
                 matches!(*found, "a whole number" | "true or false" | "a date")
                     .then(|| "put it in quotes".to_owned())
             }
-            Self::WrongType { expected, found: "text", .. } if expected.starts_with("a list") => {
-                Some("put it in brackets: `[\"…\"]`".to_owned())
-            }
-            Self::WrongType { expected, found: "text", .. }
-                if matches!(expected.as_str(), "true or false" | "a whole number") =>
-            {
+            Self::WrongType {
+                expected,
+                found: "text",
+                ..
+            } if expected.starts_with("a list") => Some("put it in brackets: `[\"…\"]`".to_owned()),
+            Self::WrongType {
+                expected,
+                found: "text",
+                ..
+            } if matches!(expected.as_str(), "true or false" | "a whole number") => {
                 Some("write it without quotes".to_owned())
             }
             _ => None,
@@ -215,7 +221,9 @@ impl Mistakes {
         }
         match self.all.len() {
             1 => text.push_str("1 mistake in the configuration; nothing was run\n"),
-            many => text.push_str(&format!("{many} mistakes in the configuration; nothing was run\n")),
+            many => text.push_str(&format!(
+                "{many} mistakes in the configuration; nothing was run\n"
+            )),
         }
         text
     }
@@ -241,6 +249,14 @@ pub enum ConfigError {
     Store(#[from] StoreError),
 }
 
+fn bound(low: bool, min: u64, max: u64) -> String {
+    if low {
+        format!("least {min}")
+    } else {
+        format!("most {max}")
+    }
+}
+
 fn listed(words: &[&str]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {
@@ -253,10 +269,19 @@ fn listed(words: &[&str]) -> String {
 /// A fault without the drawing that the library for expressions adds.
 fn in_one_line(fault: &RuleFault) -> String {
     match fault {
-        RuleFault::Regex { param, pattern, message } => {
+        RuleFault::Regex {
+            param,
+            pattern,
+            message,
+        } => {
             let last = message.lines().last().unwrap_or_default();
             let message = last.strip_prefix("error: ").unwrap_or(last).to_owned();
-            RuleFault::Regex { param: param.clone(), pattern: pattern.clone(), message }.to_string()
+            RuleFault::Regex {
+                param: param.clone(),
+                pattern: pattern.clone(),
+                message,
+            }
+            .to_string()
         }
         other => other.to_string(),
     }

@@ -34,11 +34,33 @@ impl Options {
             ToolsMode::Enabled => "enabled",
         });
         let said: [(&str, &'static str, Option<Value>); 5] = [
-            ("tools.approval.trust", "--trust", self.trust.map(|trust| json!(trust.as_str()))),
-            ("tools.approval.mode", "--approval-mode", self.approval_mode.map(|mode| json!(mode.as_str()))),
-            ("tools.mode", "--tools-mode", tools_mode.map(|mode| json!(mode))),
-            ("tools.profile", "--profile", self.profile.as_ref().map(|profile| json!(profile))),
-            ("journal.path", "--journal", self.journal.as_ref().map(|path| json!(path.to_string_lossy()))),
+            (
+                "tools.approval.trust",
+                "--trust",
+                self.trust.map(|trust| json!(trust.as_str())),
+            ),
+            (
+                "tools.approval.mode",
+                "--approval-mode",
+                self.approval_mode.map(|mode| json!(mode.as_str())),
+            ),
+            (
+                "tools.mode",
+                "--tools-mode",
+                tools_mode.map(|mode| json!(mode)),
+            ),
+            (
+                "tools.profile",
+                "--profile",
+                self.profile.as_ref().map(|profile| json!(profile)),
+            ),
+            (
+                "journal.path",
+                "--journal",
+                self.journal
+                    .as_ref()
+                    .map(|path| json!(path.to_string_lossy())),
+            ),
         ];
         let found = said.into_iter().filter_map(|(path, option, value)| {
             let path = KeyPath::of(path.split('.'));

@@ -86,7 +86,10 @@ pub(crate) fn draw(mistake: &Mistake, colours: bool) -> String {
     let mut picture = format!(
         "{}{}\n{margin}{} {}:{line}:{column}\n",
         ink.paint(RED, "error"),
-        ink.paint(BOLD, &format!(": {}", short(&mistake.fault.to_string(), MESSAGE))),
+        ink.paint(
+            BOLD,
+            &format!(": {}", short(&mistake.fault.to_string(), MESSAGE))
+        ),
         ink.paint(BLUE, "-->"),
         visible(mistake.file()),
     );
@@ -141,7 +144,10 @@ fn excerpt(mistake: &Mistake) -> (String, (usize, usize)) {
 /// The part of a long line around the caret.
 fn cut(cells: &[(String, usize)], width: usize, caret: (usize, usize)) -> (String, (usize, usize)) {
     if width <= WIDTH {
-        return (cells.iter().map(|(shown, _)| shown.as_str()).collect(), caret);
+        return (
+            cells.iter().map(|(shown, _)| shown.as_str()).collect(),
+            caret,
+        );
     }
     let first = caret.0.saturating_sub(LEAD);
     let mut text = String::new();
@@ -164,5 +170,8 @@ fn cut(cells: &[(String, usize)], width: usize, caret: (usize, usize)) -> (Strin
         text.insert(0, '…');
     }
     let room = (first + WIDTH).saturating_sub(caret.0).max(1);
-    (text, (caret.0.saturating_sub(skipped) + lead, caret.1.min(room)))
+    (
+        text,
+        (caret.0.saturating_sub(skipped) + lead, caret.1.min(room)),
+    )
 }

@@ -41,7 +41,8 @@ impl Effective {
             // want of a wall, and any rule of the person's still comes before it.
             let mut rule = RuleSpec::new("*", Action::Ask);
             rule.command = Some(Vec::new());
-            rule.message = Some("Commands run without a wall: `command_sandbox` is `off`.".to_owned());
+            rule.message =
+                Some("Commands run without a wall: `command_sandbox` is `off`.".to_owned());
             rule.origin = Some("command_sandbox = \"off\"".to_owned());
             rule.source = self
                 .origin("tools.sandbox.command_sandbox")
@@ -63,7 +64,12 @@ impl Effective {
 /// A rule that was read and cannot be made into one; dropping it could lift a denial.
 pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Mistake>> {
     let mut layers = Vec::new();
-    for name in [LayerName::BuiltIn, LayerName::User, LayerName::Project, LayerName::Config] {
+    for name in [
+        LayerName::BuiltIn,
+        LayerName::User,
+        LayerName::Project,
+        LayerName::Config,
+    ] {
         let parts = PartsOf { merged, name };
         let trust = match parts.trusted() {
             true => LayerTrust::Trusted,
@@ -92,13 +98,23 @@ struct PartsOf<'m> {
 
 impl<'m> PartsOf<'m> {
     fn part(&self, path: &[&str]) -> Option<&'m Part> {
-        let setting = self.merged.settings.get(&KeyPath::of(path.iter().copied()))?;
-        setting.parts.iter().find(|part| part.origin.layer == self.name)
+        let setting = self
+            .merged
+            .settings
+            .get(&KeyPath::of(path.iter().copied()))?;
+        setting
+            .parts
+            .iter()
+            .find(|part| part.origin.layer == self.name)
     }
 
     /// Whether everything that counts of this layer may widen.
     fn trusted(&self) -> bool {
-        let mut all = self.merged.settings.values().flat_map(|setting| &setting.parts);
+        let mut all = self
+            .merged
+            .settings
+            .values()
+            .flat_map(|setting| &setting.parts);
         all.all(|part| part.trusted || part.origin.layer != self.name)
     }
 
@@ -106,14 +122,22 @@ impl<'m> PartsOf<'m> {
         let part = self.part(&["tools", "approval", key])?;
         let entries = part.value.as_array().map(Vec::as_slice).unwrap_or_default();
         Some(Listed {
-            entries: entries.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            entries: entries
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect(),
             source: part.origin.rule_source(),
         })
     }
 
     fn rules(&self) -> Result<Vec<RuleSpec>, Box<Mistake>> {
-        let Some(Part { value: Value::Array(entries), places: Some((source, places)), origin, .. }) =
-            self.part(&["tools", "rules"])
+        let Some(Part {
+            value: Value::Array(entries),
+            places: Some((source, places)),
+            origin,
+            ..
+        }) = self.part(&["tools", "rules"])
         else {
             return Ok(Vec::new());
         };
@@ -126,7 +150,10 @@ impl<'m> PartsOf<'m> {
                     Ok(rule)
                 }
                 Err(error) => {
-                    let fault = Fault::Unusable { key: "tools.rules".to_owned(), message: error.to_string() };
+                    let fault = Fault::Unusable {
+                        key: "tools.rules".to_owned(),
+                        message: error.to_string(),
+                    };
                     Err(Box::new(Mistake::new(source, span, fault)))
                 }
             }
@@ -140,7 +167,9 @@ impl<'m> PartsOf<'m> {
 /// They do not become roots of the wall: the first root is the folder that paths
 /// in rules start from, and moving it would change what the person's rules mean.
 fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
-    let setting = merged.settings.get(&KeyPath::of(["tools", "sandbox", "allowed_roots"]))?;
+    let setting = merged
+        .settings
+        .get(&KeyPath::of(["tools", "sandbox", "allowed_roots"]))?;
     let part = setting.parts.iter().find(|part| !part.trusted)?;
     let base = setting.value().as_ref().map(folders).unwrap_or_default();
     let base = tidy(&workspace.join(base.first()?.path()));
@@ -177,7 +206,11 @@ fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
     outside.deletes = everywhere();
     outside.message = Some("The project's file keeps tools inside its `allowed_roots`.".to_owned());
     rules.push(outside);
-    Some(LayerSpec::new(LayerName::Project.as_str(), LayerTrust::Untrusted, rules))
+    Some(LayerSpec::new(
+        LayerName::Project.as_str(),
+        LayerTrust::Untrusted,
+        rules,
+    ))
 }
 
 fn folders(value: &Value) -> Vec<Folder> {

@@ -8,7 +8,10 @@ use crate::catalog::{Key, ROOT, Shape};
 pub fn schema() -> Value {
     let mut schema = table(ROOT);
     if let Some(schema) = schema.as_object_mut() {
-        schema.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+        schema.insert(
+            "$schema".to_owned(),
+            json!("https://json-schema.org/draft/2020-12/schema"),
+        );
         schema.insert("title".to_owned(), json!("Toolgate configuration"));
     }
     schema
@@ -21,13 +24,22 @@ fn table(keys: &[Key]) -> Value {
             let mut property = of(&key.shape);
             if let Some(property) = property.as_object_mut() {
                 property.insert("description".to_owned(), json!(key.doc));
-                property.extend(key.default.value().map(|value| ("default".to_owned(), value)));
+                property.extend(
+                    key.default
+                        .value()
+                        .map(|value| ("default".to_owned(), value)),
+                );
             }
             (key.name.to_owned(), property)
         })
         .collect();
-    let required: Vec<&str> = keys.iter().filter(|key| key.required).map(|key| key.name).collect();
-    let mut table = json!({ "type": "object", "properties": properties, "additionalProperties": false });
+    let required: Vec<&str> = keys
+        .iter()
+        .filter(|key| key.required)
+        .map(|key| key.name)
+        .collect();
+    let mut table =
+        json!({ "type": "object", "properties": properties, "additionalProperties": false });
     if let Some(table) = table.as_object_mut().filter(|_| !required.is_empty()) {
         table.insert("required".to_owned(), json!(required));
     }

@@ -188,8 +188,14 @@ impl Folder {
     /// What may be done there; `unsaid` where nothing was said.
     pub const fn access(&self, unsaid: RootAccess) -> RootAccess {
         match self {
-            Self::With { access: Some(FolderAccess::Read), .. } => RootAccess::ReadOnly,
-            Self::With { access: Some(FolderAccess::Write), .. } => RootAccess::ReadWrite,
+            Self::With {
+                access: Some(FolderAccess::Read),
+                ..
+            } => RootAccess::ReadOnly,
+            Self::With {
+                access: Some(FolderAccess::Write),
+                ..
+            } => RootAccess::ReadWrite,
             Self::Plain(_) | Self::With { access: None, .. } => unsaid,
         }
     }
@@ -407,7 +413,9 @@ fn tools_mode<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ToolsMode, D
         "disabled" => Ok(ToolsMode::Disabled),
         "parse_only" => Ok(ToolsMode::ParseOnly),
         "enabled" => Ok(ToolsMode::Enabled),
-        other => Err(serde::de::Error::custom(format!("there is no mode `{other}`"))),
+        other => Err(serde::de::Error::custom(format!(
+            "there is no mode `{other}`"
+        ))),
     }
 }
 
@@ -415,6 +423,8 @@ fn on_error<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OnError, D::Er
     match String::deserialize(deserializer)?.as_str() {
         "continue" => Ok(OnError::Continue),
         "stop" => Ok(OnError::Stop),
-        other => Err(serde::de::Error::custom(format!("there is no `on_error` called `{other}`"))),
+        other => Err(serde::de::Error::custom(format!(
+            "there is no `on_error` called `{other}`"
+        ))),
     }
 }

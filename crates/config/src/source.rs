@@ -47,7 +47,9 @@ pub enum ReadError {
         name: String,
     },
     /// It is larger than any configuration.
-    #[error("{name} is larger than {MAX_FILE_BYTES} bytes, which is the most that is read as configuration")]
+    #[error(
+        "{name} is larger than {MAX_FILE_BYTES} bytes, which is the most that is read as configuration"
+    )]
     TooLarge {
         /// The file.
         name: String,
@@ -75,20 +77,28 @@ impl Source {
     pub fn new(name: impl Into<String>, bytes: Vec<u8>) -> Result<Self, ReadError> {
         let name = name.into();
         if bytes.len() > MAX_FILE_BYTES {
-            return Err(ReadError::TooLarge { name: visible(&name) });
+            return Err(ReadError::TooLarge {
+                name: visible(&name),
+            });
         }
         match String::from_utf8(bytes) {
             Ok(text) => {
                 let ends = text.match_indices('\n').map(|(at, _)| at).collect();
-                Ok(Self { inner: Arc::new(Inner { name, text, ends }) })
+                Ok(Self {
+                    inner: Arc::new(Inner { name, text, ends }),
+                })
             }
             Err(error) => {
                 let (good, _) = error
                     .as_bytes()
                     .split_at_checked(error.utf8_error().valid_up_to())
                     .unwrap_or_default();
-                let line = number(good.iter().filter(|byte| **byte == b'\n').count()).saturating_add(1);
-                Err(ReadError::NotUtf8 { name: visible(&name), line })
+                let line =
+                    number(good.iter().filter(|byte| **byte == b'\n').count()).saturating_add(1);
+                Err(ReadError::NotUtf8 {
+                    name: visible(&name),
+                    line,
+                })
             }
         }
     }
@@ -107,9 +117,15 @@ impl Source {
                 rustix::io::Errno::NXIO | rustix::io::Errno::NODEV => {
                     ReadError::NotRegular { name: shown() }
                 }
-                errno => ReadError::Refused { name: shown(), error: errno.into() },
+                errno => ReadError::Refused {
+                    name: shown(),
+                    error: errno.into(),
+                },
             })?;
-        let refused = |error| ReadError::Refused { name: shown(), error };
+        let refused = |error| ReadError::Refused {
+            name: shown(),
+            error,
+        };
         let kind = file.metadata().map_err(refused)?.file_type();
         if kind.is_dir() {
             return Err(ReadError::Folder { name: shown() });
@@ -118,7 +134,9 @@ impl Source {
             return Err(ReadError::NotRegular { name: shown() });
         }
         let mut bytes = Vec::new();
-        let most = u64::try_from(MAX_FILE_BYTES).unwrap_or(u64::MAX).saturating_add(1);
+        let most = u64::try_from(MAX_FILE_BYTES)
+            .unwrap_or(u64::MAX)
+            .saturating_add(1);
         file.take(most).read_to_end(&mut bytes).map_err(refused)?;
         Self::new(name, bytes)
     }

@@ -50,17 +50,20 @@ impl Effective {
     /// Rules that cannot be compiled; [`Effective::load`] has found them before.
     pub fn path_rules(&self) -> Result<PathRules, PolicyError> {
         let sandbox = &self.settings().tools.sandbox;
-        let roots: Vec<RootRule> = self.narrowed(sandbox.allowed_roots.iter().map(|folder| RootRule {
-            path: self.place(folder),
-            access: folder.access(RootAccess::ReadWrite),
-        }));
+        let roots: Vec<RootRule> =
+            self.narrowed(sandbox.allowed_roots.iter().map(|folder| RootRule {
+                path: self.place(folder),
+                access: folder.access(RootAccess::ReadWrite),
+            }));
         let policy = Policy::compile(self.policy_settings(), &self.layers, &str::to_owned)?;
         let mut named: Vec<PathBuf> = policy
             .named_paths()
             // A rule about deleting says nothing about what may be written there.
             .filter(|named| named.access == Access::Write)
             .map(|named| PathBuf::from(named.path))
-            .filter(|path| path.is_relative() || roots.iter().any(|root| path.starts_with(&root.path)))
+            .filter(|path| {
+                path.is_relative() || roots.iter().any(|root| path.starts_with(&root.path))
+            })
             .collect();
         named.sort();
         named.dedup();
@@ -79,7 +82,10 @@ impl Effective {
         let grants = &self.settings().tools.sandbox.grants;
         grants
             .iter()
-            .map(|folder| RootRule { path: self.place(folder), access: folder.access(RootAccess::ReadOnly) })
+            .map(|folder| RootRule {
+                path: self.place(folder),
+                access: folder.access(RootAccess::ReadOnly),
+            })
             .collect()
     }
 
@@ -95,7 +101,9 @@ impl Effective {
             let part = setting.parts.iter().find(|part| !part.trusted)?;
             serde_json::from_value::<Vec<Folder>>(part.value.clone()).ok()
         });
-        let Some(fence) = fence else { return roots.collect() };
+        let Some(fence) = fence else {
+            return roots.collect();
+        };
         let overlap = |root: &Path, folder: &Folder| {
             let folder = self.place(folder);
             folder.starts_with(root) || root.starts_with(&folder)
@@ -105,9 +113,14 @@ impl Effective {
             .filter(|(at, root)| *at == 0 || fence.iter().any(|folder| overlap(&root.path, folder)))
             .map(|(_, root)| {
                 let writable = fence.iter().any(|folder| {
-                    folder.access(RootAccess::ReadWrite) == RootAccess::ReadWrite && overlap(&root.path, folder)
+                    folder.access(RootAccess::ReadWrite) == RootAccess::ReadWrite
+                        && overlap(&root.path, folder)
                 });
-                let access = if writable { root.access } else { RootAccess::ReadOnly };
+                let access = if writable {
+                    root.access
+                } else {
+                    RootAccess::ReadOnly
+                };
                 RootRule { access, ..root }
             })
             .collect()
@@ -122,16 +135,31 @@ pub(crate) fn bad_patterns(merged: &Merged, workspace: &Path) -> Vec<Mistake> {
     let mut mistakes = Vec::new();
     for key in ["denied_patterns", "protected_paths"] {
         let path = KeyPath::of(["tools", "sandbox", key]);
-        let Some(setting) = merged.settings.get(&path) else { continue };
+        let Some(setting) = merged.settings.get(&path) else {
+            continue;
+        };
         for part in &setting.parts {
-            let (Value::Array(entries), Some((source, places))) = (&part.value, &part.places) else { continue };
-            let texts: Vec<String> = entries.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            let (Value::Array(entries), Some((source, places))) = (&part.value, &part.places)
+            else {
+                continue;
+            };
+            let texts: Vec<String> = entries
+                .iter()
+                .filter_map(Value::as_str)
+                .map(str::to_owned)
+                .collect();
             if problem(workspace, texts.clone()).is_none() {
                 continue;
             }
             for (at, text) in texts.into_iter().enumerate() {
-                if let Some(RulesError::Pattern { pattern, problem }) = problem(workspace, vec![text]) {
-                    let fault = Fault::Pattern { key: path.to_string(), pattern: quoted(&pattern), problem };
+                if let Some(RulesError::Pattern { pattern, problem }) =
+                    problem(workspace, vec![text])
+                {
+                    let fault = Fault::Pattern {
+                        key: path.to_string(),
+                        pattern: quoted(&pattern),
+                        problem,
+                    };
                     mistakes.push(Mistake::new(source, places.entry(at).span.clone(), fault));
                 }
             }
@@ -141,7 +169,10 @@ pub(crate) fn bad_patterns(merged: &Merged, workspace: &Path) -> Vec<Mistake> {
 }
 
 fn problem(workspace: &Path, patterns: Vec<String>) -> Option<RulesError> {
-    let rules = PathRules { denied_patterns: patterns, ..PathRules::new(workspace) };
+    let rules = PathRules {
+        denied_patterns: patterns,
+        ..PathRules::new(workspace)
+    };
     match PathWall::open(&rules) {
         Err(error @ RulesError::Pattern { .. }) => Some(error),
         _ => None,

@@ -86,7 +86,11 @@ fn defaults_are_those_of_the_specification() {
         let rows: Vec<_> = shown.iter().filter(|row| row.key == key).collect();
         assert_eq!(rows.len(), 1, "{key}");
         assert_eq!(rows.first().unwrap().value, default, "{key}");
-        assert_eq!(rows.first().unwrap().origin.layer, LayerName::BuiltIn, "{key}");
+        assert_eq!(
+            rows.first().unwrap().origin.layer,
+            LayerName::BuiltIn,
+            "{key}"
+        );
     }
 }
 
@@ -122,14 +126,26 @@ fn without_any_file_the_gate_gets_its_own_defaults() {
 fn without_any_file_policy_gets_the_built_in_allowlist_and_its_own_defaults() {
     let rules = built_in().rules();
     assert_eq!(rules.settings, toolgate_policy::Settings::default());
-    assert_eq!((rules.settings.trust, rules.settings.mode()), (Trust::Guided, Mode::Prompt));
-    let [built_in, others @ ..] = rules.layers.as_slice() else { panic!("no layers") };
+    assert_eq!(
+        (rules.settings.trust, rules.settings.mode()),
+        (Trust::Guided, Mode::Prompt)
+    );
+    let [built_in, others @ ..] = rules.layers.as_slice() else {
+        panic!("no layers")
+    };
     assert_eq!(built_in.trust, LayerTrust::Trusted);
     assert_eq!(built_in.allowlist.as_ref().unwrap().entries, ["read_file"]);
-    assert!(others.iter().all(|layer| layer.rules.is_empty() && layer.allowlist.is_none()));
+    assert!(
+        others
+            .iter()
+            .all(|layer| layer.rules.is_empty() && layer.allowlist.is_none())
+    );
 }
 
 #[test]
 fn without_any_file_the_path_wall_gets_the_workspace_and_its_own_defaults() {
-    assert_eq!(built_in().path_rules().unwrap(), PathRules::new(workspace()));
+    assert_eq!(
+        built_in().path_rules().unwrap(),
+        PathRules::new(workspace())
+    );
 }

@@ -16,7 +16,10 @@ fn what_is_no_file_is_refused_with_a_reason() {
     fs::write(path("binary"), b"[tools]\nmode = \"\xff\"\n").unwrap();
     let _listener = UnixListener::bind(path("socket")).unwrap();
     symlink(path("loop"), path("loop")).unwrap();
-    let pipe = std::process::Command::new("mkfifo").arg(path("pipe")).status().unwrap();
+    let pipe = std::process::Command::new("mkfifo")
+        .arg(path("pipe"))
+        .status()
+        .unwrap();
     assert!(pipe.success());
     for (name, words) in [
         ("nothing", "there is no configuration file"),
@@ -32,7 +35,10 @@ fn what_is_no_file_is_refused_with_a_reason() {
         assert!(message.contains(name), "{message}");
     }
     assert!(matches!(Source::read_if_there(&path("nothing")), Ok(None)));
-    assert!(matches!(Source::read_if_there(&path("folder")), Err(ReadError::Folder { .. })));
+    assert!(matches!(
+        Source::read_if_there(&path("folder")),
+        Err(ReadError::Folder { .. })
+    ));
 }
 
 #[test]

@@ -23,7 +23,11 @@ fn corpus() -> Vec<PathBuf> {
 }
 
 fn mistakes_of(text: &str) -> Mistakes {
-    let sources = Sources { workspace: workspace(), user: Some(source("toolgate.toml", text)), ..Sources::default() };
+    let sources = Sources {
+        workspace: workspace(),
+        user: Some(source("toolgate.toml", text)),
+        ..Sources::default()
+    };
     match Effective::load(&sources) {
         Err(ConfigError::Mistakes(mistakes)) => mistakes,
         Err(other) => panic!("{other}"),
@@ -53,7 +57,9 @@ fn every_mistake_of_the_corpus_is_drawn_as_expected() {
 fn nothing_that_a_terminal_would_obey_reaches_a_picture() {
     for file in corpus() {
         let drawn = mistakes_of(&fs::read_to_string(&file).unwrap()).to_string();
-        let odd = drawn.chars().find(|c| c.is_control() && *c != '\n' || matches!(c, '\u{202a}'..='\u{202e}'));
+        let odd = drawn
+            .chars()
+            .find(|c| c.is_control() && *c != '\n' || matches!(c, '\u{202a}'..='\u{202e}'));
         assert_eq!(odd, None, "{}", file.display());
     }
 }
@@ -65,11 +71,17 @@ fn carets_stand_under_what_they_mean() {
         for mistake in mistakes.all() {
             let picture = mistake.picture(false);
             let lines: Vec<&str> = picture.lines().collect();
-            let at = lines.iter().position(|line| line.trim_end().ends_with('^')).expect("a caret");
+            let at = lines
+                .iter()
+                .position(|line| line.trim_end().ends_with('^'))
+                .expect("a caret");
             let text = lines.get(at - 1).unwrap();
             let bar = |line: &str| line.find('|').unwrap();
             assert_eq!(bar(text), bar(lines.get(at).unwrap()), "{picture}");
-            assert!(picture.lines().all(|line| line.trim_end() == line), "{picture:?}");
+            assert!(
+                picture.lines().all(|line| line.trim_end() == line),
+                "{picture:?}"
+            );
         }
     }
 }
@@ -99,10 +111,19 @@ fn mistakes_of_all_files_are_reported_together_in_the_order_of_the_layers() {
         config: "[tools\n",
         ..Texts::default()
     };
-    let Err(ConfigError::Mistakes(mistakes)) = texts.load() else { panic!("no mistakes") };
-    let files: Vec<&str> = mistakes.all().iter().map(|mistake| mistake.file()).collect();
+    let Err(ConfigError::Mistakes(mistakes)) = texts.load() else {
+        panic!("no mistakes")
+    };
+    let files: Vec<&str> = mistakes
+        .all()
+        .iter()
+        .map(|mistake| mistake.file())
+        .collect();
     assert_eq!(files, ["user.toml", "toolgate.toml", "config.toml"]);
-    assert!(matches!(mistakes.all().first().unwrap().fault, Fault::WrongType { .. }));
+    assert!(matches!(
+        mistakes.all().first().unwrap().fault,
+        Fault::WrongType { .. }
+    ));
     assert_eq!(mistakes.all().first().unwrap().place(), (2, 8));
 }
 
@@ -112,6 +133,9 @@ fn a_thousand_mistakes_are_counted_and_the_first_are_drawn() {
     let mistakes = mistakes_of(&text);
     assert_eq!(mistakes.all().len(), 400);
     let drawn = mistakes.to_string();
-    assert!(drawn.contains("and 350 more") && drawn.ends_with("400 mistakes in the configuration; nothing was run\n"));
+    assert!(
+        drawn.contains("and 350 more")
+            && drawn.ends_with("400 mistakes in the configuration; nothing was run\n")
+    );
     assert!(mistakes_of(&"= = =\n".repeat(20_000)).all().len() <= 1000);
 }

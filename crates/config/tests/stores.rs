@@ -64,7 +64,13 @@ fn a_link_to_a_trusted_file_of_another_project_is_not_trusted() {
     assert!(!store.project(&link).unwrap().unwrap().trusted);
     // A link to the folder is the same place.
     symlink(folder.path().join("project"), folder.path().join("alias")).unwrap();
-    assert!(store.project(&folder.path().join("alias/toolgate.toml")).unwrap().unwrap().trusted);
+    assert!(
+        store
+            .project(&folder.path().join("alias/toolgate.toml"))
+            .unwrap()
+            .unwrap()
+            .trusted
+    );
 }
 
 #[test]
@@ -74,7 +80,10 @@ fn trust_is_listed_replaced_and_taken_back() {
     store.trust(&file, b"one", 1).unwrap();
     store.trust(&file, b"two", 2).unwrap();
     let listed = store.list().unwrap();
-    assert_eq!(listed.iter().map(|known| known.at_ms).collect::<Vec<_>>(), [2]);
+    assert_eq!(
+        listed.iter().map(|known| known.at_ms).collect::<Vec<_>>(),
+        [2]
+    );
     assert!(!store.is_trusted(&file, b"one").unwrap());
     assert!(store.revoke(&file).unwrap());
     assert!(!store.revoke(&file).unwrap());
@@ -88,19 +97,28 @@ fn trust_in_a_project_that_is_gone_can_be_taken_back_by_its_listed_name() {
     store.trust(&file, b"one", 1).unwrap();
     fs::remove_dir_all(folder.path().join("project")).unwrap();
     let listed = store.list().unwrap();
-    assert!(store.revoke(Path::new(&listed.first().unwrap().path)).unwrap());
+    assert!(
+        store
+            .revoke(Path::new(&listed.first().unwrap().path))
+            .unwrap()
+    );
 }
 
 #[test]
 fn stores_are_nobody_elses_to_read_or_write() {
     let (folder, store) = ground();
-    store.trust(&folder.path().join("project/toolgate.toml"), b"x", 1).unwrap();
+    store
+        .trust(&folder.path().join("project/toolgate.toml"), b"x", 1)
+        .unwrap();
     let file = folder.path().join("home/trust.json");
     assert_eq!(mode(&file), 0o600);
     assert_eq!(mode(&folder.path().join("home")), 0o700);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
     let error = store.list().unwrap_err().to_string();
-    assert!(error.contains("can be written by others (mode 620)"), "{error}");
+    assert!(
+        error.contains("can be written by others (mode 620)"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -134,10 +152,19 @@ fn every_scope_of_a_grant_survives_the_file() {
     let scopes = [
         GrantScope::Tool,
         GrantScope::Command(vec!["npm".into(), "run".into()]),
-        GrantScope::Path { access: Access::Delete, path: "a \"b\"/ü".into() },
+        GrantScope::Path {
+            access: Access::Delete,
+            path: "a \"b\"/ü".into(),
+        },
         GrantScope::Host("example.com:443".into()),
     ];
-    let grants: Vec<Grant> = scopes.into_iter().map(|scope| Grant { scope, ..grant("x") }).collect();
+    let grants: Vec<Grant> = scopes
+        .into_iter()
+        .map(|scope| Grant {
+            scope,
+            ..grant("x")
+        })
+        .collect();
     file.add(&grants).unwrap();
     assert_eq!(file.list().unwrap(), grants);
 }
@@ -167,7 +194,10 @@ fn a_damaged_file_is_refused_and_never_written_over() {
             file.revoke("a").unwrap_err().message,
             trust.trust(&path, b"x", 1).unwrap_err().to_string(),
         ] {
-            assert!(error.contains("is damaged and was left as it is"), "{damage:?}: {error}");
+            assert!(
+                error.contains("is damaged and was left as it is"),
+                "{damage:?}: {error}"
+            );
         }
         assert_eq!(fs::read_to_string(&path).unwrap(), damage);
     }
@@ -210,14 +240,25 @@ fn writers_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
             }
         });
     });
-    let ids: BTreeSet<String> = open().list().unwrap().into_iter().map(|grant| grant.id).collect();
-    let expected: BTreeSet<String> =
-        (0..8).flat_map(|writer| (0..10).step_by(2).map(move |n| format!("{writer}-{n}"))).collect();
+    let ids: BTreeSet<String> = open()
+        .list()
+        .unwrap()
+        .into_iter()
+        .map(|grant| grant.id)
+        .collect();
+    let expected: BTreeSet<String> = (0..8)
+        .flat_map(|writer| (0..10).step_by(2).map(move |n| format!("{writer}-{n}")))
+        .collect();
     assert_eq!(ids, expected);
 }
 
 #[test]
 fn a_project_without_a_file_has_none() {
     let (folder, store) = ground();
-    assert!(store.project(&folder.path().join("toolgate.toml")).unwrap().is_none());
+    assert!(
+        store
+            .project(&folder.path().join("toolgate.toml"))
+            .unwrap()
+            .is_none()
+    );
 }

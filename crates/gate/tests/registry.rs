@@ -155,7 +155,10 @@ fn test_registry_register() {
     assert!(twice.to_string().starts_with("duplicate_tool"), "{twice}");
     for bad in ["", "with space", "tool\u{1b}", &"x".repeat(65), "ünï"] {
         let error = registry.register(tool(bad)).unwrap_err();
-        assert!(matches!(error, RegistryError::BadName { .. }), "{bad:?}: {error}");
+        assert!(
+            matches!(error, RegistryError::BadName { .. }),
+            "{bad:?}: {error}"
+        );
     }
     let broken = Scripted::new("broken").spec(|spec| spec.schema = json!({"type": "string"}));
     let error = registry.register(broken.into()).unwrap_err();
@@ -171,9 +174,17 @@ fn test_registry_get() {
     assert!(registry.get("write_file").is_none());
     let missing = registry.resolve("raed_file", Args::new()).unwrap_err();
     assert_eq!(missing.kind, ErrorKind::UnknownTool);
-    assert!(missing.message.contains("did you mean \"read_file\""), "{}", missing.message);
+    assert!(
+        missing.message.contains("did you mean \"read_file\""),
+        "{}",
+        missing.message
+    );
     let strange = registry.resolve("zzzzzz", Args::new()).unwrap_err();
-    assert!(strange.message.contains("there are: read_file"), "{}", strange.message);
+    assert!(
+        strange.message.contains("there are: read_file"),
+        "{}",
+        strange.message
+    );
 }
 
 #[test]
@@ -183,10 +194,20 @@ fn test_registry_list() {
     for name in ["b", "c", "a"] {
         registry.register(tool(name)).unwrap();
     }
-    let names: Vec<String> = registry.list().iter().map(|e| e.spec().name.clone()).collect();
+    let names: Vec<String> = registry
+        .list()
+        .iter()
+        .map(|e| e.spec().name.clone())
+        .collect();
     assert_eq!(names, ["a", "b", "c"]);
-    assert_eq!(format!("{registry:?}"), "Registry { tools: 3, aliases: 0, .. }");
-    assert_eq!(format!("{:?}", registry.get("a").unwrap()), "Entry { name: \"a\", .. }");
+    assert_eq!(
+        format!("{registry:?}"),
+        "Registry { tools: 3, aliases: 0, .. }"
+    );
+    assert_eq!(
+        format!("{:?}", registry.get("a").unwrap()),
+        "Entry { name: \"a\", .. }"
+    );
 }
 
 #[test]
@@ -202,7 +223,13 @@ fn test_concurrency() {
                     registry.register(tool(&name)).unwrap();
                     assert!(registry.get(&name).is_some());
                     assert!(registry.get("stays").is_some(), "readers always see it");
-                    assert!(registry.definitions("").unwrap().iter().any(|d| d.name == name));
+                    assert!(
+                        registry
+                            .definitions("")
+                            .unwrap()
+                            .iter()
+                            .any(|d| d.name == name)
+                    );
                     registry.unregister(&name).unwrap();
                 }
             });
@@ -222,7 +249,11 @@ fn test_functional_options() {
         .build();
     assert_eq!(bench.gate.settings().max_concurrent, 3);
     assert_eq!(bench.gate.settings().timeouts.default.as_secs(), 7);
-    assert_eq!(bench.gate.settings().timeouts.exec.as_secs(), 300, "the others keep their default");
+    assert_eq!(
+        bench.gate.settings().timeouts.exec.as_secs(),
+        300,
+        "the others keep their default"
+    );
     assert_eq!(bench.gate.registry().list().len(), 1);
     assert!(bench.gate.wall().roots().get(0).is_some());
     assert!(format!("{:?}", bench.gate).starts_with("Gate"));
@@ -254,40 +285,97 @@ fn an_alias_is_its_tool_with_other_spellings_and_presets() {
     assert_eq!(registry.canonical("file_write"), "write");
     assert_eq!(registry.canonical("nobody"), "nobody");
     assert_eq!(registry.get("file_write").unwrap().spec().name, "write");
-    let resolved = |name: &str, given: Value| registry.resolve(name, args(given)).map(|r| Value::Object(r.args));
+    let resolved = |name: &str, given: Value| {
+        registry
+            .resolve(name, args(given))
+            .map(|r| Value::Object(r.args))
+    };
     for (name, given, expected) in [
         ("write", json!({"filePath": "a"}), json!({"path": "a"})),
-        ("file_write", json!({"file": "a"}), json!({"path": "a", "overwrite": true})),
-        ("file_write", json!({"path": "a", "overwrite": false}), json!({"path": "a", "overwrite": false})),
-        ("file_write", json!({"path": "a", "timeout": 3000}), json!({"path": "a", "seconds": 3, "overwrite": true})),
+        (
+            "file_write",
+            json!({"file": "a"}),
+            json!({"path": "a", "overwrite": true}),
+        ),
+        (
+            "file_write",
+            json!({"path": "a", "overwrite": false}),
+            json!({"path": "a", "overwrite": false}),
+        ),
+        (
+            "file_write",
+            json!({"path": "a", "timeout": 3000}),
+            json!({"path": "a", "seconds": 3, "overwrite": true}),
+        ),
         ("write", json!({"file": "a"}), json!({"file": "a"})),
     ] {
-        assert_eq!(resolved(name, given.clone()).unwrap(), expected, "{name} {given}");
+        assert_eq!(
+            resolved(name, given.clone()).unwrap(),
+            expected,
+            "{name} {given}"
+        );
     }
     let twice = resolved("file_write", json!({"file": "a", "path": "b"})).unwrap_err();
-    assert!(twice.message.contains("the same argument"), "{}", twice.message);
+    assert!(
+        twice.message.contains("the same argument"),
+        "{}",
+        twice.message
+    );
     let wrong = resolved("file_write", json!({"path": "a", "timeout": "x"})).unwrap_err();
-    assert!(wrong.message.contains("timeout: expected milliseconds"), "{}", wrong.message);
+    assert!(
+        wrong.message.contains("timeout: expected milliseconds"),
+        "{}",
+        wrong.message
+    );
 
     for taken in [Alias::new("write", "write"), alias] {
-        assert!(matches!(registry.alias(taken), Err(RegistryError::DuplicateTool { .. })));
+        assert!(matches!(
+            registry.alias(taken),
+            Err(RegistryError::DuplicateTool { .. })
+        ));
     }
-    assert!(matches!(registry.alias(Alias::new("x", "nobody")), Err(RegistryError::NoSuchTool { .. })));
-    assert!(matches!(registry.alias(Alias::new("x y", "write")), Err(RegistryError::BadName { .. })));
-    assert!(matches!(registry.register(tool("file_write")), Err(RegistryError::DuplicateTool { .. })));
-    assert!(matches!(registry.replace(tool("file_write")), Err(RegistryError::DuplicateTool { .. })));
+    assert!(matches!(
+        registry.alias(Alias::new("x", "nobody")),
+        Err(RegistryError::NoSuchTool { .. })
+    ));
+    assert!(matches!(
+        registry.alias(Alias::new("x y", "write")),
+        Err(RegistryError::BadName { .. })
+    ));
+    assert!(matches!(
+        registry.register(tool("file_write")),
+        Err(RegistryError::DuplicateTool { .. })
+    ));
+    assert!(matches!(
+        registry.replace(tool("file_write")),
+        Err(RegistryError::DuplicateTool { .. })
+    ));
 
-    registry.profile(Profile::new("other", ["file_write"])).unwrap();
+    registry
+        .profile(Profile::new("other", ["file_write"]))
+        .unwrap();
     assert_eq!(registry.profiles(), ["other"]);
-    assert!(registry.profile(Profile::new("wrong", ["write"])).is_err(), "a profile names aliases");
+    assert!(
+        registry.profile(Profile::new("wrong", ["write"])).is_err(),
+        "a profile names aliases"
+    );
     let advertised = registry.definitions("other").unwrap();
-    assert_eq!((advertised[0].name.as_str(), advertised[0].tool.as_str()), ("file_write", "write"));
+    assert_eq!(
+        (advertised[0].name.as_str(), advertised[0].tool.as_str()),
+        ("file_write", "write")
+    );
     assert_eq!(advertised[0].input_schema["required"], json!(["file"]));
-    assert_eq!(advertised[0].input_schema["properties"]["overwrite"]["default"], true);
+    assert_eq!(
+        advertised[0].input_schema["properties"]["overwrite"]["default"],
+        true
+    );
     assert!(registry.definitions("nobody").is_err());
 
     registry.unregister("write").unwrap();
-    assert!(registry.get("file_write").is_none(), "an alias goes with its tool");
+    assert!(
+        registry.get("file_write").is_none(),
+        "an alias goes with its tool"
+    );
     assert!(registry.definitions("other").unwrap().is_empty());
 }
 
@@ -303,8 +391,13 @@ fn ac_01_the_parts_depend_on_each_other_in_one_direction() {
     for (part, may) in allowed {
         let place = format!("{}/../{part}/Cargo.toml", env!("CARGO_MANIFEST_DIR"));
         let manifest = std::fs::read_to_string(&place).unwrap();
-        let section = manifest.split("\n[").find(|text| text.starts_with("dependencies]")).unwrap();
-        let uses = section.lines().filter_map(|line| line.strip_prefix("toolgate-"));
+        let section = manifest
+            .split("\n[")
+            .find(|text| text.starts_with("dependencies]"))
+            .unwrap();
+        let uses = section
+            .lines()
+            .filter_map(|line| line.strip_prefix("toolgate-"));
         for used in uses.filter_map(|line| line.split([' ', '.', '=']).next()) {
             assert!(may.contains(&used), "{part} depends on {used}");
         }
@@ -328,19 +421,40 @@ fn ac_02_a_definition_serializes_with_the_names_of_its_convention() {
         ("mcp", "/inputSchema"),
     ] {
         let wire = definition.to_wire(format.parse().unwrap());
-        assert_eq!(wire.pointer(pointer), Some(&definition.input_schema), "{format}");
+        assert_eq!(
+            wire.pointer(pointer),
+            Some(&definition.input_schema),
+            "{format}"
+        );
     }
     let unknown = "yaml".parse::<WireFormat>().unwrap_err();
-    assert!(unknown.contains("known are toolgate, anthropic"), "{unknown}");
+    assert!(
+        unknown.contains("known are toolgate, anthropic"),
+        "{unknown}"
+    );
 }
 
 #[test]
 fn what_is_not_advertised_is_still_callable() {
     let registry = Registry::new();
-    registry.register(Scripted::new("hidden").spec(|spec| spec.advertised = false).into()).unwrap();
-    registry.register(Scripted::new("open").does(Act::Echo).into()).unwrap();
+    registry
+        .register(
+            Scripted::new("hidden")
+                .spec(|spec| spec.advertised = false)
+                .into(),
+        )
+        .unwrap();
+    registry
+        .register(Scripted::new("open").does(Act::Echo).into())
+        .unwrap();
     let definitions = registry.definitions("").unwrap();
-    assert_eq!(definitions.iter().map(|d| d.name.as_str()).collect::<Vec<_>>(), ["open"]);
+    assert_eq!(
+        definitions
+            .iter()
+            .map(|d| d.name.as_str())
+            .collect::<Vec<_>>(),
+        ["open"]
+    );
     assert!(registry.resolve("hidden", Args::new()).is_ok());
     let unknown = registry.resolve("qqqqqqq", Args::new()).unwrap_err();
     assert!(!unknown.message.contains("hidden"), "{}", unknown.message);

@@ -20,31 +20,53 @@ fn core_tools() -> Registry {
     ] {
         registry.register(tool.into()).unwrap();
     }
-    registry.alias(Alias::new("file_read", "read_file")).unwrap();
+    registry
+        .alias(Alias::new("file_read", "read_file"))
+        .unwrap();
     registry
 }
 
 fn scope(allowed: &[(&str, bool)]) -> Scope {
     let permissions = allowed.iter().map(|(name, allowed)| {
-        let permission = Permission { allowed: *allowed, ..Permission::default() };
+        let permission = Permission {
+            allowed: *allowed,
+            ..Permission::default()
+        };
         ((*name).to_owned(), permission)
     });
-    Scope { permissions: permissions.collect() }
+    Scope {
+        permissions: permissions.collect(),
+    }
 }
 
 fn listed(scope: Option<&Scope>) -> Vec<String> {
-    core_tools().list_for_scope(scope).iter().map(|entry| entry.spec().name.clone()).collect()
+    core_tools()
+        .list_for_scope(scope)
+        .iter()
+        .map(|entry| entry.spec().name.clone())
+        .collect()
 }
 
 #[test]
 fn ac_08_without_a_scope_all_four_core_tools_are_listed() {
-    assert_eq!(listed(None), ["read_file", "run_command", "web_search", "write_file"]);
+    assert_eq!(
+        listed(None),
+        ["read_file", "run_command", "web_search", "write_file"]
+    );
 }
 
 #[test]
 fn ac_09_a_scope_that_allows_two_tools_lists_those_two() {
-    let scope = scope(&[("file_read", true), ("web_search", true), ("run_command", false)]);
-    assert_eq!(listed(Some(&scope)), ["read_file", "web_search"], "an alias means its tool");
+    let scope = scope(&[
+        ("file_read", true),
+        ("web_search", true),
+        ("run_command", false),
+    ]);
+    assert_eq!(
+        listed(Some(&scope)),
+        ["read_file", "web_search"],
+        "an alias means its tool"
+    );
 }
 
 #[test]
@@ -68,11 +90,18 @@ fn a_scope_denies_what_it_does_not_name_whatever_the_rules_say() {
     paused(async {
         let bench = scoped(scope(&[("read_file", true)]));
         let results = bench
-            .run(vec![call("1", "read_file", json!({})), call("2", "write_file", json!({}))])
+            .run(vec![
+                call("1", "read_file", json!({})),
+                call("2", "write_file", json!({})),
+            ])
             .await;
         assert_eq!(results[0].kind(), None);
         assert_eq!(results[1].kind(), Some(ErrorKind::PolicyDenied));
-        assert!(results[1].content.contains("scope"), "{}", results[1].content);
+        assert!(
+            results[1].content.contains("scope"),
+            "{}",
+            results[1].content
+        );
     });
 }
 
@@ -82,7 +111,11 @@ fn a_scope_gives_nothing_that_the_rules_would_ask() {
         let mut rig = Rig::new().tool(Scripted::new("write_file").side_effects());
         rig = rig.session(Session::new("s").scoped(scope(&[("write_file", true)])));
         let result = rig.build().one("write_file", json!({})).await;
-        assert_eq!(result.kind(), Some(ErrorKind::NoApprover), "still a question");
+        assert_eq!(
+            result.kind(),
+            Some(ErrorKind::NoApprover),
+            "still a question"
+        );
     });
 }
 
@@ -100,7 +133,12 @@ fn a_scope_keeps_a_tool_on_its_paths() {
             (json!({"opaque": true}), false),
         ] {
             let result = bench.one("touch", args.clone()).await;
-            assert_eq!(result.kind().is_none(), allowed, "{args}: {}", result.content);
+            assert_eq!(
+                result.kind().is_none(),
+                allowed,
+                "{args}: {}",
+                result.content
+            );
         }
     });
 }

@@ -29,7 +29,10 @@ impl MemoryJournal {
 
     /// An empty journal of at most so many entries.
     pub fn holding(most: usize) -> Self {
-        Self { entries: Arc::default(), most }
+        Self {
+            entries: Arc::default(),
+            most,
+        }
     }
 
     /// Everything that was committed, in order.
@@ -68,11 +71,28 @@ mod tests {
     #[test]
     fn a_commit_is_kept_whole_or_not_at_all() {
         let journal = MemoryJournal::holding(3);
-        let entry = |at_ms| Entry { conversation: "c".into(), call: "1".into(), at_ms, record: Record::Started };
-        journal.commit(vec![entry(1), entry(2)]).now_or_never().unwrap().unwrap();
-        let full = journal.commit(vec![entry(3), entry(4)]).now_or_never().unwrap();
+        let entry = |at_ms| Entry {
+            conversation: "c".into(),
+            call: "1".into(),
+            at_ms,
+            record: Record::Started,
+        };
+        journal
+            .commit(vec![entry(1), entry(2)])
+            .now_or_never()
+            .unwrap()
+            .unwrap();
+        let full = journal
+            .commit(vec![entry(3), entry(4)])
+            .now_or_never()
+            .unwrap();
         assert!(full.unwrap_err().to_string().contains("3 entries"));
-        journal.clone().commit(vec![entry(5)]).now_or_never().unwrap().unwrap();
+        journal
+            .clone()
+            .commit(vec![entry(5)])
+            .now_or_never()
+            .unwrap()
+            .unwrap();
         let at: Vec<u64> = journal.entries().iter().map(|entry| entry.at_ms).collect();
         assert_eq!(at, [1, 2, 5]);
     }

@@ -130,6 +130,15 @@ fn filled<'a>(key: &'static str, list: &'a [String]) -> Result<&'a [String], Rul
     Ok(list)
 }
 
+/// Where to look after a rule whose keys fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Go {
+    /// At the next rule of the same lookup.
+    On,
+    /// In the next lookup.
+    Next,
+}
+
 /// The rules of one tool (or of `*`) in one layer.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shelf {
@@ -189,13 +198,16 @@ impl Shelf {
         atom: &Atom<'_>,
         question: &Question<'_>,
     ) -> Option<&'r Rule> {
-        let mut best: Option<(usize, &'r Rule)> = None;
-        self.fitting(rules, atom, question, &mut |at, rule| {
-            if best.is_none_or(|(before, _)| at < before) {
-                best = Some((at, rule));
+        let mut first: Option<usize> = None;
+        self.each(rules, atom, question, &mut |at, rule| {
+            let applies = rule.applies(question);
+            if applies {
+                first = Some(first.map_or(at, |before| before.min(at)));
             }
+            // The rest of this lookup comes later in the layer.
+            if applies { Go::Next } else { Go::On }
         });
-        best.map(|(_, rule)| rule)
+        first.and_then(|at| rules.get(at))
     }
 
     /// Whether the rule at this position fits the atom, first or not.
@@ -209,43 +221,26 @@ impl Shelf {
         let mut found = false;
         self.each(rules, atom, question, &mut |at, rule| {
             found |= at == position && rule.applies(question);
-            true
+            Go::On
         });
         found
     }
 
-    /// Hands out, of each lookup, the first rule that fits the atom.
-    fn fitting<'r>(
-        &self,
-        rules: &'r [Rule],
-        atom: &Atom<'_>,
-        question: &Question<'_>,
-        found: &mut dyn FnMut(usize, &'r Rule),
-    ) {
-        self.each(rules, atom, question, &mut |at, rule| {
-            let applies = rule.applies(question);
-            if applies {
-                found(at, rule);
-            }
-            !applies
-        });
-    }
-
     /// Goes through the rules whose keys fit the atom, lookup by lookup, each in order.
     ///
-    /// `go_on` says whether the rest of the lookup is still of interest.
+    /// `found` says whether the rest of the lookup is still of interest.
     fn each<'r>(
         &self,
         rules: &'r [Rule],
         atom: &Atom<'_>,
         question: &Question<'_>,
-        go_on: &mut dyn FnMut(usize, &'r Rule) -> bool,
+        found: &mut dyn FnMut(usize, &'r Rule) -> Go,
     ) {
         let mut walk = |positions: &[usize], fits: &dyn Fn(&Rule) -> bool| {
             for &at in positions {
                 if let Some(rule) = rules.get(at)
                     && fits(rule)
-                    && !go_on(at, rule)
+                    && found(at, rule) == Go::Next
                 {
                     break;
                 }

@@ -26,12 +26,11 @@ pub(crate) struct Place<'a> {
 
 impl<'a> Place<'a> {
     pub(crate) fn of(told: &'a str) -> Self {
-        let plain = !told.is_empty()
-            && told
-                .strip_prefix('/')
-                .unwrap_or(told)
-                .split('/')
-                .all(|part| !matches!(part, "" | "." | ".."));
+        let plain = told
+            .strip_prefix('/')
+            .unwrap_or(told)
+            .split('/')
+            .all(|part| !matches!(part, "" | "." | ".."));
         if plain {
             return Self {
                 told,
@@ -137,9 +136,10 @@ impl PathPattern {
         };
         let root = if self.absolute { "/" } else { "." };
         let mut folders = vec![root.to_owned()];
-        for (at, _) in around.match_indices('/').filter(|(at, _)| *at > 0) {
-            folders.extend(around.get(..at).map(str::to_owned));
-        }
+        let above = around
+            .match_indices('/')
+            .filter_map(|(at, _)| around.get(..at));
+        folders.extend(above.filter(|folder| !folder.is_empty()).map(str::to_owned));
         if around != root {
             folders.push(around.clone());
         }

@@ -193,6 +193,67 @@ fn conditions_gate_the_rule_for_the_whole_call() {
 }
 
 #[test]
+fn a_rule_whose_conditions_do_not_hold_leaves_the_atom_to_the_next() {
+    let never = |rule: RuleSpec| rule.when("nothing", Operator::Equals, &["x"]);
+    for (first, second, call) in [
+        (rule("*", Allow), rule("*", Deny), write("a")),
+        (
+            rule("*", Allow).writes(&["a"]),
+            rule("*", Deny).writes(&["a"]),
+            write("a"),
+        ),
+        (
+            rule("*", Allow).command("a"),
+            rule("*", Deny).command("a"),
+            run("a"),
+        ),
+        (
+            rule("*", Allow).connects(&["a"]),
+            rule("*", Deny).connects(&["a"]),
+            fetch("a"),
+        ),
+        (
+            rule("*", Allow).connects(&["*"]),
+            rule("*", Deny).connects(&["*"]),
+            fetch("a"),
+        ),
+        (
+            rule("*", Allow).opaque(),
+            rule("*", Deny).opaque(),
+            run("a $X"),
+        ),
+        (rule("*", Allow).writes(&["a"]), rule("*", Deny), write("a")),
+        (rule("*", Allow), rule("*", Deny).writes(&["a"]), write("a")),
+    ] {
+        let list = [never(first.clone()), second.clone(), first];
+        assert_eq!(action(&rules(&list), &call), Deny, "{list:?}");
+        let list = [never(second.clone()), list[2].clone(), second];
+        assert_ne!(action(&rules(&list), &call), Deny, "{list:?}");
+    }
+}
+
+#[test]
+fn hosts_are_fitted_by_name_and_port() {
+    for (pattern, host, fits) in [
+        ("h.io", "h.io", true),
+        ("h.io", "x.io", false),
+        ("h.io:80", "h.io:80", true),
+        ("h.io:80", "h.io:81", false),
+        ("*.h.io", "a.h.io", true),
+        ("*.h.io", "h.io", false),
+        ("*.h.io", "a.x.io", false),
+        ("*:80", "h.io:81", false),
+        ("*", "h.io:81", true),
+    ] {
+        for action in [Allow, Deny] {
+            let policy = rules(&[rule("*", action).connects(&[pattern])]);
+            let stage = judge(&policy, &fetch(host)).stage;
+            assert_eq!(stage == Stage::Rule, fits, "{action} {pattern} on {host}");
+        }
+    }
+}
+
+#[test]
 fn a_rule_names_a_tool_its_alias_or_every_tool() {
     for name in ["run_command", "bash", "shell", "*", " bash "] {
         assert_eq!(
@@ -594,6 +655,9 @@ fn an_allow_that_rests_on_what_a_command_claims_holds_only_behind_a_wall_of_the_
     call.wall_from_facts = false;
     call.facts.claimed = false;
     assert_eq!(action(&rules(&by_facts), &call), Allow);
+    // The words of a command are no claim, even where the same rule is about paths too.
+    let both = [rule("run_command", Allow).command("tool").reads(&["r"])];
+    assert_eq!(action(&rules(&both), &run("tool")), Allow);
     // An allow of the whole tool does not rest on claims.
     call.facts.claimed = true;
     assert_eq!(action(&rules(&[rule("run_command", Allow)]), &call), Allow);

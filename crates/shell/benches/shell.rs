@@ -1,1 +1,48 @@
-fn main() {}
+//! What it costs to state the facts of a line: one JSON line per case.
+#![allow(clippy::print_stdout, missing_docs)]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use toolgate_shell::{LineContext, analyse};
+
+const TWENTY: &str = "cd src && git status -s && git diff --stat HEAD~1 | head -20; cargo check --workspace \
+    2>&1 | tee ../check.log; rg -n 'fn main' . | sort -u > ../mains.txt; for f in a b c; do wc -l \"$f.rs\"; done; \
+    if [ -f ../Cargo.toml ]; then cargo test -p shell -- --nocapture; else echo \"none: $?\"; fi; \
+    find . -name '*.orig' -exec rm {} +; sed -i 's/old/new/g' lib.rs; mkdir -p ../out/x; cp lib.rs ../out/x/; \
+    curl -fsSL https://example.com/data.json -o ../data.json; jq '.items[]' ../data.json | awk '{print $1}'; \
+    tar czf ../src.tgz .; env RUST_LOG=debug timeout 60 cargo run -- --help; echo done";
+
+fn main() {
+    let context = LineContext { cwd: "", home: Some("/home/ann"), roots: &["/home/ann/work"] };
+    let hidden = format!("{}rm -rf /", "true && ".repeat(50));
+    let cases = [
+        ("shell_one_command", "git status --short"),
+        ("shell_twenty_commands", TWENTY),
+        ("shell_nested_wrappers", "sudo env -i timeout 5 bash -lc \"sh -c 'rm -rf /'\""),
+        ("shell_long_chain", hidden.as_str()),
+    ];
+    for (name, line) in cases {
+        let commands = analyse(line, &context).commands.len();
+        let nanoseconds = median(|| {
+            black_box(analyse(black_box(line), &context));
+        });
+        println!("{{\"name\":\"{name}\",\"ours_ns\":{nanoseconds},\"commands\":{commands}}}");
+    }
+}
+
+/// The median of many short runs, in nanoseconds.
+fn median(mut run: impl FnMut()) -> u128 {
+    for _ in 0..200 {
+        run();
+    }
+    let mut times: Vec<u128> = (0..2_000)
+        .map(|_| {
+            let start = Instant::now();
+            run();
+            start.elapsed().as_nanos()
+        })
+        .collect();
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

@@ -4,7 +4,11 @@
 use toolgate_shell::{LineContext, analyse};
 
 fn main() {
-    let context = LineContext { cwd: "", home: Some("/home/ann"), roots: &["/home/ann/work"] };
+    let context = LineContext {
+        cwd: "",
+        home: Some("/home/ann"),
+        roots: &["/home/ann/work"],
+    };
     for line in std::env::args().skip(1) {
         let analysis = analyse(&line, &context);
         println!("{line}\n  {:?}", analysis.facts);

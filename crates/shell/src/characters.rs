@@ -4,14 +4,18 @@
 pub(crate) fn deceptive(line: &str) -> Option<char> {
     if line.is_ascii() {
         // The common case is decided without decoding.
-        return line.bytes().find(|byte| is_control(char::from(*byte))).map(char::from);
+        return line
+            .bytes()
+            .find(|byte| is_control(char::from(*byte)))
+            .map(char::from);
     }
     let mut before = '\0';
     let mut characters = line.chars().peekable();
     while let Some(character) = characters.next() {
         let joiner = matches!(character, '\u{200c}' | '\u{200d}');
         // The joiners belong to scripts and emoji, where they stand between other such characters.
-        let joins = joiner && !before.is_ascii() && characters.peek().is_some_and(|c| !c.is_ascii());
+        let joins =
+            joiner && !before.is_ascii() && characters.peek().is_some_and(|c| !c.is_ascii());
         if is_control(character) || (is_invisible(character) && !joins) {
             return Some(character);
         }
@@ -49,14 +53,32 @@ mod tests {
 
     #[test]
     fn what_cannot_be_seen_is_found() {
-        for hidden in ['\u{202e}', '\u{200b}', '\u{2066}', '\u{feff}', '\u{e0041}', '\r', '\u{1b}', '\u{a0}'] {
-            assert_eq!(deceptive(&format!("echo a{hidden}b")), Some(hidden), "{hidden:?}");
+        for hidden in [
+            '\u{202e}',
+            '\u{200b}',
+            '\u{2066}',
+            '\u{feff}',
+            '\u{e0041}',
+            '\r',
+            '\u{1b}',
+            '\u{a0}',
+        ] {
+            assert_eq!(
+                deceptive(&format!("echo a{hidden}b")),
+                Some(hidden),
+                "{hidden:?}"
+            );
         }
     }
 
     #[test]
     fn ordinary_writing_is_not_deceptive() {
-        for line in ["echo \"größe\"", "git commit -m '✨ añadir 🚀'", "echo 👩\u{200d}🚀", "a\n\tb"] {
+        for line in [
+            "echo \"größe\"",
+            "git commit -m '✨ añadir 🚀'",
+            "echo 👩\u{200d}🚀",
+            "a\n\tb",
+        ] {
             assert_eq!(deceptive(line), None, "{line}");
         }
     }

@@ -77,8 +77,10 @@ impl Findings {
 
     pub(crate) fn finish(self) -> Analysis {
         let opaque = unique(self.opaque);
-        let reasons: Vec<String> =
-            unique(self.catastrophes).iter().map(ToString::to_string).collect();
+        let reasons: Vec<String> = unique(self.catastrophes)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         Analysis {
             facts: Facts {
                 reads: unique(self.reads),
@@ -102,5 +104,7 @@ fn unique<T: Clone + Eq + std::hash::Hash>(list: Vec<T>) -> Vec<T> {
         return list;
     }
     let mut seen = HashSet::with_capacity(list.len());
-    list.into_iter().filter(|entry| seen.insert(entry.clone())).collect()
+    list.into_iter()
+        .filter(|entry| seen.insert(entry.clone()))
+        .collect()
 }

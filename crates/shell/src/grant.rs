@@ -12,21 +12,33 @@ const MAX_BARE_WORDS: usize = 3;
 /// what the rule has to match again. For programs in the table the words that
 /// count are the subcommands it knows; for others, plain words.
 pub fn leading_words(words: &[String]) -> Vec<String> {
-    let Some((program, rest)) = words.split_first() else { return Vec::new() };
+    let Some((program, rest)) = words.split_first() else {
+        return Vec::new();
+    };
     let mut leading = vec![program.clone()];
     match table::find(program) {
         Some(row) => known(row, program, rest, &mut leading),
         None => {
-            leading.extend(rest.iter().take(MAX_BARE_WORDS - 1).take_while(|word| is_bare(word)).cloned());
+            leading.extend(
+                rest.iter()
+                    .take(MAX_BARE_WORDS - 1)
+                    .take_while(|word| is_bare(word))
+                    .cloned(),
+            );
         }
     }
     leading
 }
 
 fn known(program: &Program, name: &str, rest: &[String], leading: &mut Vec<String>) {
-    let Some((word, below)) = rest.split_first() else { return };
+    let Some((word, below)) = rest.split_first() else {
+        return;
+    };
     let script = matches!(name, "npm" | "pnpm" | "yarn" | "bun")
-        && matches!(leading.last().map(String::as_str), Some("run" | "run-script"));
+        && matches!(
+            leading.last().map(String::as_str),
+            Some("run" | "run-script")
+        );
     if script && is_bare(word) {
         leading.push(word.clone());
         return;
@@ -45,7 +57,9 @@ fn known(program: &Program, name: &str, rest: &[String], leading: &mut Vec<Strin
 /// A word that names something to do: letters, digits, `-`, `_`, `:`.
 fn is_bare(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_alphabetic())
-        && word.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
+        && word
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':'))
 }
 
 #[cfg(test)]

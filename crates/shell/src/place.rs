@@ -14,20 +14,74 @@ const UNKNOWN_ROOT: &str = "/\u{fffc}root";
 
 /// Folders that a system does not survive the loss of.
 const SYSTEM: &[&str] = &[
-    "/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media",
-    "/mnt", "/nix", "/opt", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/usr",
-    "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local",
-    "/usr/local/bin", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/Applications",
-    "/Library", "/System", "/Users", "/Volumes", "/private",
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/media",
+    "/mnt",
+    "/nix",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/snap",
+    "/srv",
+    "/sys",
+    "/usr",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/local",
+    "/usr/local/bin",
+    "/usr/sbin",
+    "/usr/share",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/Applications",
+    "/Library",
+    "/System",
+    "/Users",
+    "/Volumes",
+    "/private",
 ];
 
 /// Names that hold secrets, or stand for those that do: a pattern that can
 /// reach one of them is not a plain selection of files.
 const SECRETS: &[&str] = &[
-    ".env", ".env.local", ".env.production", ".ssh", ".gnupg", ".aws", ".azure", ".kube",
-    ".docker", ".netrc", ".pgpass", ".npmrc", ".pypirc", ".git-credentials", "id_rsa",
-    "id_ed25519", "id_ecdsa", "server.pem", "server.key", "server.p12", "server.pfx",
-    "server.keystore", "credentials", "secrets",
+    ".env",
+    ".env.local",
+    ".env.production",
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".netrc",
+    ".pgpass",
+    ".npmrc",
+    ".pypirc",
+    ".git-credentials",
+    "id_rsa",
+    "id_ed25519",
+    "id_ecdsa",
+    "server.pem",
+    "server.key",
+    "server.p12",
+    "server.pfx",
+    "server.keystore",
+    "credentials",
+    "secrets",
 ];
 
 /// What a path is to those who live on the machine.
@@ -55,13 +109,18 @@ impl Places {
         if roots.is_empty() {
             roots.push(UNKNOWN_ROOT.to_owned());
         }
-        let home = context.home.map_or_else(|| UNKNOWN_HOME.to_owned(), |home| join("/", home));
+        let home = context
+            .home
+            .map_or_else(|| UNKNOWN_HOME.to_owned(), |home| join("/", home));
         Self { roots, home }
     }
 
     /// The absolute path of the folder a line starts in.
     pub(crate) fn start(&self, context: &LineContext<'_>) -> String {
-        join(self.roots.first().map_or(UNKNOWN_ROOT, String::as_str), context.cwd)
+        join(
+            self.roots.first().map_or(UNKNOWN_ROOT, String::as_str),
+            context.cwd,
+        )
     }
 
     pub(crate) fn home(&self) -> &str {
@@ -81,7 +140,11 @@ impl Places {
     pub(crate) fn name(&self, path: &str) -> String {
         for root in &self.roots {
             if let Some(inside) = beneath(root, path) {
-                return if inside.is_empty() { ".".to_owned() } else { inside.to_owned() };
+                return if inside.is_empty() {
+                    ".".to_owned()
+                } else {
+                    inside.to_owned()
+                };
             }
         }
         match beneath(UNKNOWN_HOME, path) {
@@ -105,9 +168,9 @@ impl Places {
         if SYSTEM.contains(&path) {
             return Some(Grave::System);
         }
-        let someones_home = ["/home", "/Users"]
-            .iter()
-            .any(|top| beneath(top, path).is_some_and(|user| !user.is_empty() && !user.contains('/')));
+        let someones_home = ["/home", "/Users"].iter().any(|top| {
+            beneath(top, path).is_some_and(|user| !user.is_empty() && !user.contains('/'))
+        });
         someones_home.then_some(Grave::Home)
     }
 
@@ -125,15 +188,23 @@ impl Places {
         if field.narrow {
             return None;
         }
-        self.grave_folders().find(|path| fits(&components, path)).and_then(|path| self.grave(path))
+        self.grave_folders()
+            .find(|path| fits(&components, path))
+            .and_then(|path| self.grave(path))
     }
 
     fn grave_folders(&self) -> impl Iterator<Item = &str> {
         let above = |path: &'_ str| -> Vec<usize> {
-            path.match_indices('/').map(|(at, _)| at).filter(|at| *at > 0).collect()
+            path.match_indices('/')
+                .map(|(at, _)| at)
+                .filter(|at| *at > 0)
+                .collect()
         };
         let own = self.roots.iter().chain([&self.home]).flat_map(move |path| {
-            above(path).into_iter().chain([path.len()]).filter_map(|end| path.get(..end))
+            above(path)
+                .into_iter()
+                .chain([path.len()])
+                .filter_map(|end| path.get(..end))
         });
         own.chain(SYSTEM.iter().copied())
     }
@@ -187,7 +258,11 @@ fn plain_path<'a>(parts: impl Iterator<Item = &'a str>) -> String {
         path.push('/');
         path.push_str(&unescape(part));
     }
-    if path.is_empty() { "/".to_owned() } else { path }
+    if path.is_empty() {
+        "/".to_owned()
+    } else {
+        path
+    }
 }
 
 fn unescape(text: &str) -> String {
@@ -197,7 +272,11 @@ fn unescape(text: &str) -> String {
     let mut out = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
-        out.push(if character == '\\' { characters.next().unwrap_or('\\') } else { character });
+        out.push(if character == '\\' {
+            characters.next().unwrap_or('\\')
+        } else {
+            character
+        });
     }
     out
 }
@@ -208,16 +287,23 @@ pub(crate) fn beneath<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
         return path.strip_prefix('/');
     }
     let rest = path.strip_prefix(folder)?;
-    if rest.is_empty() { Some(rest) } else { rest.strip_prefix('/') }
+    if rest.is_empty() {
+        Some(rest)
+    } else {
+        rest.strip_prefix('/')
+    }
 }
 
 /// The components of a pattern from `/` on, with `.` and `..` taken off.
 fn absolute_components(folder: &str, field: &Field) -> Vec<(String, bool)> {
     let mut out: Vec<(String, bool)> = Vec::new();
     if !field.text.starts_with('/') {
-        out.extend(folder.split('/').filter(|part| !part.is_empty()).map(|part| {
-            (part.to_owned(), false)
-        }));
+        out.extend(
+            folder
+                .split('/')
+                .filter(|part| !part.is_empty())
+                .map(|part| (part.to_owned(), false)),
+        );
     }
     for (text, pattern) in field.components() {
         match text.as_str() {
@@ -239,7 +325,10 @@ fn is_wide(component: &str) -> bool {
 }
 
 fn name_fits(pattern: &str, name: &str) -> bool {
-    (!name.starts_with('.') || pattern.starts_with('.') || pattern.starts_with("\\.") || pattern.starts_with("[.]"))
+    (!name.starts_with('.')
+        || pattern.starts_with('.')
+        || pattern.starts_with("\\.")
+        || pattern.starts_with("[.]"))
         && glob::matches(pattern, name)
 }
 
@@ -250,10 +339,15 @@ fn fits(components: &[(String, bool)], path: &str) -> bool {
 }
 
 fn fits_parts(components: &[(String, bool)], parts: &[&str]) -> bool {
-    let Some(((text, _), rest)) = components.split_first() else { return parts.is_empty() };
+    let Some(((text, _), rest)) = components.split_first() else {
+        return parts.is_empty();
+    };
     if text == "**" {
-        return (0..=parts.len())
-            .any(|skip| parts.get(skip..).is_some_and(|below| fits_parts(rest, below)));
+        return (0..=parts.len()).any(|skip| {
+            parts
+                .get(skip..)
+                .is_some_and(|below| fits_parts(rest, below))
+        });
     }
     parts
         .split_first()
@@ -266,7 +360,11 @@ mod tests {
 
     fn places() -> Places {
         let roots = ["/home/ann/work"];
-        Places::new(&LineContext { cwd: "", home: Some("/home/ann"), roots: &roots })
+        Places::new(&LineContext {
+            cwd: "",
+            home: Some("/home/ann"),
+            roots: &roots,
+        })
     }
 
     #[test]
@@ -318,7 +416,11 @@ mod tests {
             ("target/*", here, false),
         ] {
             let field = Field::names(pattern, false);
-            assert_eq!(places.grave_pattern(folder, &field).is_some(), expected, "{pattern}");
+            assert_eq!(
+                places.grave_pattern(folder, &field).is_some(),
+                expected,
+                "{pattern}"
+            );
         }
     }
 }

@@ -66,7 +66,11 @@ impl fmt::Display for Opacity {
         match self {
             Self::Unreadable { fault } => write!(f, "the line cannot be read: {fault}"),
             Self::Deceptive { character } => {
-                write!(f, "the line holds the invisible character U+{:04X}", u32::from(*character))
+                write!(
+                    f,
+                    "the line holds the invisible character U+{:04X}",
+                    u32::from(*character)
+                )
             }
             Self::NoCommand => f.write_str("no command was found in the line"),
             Self::Expansion { word } => write!(f, "`{word}` is only known when it runs"),
@@ -112,7 +116,10 @@ impl fmt::Display for Catastrophe {
                     Grave::Home => "a home folder",
                     Grave::Workspace => "the workspace or a folder above it",
                 };
-                write!(f, "removes {what} (`{path}`); name the files to remove one by one")
+                write!(
+                    f,
+                    "removes {what} (`{path}`); name the files to remove one by one"
+                )
             }
             Self::RemovesFromInput => f.write_str(
                 "removes whole folders that are named by input nobody has seen; \

@@ -67,9 +67,18 @@ pub(crate) enum Junction {
 pub(crate) enum Node {
     Simple(Simple),
     Pipeline(Vec<Node>),
-    Chain { first: Box<Node>, rest: Vec<(Junction, Node)> },
-    Compound { body: Box<Compound>, redirects: Vec<Redirect> },
-    Function { name: String, body: Rc<Node> },
+    Chain {
+        first: Box<Node>,
+        rest: Vec<(Junction, Node)>,
+    },
+    Compound {
+        body: Box<Compound>,
+        redirects: Vec<Redirect>,
+    },
+    Function {
+        name: String,
+        body: Rc<Node>,
+    },
     Coprocess(Box<Node>),
 }
 
@@ -78,11 +87,28 @@ pub(crate) enum Node {
 pub(crate) enum Compound {
     Group(Script),
     Subshell(Script),
-    If { arms: Vec<(Script, Script)>, otherwise: Option<Script> },
-    While { condition: Script, body: Script, until: bool },
-    For { variable: String, words: Option<Vec<Word>>, body: Script },
-    ForArithmetic { header: Vec<Part>, body: Script },
-    Case { subject: Word, arms: Vec<(Vec<Word>, Script)> },
+    If {
+        arms: Vec<(Script, Script)>,
+        otherwise: Option<Script>,
+    },
+    While {
+        condition: Script,
+        body: Script,
+        until: bool,
+    },
+    For {
+        variable: String,
+        words: Option<Vec<Word>>,
+        body: Script,
+    },
+    ForArithmetic {
+        header: Vec<Part>,
+        body: Script,
+    },
+    Case {
+        subject: Word,
+        arms: Vec<(Vec<Word>, Script)>,
+    },
     Test(Vec<Word>),
     Arithmetic(Vec<Part>),
 }

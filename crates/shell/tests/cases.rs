@@ -13,7 +13,12 @@ fn every_sample_case_has_the_expected_outcome() {
             wrong.push(format!("{} {:?}: {why}", case.id, case.args.command));
         }
     }
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 fn check(case: &Case) -> Result<(), String> {
@@ -23,13 +28,25 @@ fn check(case: &Case) -> Result<(), String> {
     match (case.profile.as_str(), case.expect.as_str()) {
         ("denylist", "deny") => {
             let asks = case.accept.iter().any(|outcome| outcome == "ask") && !facts.complete;
-            if facts.catastrophic.is_empty() && !asks { Err(said) } else { Ok(()) }
+            if facts.catastrophic.is_empty() && !asks {
+                Err(said)
+            } else {
+                Ok(())
+            }
         }
         ("denylist", "allow") => {
-            if facts.catastrophic.is_empty() && facts.complete { Ok(()) } else { Err(said) }
+            if facts.catastrophic.is_empty() && facts.complete {
+                Ok(())
+            } else {
+                Err(said)
+            }
         }
         ("rule", "deny") => {
-            if stands_out(facts, &case.rules) { Ok(()) } else { Err(said) }
+            if stands_out(facts, &case.rules) {
+                Ok(())
+            } else {
+                Err(said)
+            }
         }
         other => Err(format!("unknown kind of case {other:?}")),
     }

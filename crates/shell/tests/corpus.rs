@@ -21,20 +21,33 @@ fn assert_all(file: &str, holds: impl Fn(&Row, &Analysis) -> bool) {
     for row in &rows {
         let analysis = analyse_line(&row.line);
         if !holds(row, &analysis) {
-            wrong.push(format!("{:?}: {:?} {:?}", row.line, analysis.facts, analysis.opaque));
+            wrong.push(format!(
+                "{:?}: {:?} {:?}",
+                row.line, analysis.facts, analysis.opaque
+            ));
         }
     }
-    assert!(wrong.is_empty(), "{} of {} wrong:\n{}", wrong.len(), rows.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} of {} wrong:\n{}",
+        wrong.len(),
+        rows.len(),
+        wrong.join("\n")
+    );
 }
 
 #[test]
 fn catastrophic_lines_are_denied_in_every_disguise() {
-    assert_all("deny.jsonl", |_, analysis| !analysis.facts.catastrophic.is_empty());
+    assert_all("deny.jsonl", |_, analysis| {
+        !analysis.facts.catastrophic.is_empty()
+    });
 }
 
 #[test]
 fn lines_that_cannot_be_judged_are_incomplete() {
-    assert_all("ask.jsonl", |_, analysis| !analysis.facts.complete && !analysis.opaque.is_empty());
+    assert_all("ask.jsonl", |_, analysis| {
+        !analysis.facts.complete && !analysis.opaque.is_empty()
+    });
 }
 
 #[test]
@@ -46,5 +59,7 @@ fn harmless_lines_stay_complete_and_are_not_denied() {
 
 #[test]
 fn allowing_a_program_never_allows_what_its_options_reach() {
-    assert_all("rule.jsonl", |row, analysis| stands_out(&analysis.facts, &row.rules));
+    assert_all("rule.jsonl", |row, analysis| {
+        stands_out(&analysis.facts, &row.rules)
+    });
 }

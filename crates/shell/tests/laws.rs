@@ -8,36 +8,64 @@ use support::{analyse_line, rows};
 use toolgate_shell::Analysis;
 
 const HARMLESS: &[&str] = &[
-    "ls", "cat a.txt", "cd src", "cp a b", "rm -r target", "echo x > out", "curl https://example.com",
-    "sort -o s t", "git status", "find . -name '*.o' -delete", "mkdir -p d/e", "f() { touch z; }",
-    "for i in 1 2; do touch $i; done", "if true; then touch y; fi", "sed -i s/a/b/ q", "x=1; touch k",
-    "tar xf a.tar", "false || touch m", "true && cd src && touch n", "unknown-program --with words",
+    "ls",
+    "cat a.txt",
+    "cd src",
+    "cp a b",
+    "rm -r target",
+    "echo x > out",
+    "curl https://example.com",
+    "sort -o s t",
+    "git status",
+    "find . -name '*.o' -delete",
+    "mkdir -p d/e",
+    "f() { touch z; }",
+    "for i in 1 2; do touch $i; done",
+    "if true; then touch y; fi",
+    "sed -i s/a/b/ q",
+    "x=1; touch k",
+    "tar xf a.tar",
+    "false || touch m",
+    "true && cd src && touch n",
+    "unknown-program --with words",
 ];
 
 const CATASTROPHIC: &[&str] = &[
-    "rm -rf /", "rm -r ~", "dd if=x of=/dev/sda", "mkfs.ext4 /dev/sda", "shutdown -h now",
-    "chmod -R 777 /", "find / -delete", "sysctl -w a=1", "kill -9 -1",
+    "rm -rf /",
+    "rm -r ~",
+    "dd if=x of=/dev/sda",
+    "mkfs.ext4 /dev/sda",
+    "shutdown -h now",
+    "chmod -R 777 /",
+    "find / -delete",
+    "sysctl -w a=1",
+    "kill -9 -1",
 ];
 
-/// Ways to put something around a command.
-const WRAPPERS: &[(&str, &str)] = &[
-    ("env ", ""), ("env A=b ", ""), ("sudo ", ""), ("nohup ", ""), ("timeout 5 ", ""), ("nice -n 3 ", ""),
-    ("command ", ""), ("exec ", ""), ("stdbuf -o0 ", ""), ("setsid ", ""), ("time ", ""), ("! ", ""),
-    ("ls; ", ""), ("ls && ", ""), ("ls | ", ""), ("( ", " )"), ("{ ", "; }"), ("if true; then ", "; fi"),
-    ("for i in 1 2; do ", "; done"), ("while false; do ", "; done"), ("echo \"$(", ")\""), ("eval ", ""),
-    ("f() { ", "; }; f"), ("case x in x) ", " ;; esac"), ("cat <<E\n$(", ")\nE"), ("x=$(", ")"),
-    ("ls\n", "\nls"), ("A=b ", ""), ("find . -exec ", " \\;"), ("busybox ", ""), ("", " > out"), ("", " &"),
-    ("xargs ", ""), ("echo ${x:-$(", ")}"), ("diff <(", ") a"), ("cd src && cd .. && ", ""),
+/// Words to put before a simple command.
+const PREFIXES: &[&str] = &[
+    "env ", "env A=b ", "sudo ", "nohup ", "timeout 5 ", "nice -n 3 ", "command ", "exec ", "stdbuf -o0 ",
+    "setsid ", "eval ", "busybox ", "xargs ", "flock l ", "strace ", "doas ", "ionice -c3 ", "time ",
+];
+
+/// Ways to put something around any command.
+const AROUND: &[(&str, &str)] = &[
+    ("! ", ""), ("ls; ", ""), ("ls && ", ""), ("ls || ", ""), ("ls | ", ""), ("( ", " )"), ("{ ", "; }"),
+    ("if true; then ", "; fi"), ("for i in 1 2; do ", "; done"), ("while false; do ", "; done"),
+    ("echo \"$( ", ")\""), ("f() { ", "; }; f"), ("case x in x) ", " ;; esac"), ("x=$( ", ")"),
+    ("ls\n", "\nls"), ("( ", " & )"), ("echo ${x:-$( ", ")}"), ("diff <( ", " ) a"), ("cd src && cd .. && ", ""),
+    ("if ", "; then ls; fi"), ("until ", "; do ls; done"), ("true && { ", "; } || ls"), ("cat <<E\n$( ", ")\nE\n"),
 ];
 
 fn any_piece() -> impl Strategy<Value = String> {
     let tokens = prop::sample::select(vec![
-        "'", "\"", "`", "$(", "$((", "))", ")", "(", "((", "{", "}", "${", "$", "|", "||", "&", "&&", ";",
-        ";;", "\n", "\\\n", "\\", "<", ">", ">>", "<<", "<<E\n", "\nE\n", "<<<", "<(", "#", " ", "\t", "=",
-        "if", "then", "fi", "for", "in", "do", "done", "case", "esac", "while", "function", "f()", "!", "[[",
-        "]]", "*", "?", "[", "]", "~", "..", ",", ":-", "@P", "%", "rm", "-rf", "/", "cd", "eval", "sh", "-c",
-        "xargs", "find", "-exec", "{}", "+", "sed", "s/a/b/e", "awk", "tar", "git", "-c", "x=", "$x", "é", "\u{202e}",
-        "1", "a", "echo", "printf", "%s", "trap", "set", "--", "read", "export", "declare", "local",
+        "'", "\"", "`", "$(", "$((", "))", ")", "(", "((", "{", "}", "${", "$", "|", "||", "&",
+        "&&", ";", ";;", "\n", "\\\n", "\\", "<", ">", ">>", "<<", "<<E\n", "\nE\n", "<<<", "<(",
+        "#", " ", "\t", "=", "if", "then", "fi", "for", "in", "do", "done", "case", "esac",
+        "while", "function", "f()", "!", "[[", "]]", "*", "?", "[", "]", "~", "..", ",", ":-",
+        "@P", "%", "rm", "-rf", "/", "cd", "eval", "sh", "-c", "xargs", "find", "-exec", "{}", "+",
+        "sed", "s/a/b/e", "awk", "tar", "git", "-c", "x=", "$x", "é", "\u{202e}", "1", "a", "echo",
+        "printf", "%s", "trap", "set", "--", "read", "export", "declare", "local",
     ])
     .prop_map(str::to_owned);
     prop_oneof![8 => tokens, 1 => any::<char>().prop_map(String::from), 1 => "[ -~]{0,6}"]
@@ -51,7 +79,10 @@ fn contains(whole: &Analysis, part: &Analysis) -> bool {
         && within(&part.deletes, &whole.deletes)
         && within(&part.connects, &whole.connects)
         && within(&part.catastrophic, &whole.catastrophic)
-        && part.runs.iter().all(|run| whole.runs.iter().any(|other| other.words == run.words))
+        && part
+            .runs
+            .iter()
+            .all(|run| whole.runs.iter().any(|other| other.words == run.words))
         && (part.complete || !whole.complete)
 }
 
@@ -69,7 +100,11 @@ fn quote(word: &str, style: u8) -> String {
             out + "\""
         }
         2 => word.chars().fold(String::new(), |out, c| {
-            if c == '\n' { out + "'\n'" } else { format!("{out}\\{c}") }
+            if c == '\n' {
+                out + "'\n'"
+            } else {
+                format!("{out}\\{c}")
+            }
         }),
         _ => {
             let hex: String = word.bytes().map(|byte| format!("\\x{byte:02x}")).collect();
@@ -79,7 +114,7 @@ fn quote(word: &str, style: u8) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2048))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_text_makes_it_panic(pieces in prop::collection::vec(any_piece(), 0..40)) {
@@ -111,15 +146,18 @@ proptest! {
     #[test]
     fn no_wrapper_loses_a_catastrophe(
         inner in prop::sample::select(CATASTROPHIC),
-        wrappers in prop::collection::vec(prop::sample::select(WRAPPERS), 1..4),
+        prefixes in prop::collection::vec(prop::sample::select(PREFIXES), 0..4),
+        around in prop::collection::vec(prop::sample::select(AROUND), 0..4),
+        set in any::<bool>(),
     ) {
-        let mut line = inner.to_owned();
-        for (before, after) in wrappers {
-            // A here-document must not be put into another command's words.
+        let setting = if set { "A=b " } else { "" };
+        let mut line = format!("{setting}{}{inner}", prefixes.concat());
+        for (before, after) in around {
+            line = format!("{before}{line}{after}");
             if line.contains("<<E") {
+                // A here-document ends its line, so nothing can stand behind it.
                 break;
             }
-            line = format!("{before}{line}{after}");
         }
         prop_assert!(!analyse_line(&line).facts.catastrophic.is_empty(), "{}", line);
     }
@@ -146,9 +184,15 @@ fn putting_a_harmless_command_beside_a_catastrophe_changes_nothing() {
         line: String,
     }
     let rows: Vec<Row> = rows("deny.jsonl");
-    for row in rows.iter().filter(|row| analyse_line(&row.line).facts.complete) {
+    for row in rows
+        .iter()
+        .filter(|row| analyse_line(&row.line).facts.complete)
+    {
         for line in [format!("ls\n{}", row.line), format!("{}\nls", row.line)] {
-            assert!(!analyse_line(&line).facts.catastrophic.is_empty(), "{line:?}");
+            assert!(
+                !analyse_line(&line).facts.catastrophic.is_empty(),
+                "{line:?}"
+            );
         }
     }
 }
@@ -161,7 +205,11 @@ fn no_limit_makes_a_denied_line_anything_less() {
     let wrapped = format!("{}rm -rf /", "env ".repeat(3_000));
     let braces = format!("rm -rf {}/", "{a,b}".repeat(30));
     let doubled = format!("x=aaaaaaaa;{} rm -rf /", "x=$x$x$x$x;".repeat(40));
-    let loops = format!("{}rm -rf /{}", "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(8), "; done".repeat(8));
+    let loops = format!(
+        "{}rm -rf /{}",
+        "for i in 1 2 3 4 5 6 7 8 9; do ".repeat(8),
+        "; done".repeat(8)
+    );
     let calls = {
         let mut text = String::from("f0() { :; };");
         for level in 1..40 {
@@ -171,7 +219,17 @@ fn no_limit_makes_a_denied_line_anything_less() {
         text + "f39; rm -rf /"
     };
     let files = format!("{} rm -rf /", "a > b;".repeat(20_000));
-    for line in [many, deep, substituted, wrapped, braces, doubled, loops, calls, files] {
+    for line in [
+        many,
+        deep,
+        substituted,
+        wrapped,
+        braces,
+        doubled,
+        loops,
+        calls,
+        files,
+    ] {
         let analysis = analyse_line(&line);
         let start: String = line.chars().take(40).collect();
         assert!(!analysis.facts.catastrophic.is_empty(), "{start}…");

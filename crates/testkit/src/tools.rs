@@ -51,6 +51,8 @@ pub enum Act {
     Echo,
     /// Fails.
     Fail(ToolError),
+    /// Waits so long, then hands back `done`.
+    Take(Duration),
     /// Waits for ever and can be dropped at any time.
     Sleep,
     /// Waits until it is told to stop, then hands this back.
@@ -96,7 +98,8 @@ impl Release {
         self.0.1.notify_all();
     }
 
-    fn wait(&self) {
+    /// Keeps this thread until it is let go.
+    pub fn wait(&self) {
         let mut open = self.0.0.lock().unwrap();
         while !*open {
             open = self.0.1.wait(open).unwrap();
@@ -323,6 +326,10 @@ async fn act(act: Act, text: String, cx: RunCtx) -> Result<Output, ToolError> {
         Act::Give(output) => Ok(output),
         Act::Echo => Ok(Output::plain(text)),
         Act::Fail(error) => Err(error),
+        Act::Take(time) => {
+            tokio::time::sleep(time).await;
+            Ok(Output::plain("done"))
+        }
         Act::Sleep => std::future::pending().await,
         Act::StopWith(output) => {
             cx.cancel().cancelled().await;

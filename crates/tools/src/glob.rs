@@ -10,7 +10,7 @@ use toolgate_sandbox::paths::{FileKind, Flow, Visit, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::PathPattern;
-use crate::place::{beneath, fact_path, shown};
+use crate::place::{beneath, fact_path, shown, working_folder};
 use crate::settings::SearchSettings;
 
 const DESCRIPTION: &str = "Finds files by a pattern such as `**/*.rs` or `src/*.{ts,tsx}` and \
@@ -24,7 +24,7 @@ pub(crate) struct Glob {
     #[schemars(length(min = 1))]
     pattern: String,
     /// The folder to search, relative to the working folder.
-    #[serde(default = "here")]
+    #[serde(default = "working_folder")]
     #[schemars(length(min = 1))]
     directory: String,
     /// The most paths to return: the first ones by path.
@@ -36,10 +36,6 @@ pub(crate) struct Glob {
     /// Whether what ignore files exclude is searched.
     #[serde(default)]
     include_ignored: bool,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 /// The tool.
@@ -67,9 +63,7 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Glob> {
 
 fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, ToolError> {
     let pattern = PathPattern::new("pattern", &args.pattern)?;
-    let most = args
-        .max_results
-        .map_or(settings.max_results, NonZeroUsize::get);
+    let most = settings.most(args.max_results);
     let options = WalkOptions {
         max_depth: pattern.deepest(),
         hidden: args.include_hidden,
@@ -116,13 +110,17 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
     let mut content = found.join("\n");
     if found.is_empty() {
         content = nothing(args);
-    } else if truncated && args.max_results.is_none() {
+    } else if truncated && args.max_results.is_none_or(|asked| asked.get() > most) {
         content.push_str(&format!(
             "\n[only the first {most} by path; narrow the pattern or set max_results]"
         ));
     }
     let noun = if found.len() == 1 { "file" } else { "files" };
-    let first = if truncated { " (the first by path)" } else { "" };
+    let first = if truncated {
+        " (the first by path)"
+    } else {
+        ""
+    };
     Ok(Output::plain(content)
         .display(format!("Found {} {noun}{first}", found.len()))
         .with("matches", found.len())
@@ -137,7 +135,9 @@ fn nothing(args: &Glob) -> String {
         text.push_str(" The pattern has no folder in it and looks at this folder only; put `**/` in front to look in all folders.");
     }
     if !args.include_hidden || !args.include_ignored {
-        text.push_str(" Hidden and ignored files are searched with include_hidden and include_ignored.");
+        text.push_str(
+            " Hidden and ignored files are searched with include_hidden and include_ignored.",
+        );
     }
     text
 }

@@ -65,6 +65,15 @@ pub(crate) fn count(text: &str) -> u64 {
     newlines(text) + u64::from(open)
 }
 
+/// A number of lines in words.
+pub(crate) fn said(lines: u64) -> String {
+    if lines == 1 {
+        "1 line".to_owned()
+    } else {
+        format!("{lines} lines")
+    }
+}
+
 /// How many newlines a text has: the lines that are certainly whole if it goes on.
 pub(crate) fn newlines(text: &str) -> u64 {
     memchr::memchr_iter(b'\n', text.as_bytes()).count() as u64
@@ -106,9 +115,17 @@ mod tests {
 
     #[test]
     fn lines_are_counted_as_editors_do() {
-        for (text, lines) in [("", 0), ("a", 1), ("a\n", 1), ("a\nb", 2), ("\n", 1), ("\n\n", 2)] {
+        for (text, lines) in [
+            ("", 0),
+            ("a", 1),
+            ("a\n", 1),
+            ("a\nb", 2),
+            ("\n", 1),
+            ("\n\n", 2),
+        ] {
             assert_eq!(count(text), lines, "{text:?}");
         }
+        assert_eq!((said(0), said(1)), ("0 lines".into(), "1 line".into()));
     }
 
     #[test]
@@ -124,7 +141,11 @@ mod tests {
             (99, Some(100), None),
         ] {
             let found = select(text, range(first, last));
-            assert_eq!(found.map(|s| &text[s.start..s.end]), expected, "{first} {last:?}");
+            assert_eq!(
+                found.map(|s| text.get(s.start..s.end).unwrap()),
+                expected,
+                "{first} {last:?}"
+            );
         }
         let empty = select("", range(1, Some(3))).unwrap();
         assert_eq!((empty.count(), empty.start, empty.end), (0, 0, 0));
@@ -156,8 +177,8 @@ mod tests {
             } else {
                 let found = found.unwrap();
                 let expected = lines[first - 1..last.min(lines.len())].join("\n");
-                prop_assert_eq!(&text[found.start..found.end], expected);
-                prop_assert_eq!(found.count() as usize, last.min(total) + 1 - first.min(total + 1));
+                prop_assert_eq!(text.get(found.start..found.end).unwrap(), expected);
+                prop_assert_eq!(usize::try_from(found.count()).unwrap(), last.min(total) + 1 - first.min(total + 1));
             }
         }
     }

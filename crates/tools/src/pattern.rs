@@ -48,7 +48,9 @@ impl PathPattern {
 
     /// Whether something in this folder, so deep beneath the start, can fit.
     pub(crate) fn may_hold(&self, name: &std::ffi::OsStr, depth: usize) -> bool {
-        let wanted = depth.checked_sub(1).and_then(|index| self.folders.get(index));
+        let wanted = depth
+            .checked_sub(1)
+            .and_then(|index| self.folders.get(index));
         wanted.is_none_or(|wanted| name == wanted.as_str())
     }
 
@@ -78,7 +80,8 @@ impl FilePattern {
     /// Whether a path beneath the searched folder fits.
     pub(crate) fn fits(&self, path: &Path) -> bool {
         if self.by_name {
-            path.file_name().is_some_and(|name| self.matcher.is_match(name))
+            path.file_name()
+                .is_some_and(|name| self.matcher.is_match(name))
         } else {
             self.matcher.is_match(path)
         }
@@ -148,7 +151,15 @@ mod tests {
 
     #[test]
     fn patterns_that_make_no_sense_say_so() {
-        for pattern in ["", "/etc/*", "../*", "a/../b", "[a", "{a,b", &"x".repeat(1001)] {
+        for pattern in [
+            "",
+            "/etc/*",
+            "../*",
+            "a/../b",
+            "[a",
+            "{a,b",
+            &"x".repeat(1001),
+        ] {
             let error = PathPattern::new("pattern", pattern).unwrap_err();
             assert!(error.message.starts_with("pattern: "), "{error}");
         }

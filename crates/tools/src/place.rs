@@ -19,6 +19,11 @@ pub(crate) fn fact_path(path: &str) -> String {
     }
 }
 
+/// What relative paths start from, as an argument names it.
+pub(crate) fn working_folder() -> String {
+    ".".to_owned()
+}
+
 /// A path for a line of output: lossily if it is not UTF-8, and never more than one line.
 pub(crate) fn shown(path: &Path) -> String {
     one_line(&path.to_string_lossy())
@@ -82,6 +87,9 @@ mod tests {
 
     #[test]
     fn a_name_cannot_forge_a_second_line() {
-        assert_eq!(shown(Path::new("a\nb:1: x\u{1b}[2J")), "a\\nb:1: x\\u{1b}[2J");
+        assert_eq!(
+            shown(Path::new("a\nb:1: x\u{1b}[2J")),
+            "a\\nb:1: x\\u{1b}[2J"
+        );
     }
 }

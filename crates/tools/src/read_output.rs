@@ -10,7 +10,7 @@ use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
 use toolgate_model::{Category, ErrorKind, Facts, OutputHandle, Risk, ToolError};
 
 use crate::blocking::{blocking, go_on};
-use crate::lines::{LineRange, count, select};
+use crate::lines::{LineRange, count, said, select};
 
 const DESCRIPTION: &str = "Returns lines of an earlier output that was too long to be returned \
     whole. The handle stands where the output was cut. Give start_line and end_line for a part, or \
@@ -111,15 +111,19 @@ fn part(args: &ReadOutput, text: &str, limit: usize, total: u64) -> Result<Outpu
     let range = LineRange::new(args.start_line, args.end_line)?.unwrap_or(every);
     let selection = select(text, range).ok_or_else(|| {
         ToolError::bad_args(format!(
-            "start_line {} is past the end: the output has {total} lines",
-            range.first
+            "start_line {} is past the end: the output has {}",
+            range.first,
+            said(total)
         ))
     })?;
     let wanted = text.get(selection.start..selection.end).unwrap_or_default();
     if wanted.len() <= limit {
         let (first, last) = (selection.first, selection.last);
         return Ok(Output::self_bounded(wanted)
-            .display(format!("Read {} (lines {first}-{last} of {total})", args.handle))
+            .display(format!(
+                "Read {} (lines {first}-{last} of {total})",
+                args.handle
+            ))
             .with("truncated", false));
     }
     let room = wanted.floor_char_boundary(limit.saturating_sub(NOTE_BYTES));
@@ -129,14 +133,23 @@ fn part(args: &ReadOutput, text: &str, limit: usize, total: u64) -> Result<Outpu
     let kept = whole.map_or(head, |newline| head.get(..newline).unwrap_or_default());
     let next = selection.first + count(kept);
     let note = match whole {
-        Some(_) => format!("\n[lines {}-{} of {total}; go on with start_line {next}]", selection.first, next - 1),
+        Some(_) => format!(
+            "\n[lines {}-{} of {total}; go on with start_line {next}]",
+            selection.first,
+            next - 1
+        ),
         None => format!(
             "\n[line {} has more; look for parts of it with pattern, or go on with start_line {next}]",
             selection.first
         ),
     };
     Ok(Output::self_bounded(format!("{kept}{note}"))
-        .display(format!("Read {} (lines {}-{} of {total})", args.handle, selection.first, next - 1))
+        .display(format!(
+            "Read {} (lines {}-{} of {total})",
+            args.handle,
+            selection.first,
+            next - 1
+        ))
         .with("truncated", true)
         .with("next_line", next))
 }

@@ -1,5 +1,10 @@
 //! What the configuration says about the tools.
 
+use std::num::NonZeroUsize;
+
+/// More results than this are never collected: nobody reads them.
+const MOST_RESULTS: usize = 10_000;
+
 /// Settings of every built-in tool, with the defaults of the specification.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ToolSettings {
@@ -54,6 +59,15 @@ pub struct SearchSettings {
     pub max_results: usize,
     /// What is passed over besides what ignore files say, in their language.
     pub excludes: String,
+}
+
+impl SearchSettings {
+    /// How many results a call gets at most.
+    pub(crate) fn most(&self, asked: Option<NonZeroUsize>) -> usize {
+        asked
+            .map_or(self.max_results, NonZeroUsize::get)
+            .min(MOST_RESULTS)
+    }
 }
 
 impl Default for SearchSettings {

@@ -31,18 +31,29 @@ struct Line {
     reason: Option<String>,
 }
 
-pub(crate) async fn run(common: &Common, out: &Out, file: Option<&Path>, unlimited: bool) -> Result<u8, Failure> {
+pub(crate) async fn run(
+    common: &Common,
+    out: &Out,
+    file: Option<&Path>,
+    unlimited: bool,
+) -> Result<u8, Failure> {
     let app = App::load_with(common, out, |settings| {
         if unlimited {
             settings.limits.max_calls = usize::MAX;
         }
     })?;
-    let cancel = signals::stop_token()?;
     let bytes = input::file(file, INPUT)?;
-    let limits = JsonLimits { max_bytes: app.limits().max_bytes + AROUND, ..app.limits() };
+    let limits = JsonLimits {
+        max_bytes: app.limits().max_bytes + AROUND,
+        ..app.limits()
+    };
     let calls = read(&bytes, limits);
     let session = Arc::new(Session::new(app.fresh_id("batch")?));
-    let passage = Passage { approver: app.approver(common.approve), cancel, ..Passage::default() };
+    let passage = Passage {
+        approver: app.approver(common.approve),
+        cancel: signals::stop_token()?,
+        ..Passage::default()
+    };
     let results = app.gate.run(&session, calls, &passage).await;
     for result in &results {
         out.json_line(result)?;
@@ -54,7 +65,12 @@ pub(crate) async fn run(common: &Common, out: &Out, file: Option<&Path>, unlimit
 fn read(bytes: &[u8], limits: JsonLimits) -> Vec<Call> {
     let lines = bytes.split(|byte| *byte == b'\n').enumerate();
     lines
-        .map(|(index, line)| (CallId::new(format!("line_{}", index + 1)), line.trim_ascii()))
+        .map(|(index, line)| {
+            (
+                CallId::new(format!("line_{}", index + 1)),
+                line.trim_ascii(),
+            )
+        })
         .filter(|(_, line)| !line.is_empty())
         .map(|(id, line)| call(id, line, limits))
         .collect()
@@ -63,13 +79,21 @@ fn read(bytes: &[u8], limits: JsonLimits) -> Vec<Call> {
 fn call(id: CallId, line: &[u8], limits: JsonLimits) -> Call {
     let bad = |message: String| {
         let kind = ErrorKind::BadCall;
-        Call::Bad(BadCall { id: id.clone(), name: None, error: ToolError::new(kind, message) })
+        Call::Bad(BadCall {
+            id: id.clone(),
+            name: None,
+            error: ToolError::new(kind, message),
+        })
     };
     let map = match json::parse_object(line, limits) {
         Ok(map) => map,
         Err(error @ json::JsonFault::TooLarge { .. }) => {
             let error = ToolError::new(ErrorKind::LimitExceeded, error.to_string());
-            return Call::Bad(BadCall { id, name: None, error });
+            return Call::Bad(BadCall {
+                id,
+                name: None,
+                error,
+            });
         }
         Err(error) => return bad(format!("the line is no call: {error}")),
     };
@@ -78,12 +102,22 @@ fn call(id: CallId, line: &[u8], limits: JsonLimits) -> Call {
     match serde_json::from_value::<Line>(Value::Object(map)) {
         Ok(line) => {
             let id = line.id.map_or(id, CallId::from);
-            Call::Whole(ToolCall { id, name: line.name, args: line.args, reason: line.reason })
+            Call::Whole(ToolCall {
+                id,
+                name: line.name,
+                args: line.args,
+                reason: line.reason,
+            })
         }
         Err(error) => {
-            let message = format!("the line is no call: {error}; send {{\"name\": …, \"args\": {{…}}}}");
+            let message =
+                format!("the line is no call: {error}; send {{\"name\": …, \"args\": {{…}}}}");
             let error = ToolError::new(ErrorKind::BadCall, message);
-            Call::Bad(BadCall { id: given.unwrap_or(id), name: named, error })
+            Call::Bad(BadCall {
+                id: given.unwrap_or(id),
+                name: named,
+                error,
+            })
         }
     }
 }
@@ -98,9 +132,18 @@ mod tests {
         let calls = read(text, JsonLimits::default());
         let ids: Vec<&str> = calls.iter().map(|call| call.id().as_str()).collect();
         assert_eq!(ids, ["line_1", "x", "line_4", "line_5", "y", "line_7"]);
-        assert!(matches!(&calls[1], Call::Whole(call) if call.args["k"] == 1 && call.reason.as_deref() == Some("r")));
-        for (index, part) in [(2, "no call"), (3, "missing field `args`"), (4, "approved"), (5, "invalid type")] {
-            let Call::Bad(bad) = &calls[index] else { panic!("{index}") };
+        assert!(
+            matches!(&calls[1], Call::Whole(call) if call.args["k"] == 1 && call.reason.as_deref() == Some("r"))
+        );
+        for (index, part) in [
+            (2, "no call"),
+            (3, "missing field `args`"),
+            (4, "approved"),
+            (5, "invalid type"),
+        ] {
+            let Call::Bad(bad) = &calls[index] else {
+                panic!("{index}")
+            };
             assert_eq!(bad.error.kind, ErrorKind::BadCall);
             assert!(bad.error.message.contains(part), "{}", bad.error.message);
         }

@@ -17,7 +17,7 @@ use toolgate_gate::tool::{Output, typed};
 use toolgate_gate::{Gate, Passage};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{Action, Call, Event, Status, ToolResult};
+use toolgate_model::{Action, Call, ErrorKind, Event, Status, ToolResult};
 use toolgate_providers::fenced::{Parser, Piece};
 use toolgate_sandbox::paths::{PathRules, PathWall};
 use toolgate_tools::ToolSettings;
@@ -66,27 +66,46 @@ impl Approver for ScriptedYes {
 }
 
 pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
-    let internal = |error: &dyn std::fmt::Display| Failure::internal(format!("the demo cannot start: {error}"));
+    let internal = |error: &dyn std::fmt::Display| {
+        Failure::internal(format!("the demo cannot start: {error}"))
+    };
     let workspace = tempfile::tempdir().map_err(|error| internal(&error))?;
-    for (name, text) in [("notes.txt", NOTES), (".env", "DATABASE_URL=postgres://demo:demo@localhost/demo\n")] {
+    for (name, text) in [
+        ("notes.txt", NOTES),
+        (".env", "DATABASE_URL=postgres://demo:demo@localhost/demo\n"),
+    ] {
         std::fs::write(workspace.path().join(name), text).map_err(|error| internal(&error))?;
     }
     let registry = Arc::new(Registry::new());
-    toolgate_tools::register_all(&registry, &ToolSettings::default()).map_err(|error| internal(&error))?;
-    let waits = typed("wait_for_reply", "Waits for a reply.", |_: Wait, cx| async move {
-        cx.cancel().cancelled().await;
-        Ok(Output::plain("no reply"))
-    })
+    toolgate_tools::register_all(&registry, &ToolSettings::default())
+        .map_err(|error| internal(&error))?;
+    let waits = typed(
+        "wait_for_reply",
+        "Waits for a reply.",
+        |_: Wait, cx| async move {
+            cx.cancel().cancelled().await;
+            Ok(Output::plain("no reply"))
+        },
+    )
     .summary(|args| format!("Wait for a reply from {}", args.from))
     .timeout(Duration::from_secs(1));
-    registry.register(Arc::new(waits)).map_err(|error| internal(&error))?;
-    let wall = PathWall::open(&PathRules::new(workspace.path())).map_err(|error| internal(&error))?;
-    let gate = Gate::builder(registry, wall, Arc::new(MemoryJournal::new())).build().map_err(|error| internal(&error))?;
+    registry
+        .register(Arc::new(waits))
+        .map_err(|error| internal(&error))?;
+    let wall =
+        PathWall::open(&PathRules::new(workspace.path())).map_err(|error| internal(&error))?;
+    let gate = Gate::builder(registry, wall, Arc::new(MemoryJournal::new()))
+        .build()
+        .map_err(|error| internal(&error))?;
 
     let calls = read_answer();
     intro(out, calls.len())?;
     let (events, mut listening) = EventSink::channel(64);
-    let passage = Passage { approver: Some(Arc::new(ScriptedYes)), events, cancel: signals::stop_token()? };
+    let passage = Passage {
+        approver: Some(Arc::new(ScriptedYes)),
+        events,
+        cancel: signals::stop_token()?,
+    };
     let session = Arc::new(Session::new("demo"));
     let line = tokio::spawn(async move { gate.run(&session, calls, &passage).await });
     while let Some(event) = listening.recv().await {
@@ -133,7 +152,11 @@ fn intro(out: &Out, calls: usize) -> Result<(), Failure> {
 fn told(event: &Event) -> Option<String> {
     Some(match event {
         Event::CallReceived { call_id, tool } => {
-            let tool = if tool.is_empty() { "a damaged block" } else { tool };
+            let tool = if tool.is_empty() {
+                "a damaged block"
+            } else {
+                tool
+            };
             format!("{CYAN}assemble{RESET}  {call_id}  {BOLD}{tool}{RESET}")
         }
         Event::CallPlanned { plan } => {
@@ -148,12 +171,24 @@ fn told(event: &Event) -> Option<String> {
             )
         }
         Event::ApprovalRequested { call_ids, risk, .. } => {
-            let ids: Vec<&str> = call_ids.iter().map(toolgate_model::CallId::as_str).collect();
-            format!("{CYAN}approve{RESET}   {YELLOW}the person is asked{RESET} about {} ({risk} risk)", ids.join(", "))
+            let ids: Vec<&str> = call_ids
+                .iter()
+                .map(toolgate_model::CallId::as_str)
+                .collect();
+            format!(
+                "{CYAN}approve{RESET}   {YELLOW}the person is asked{RESET} about {} ({risk} risk)",
+                ids.join(", ")
+            )
         }
         Event::ApprovalAnswered { approved, .. } => {
-            let ids: Vec<&str> = approved.iter().map(toolgate_model::CallId::as_str).collect();
-            format!("{CYAN}approve{RESET}   {GREEN}yes{RESET} to {} {DIM}(scripted here; on your terminal it is you){RESET}", ids.join(", "))
+            let ids: Vec<&str> = approved
+                .iter()
+                .map(toolgate_model::CallId::as_str)
+                .collect();
+            format!(
+                "{CYAN}approve{RESET}   {GREEN}yes{RESET} to {} {DIM}(scripted here; on your terminal it is you){RESET}",
+                ids.join(", ")
+            )
         }
         Event::CallStarted { call_id, tool } => format!("{CYAN}execute{RESET}   {call_id}  {tool}"),
         Event::CallFinished { result } => settled(result),
@@ -168,16 +203,32 @@ fn settled(result: &ToolResult) -> String {
         Status::Denied => (RED, "denied"),
         Status::Cancelled => (YELLOW, "cancelled"),
     };
-    let kind = result.kind().map(|kind| format!(" {kind}")).unwrap_or_default();
+    let kind = result
+        .kind()
+        .map(|kind| format!(" {kind}"))
+        .unwrap_or_default();
     let first = result.display.lines().next().unwrap_or_default();
-    format!("{CYAN}settle{RESET}    {}  {colour}{word}{kind}{RESET}  {first} {DIM}{} ms{RESET}", result.call_id, result.duration_ms)
+    format!(
+        "{CYAN}settle{RESET}    {}  {colour}{word}{kind}{RESET}  {first} {DIM}{} ms{RESET}",
+        result.call_id, result.duration_ms
+    )
 }
 
 fn closing(out: &Out, results: &[ToolResult]) -> Result<u8, Failure> {
-    let kinds: Vec<&str> = results.iter().map(|result| result.kind().map_or("ok", |kind| kind.as_str())).collect();
+    let code = ToolResult::batch_exit_code(results);
+    if code == ErrorKind::Cancelled.exit_code() {
+        return Ok(code);
+    }
+    let kinds: Vec<&str> = results
+        .iter()
+        .map(|result| result.kind().map_or("ok", |kind| kind.as_str()))
+        .collect();
     let expected = ["ok", "ok", "denied_pattern", "bad_call", "timeout"];
     if kinds != expected {
-        return Err(Failure::internal(format!("the demo went another way: {}", kinds.join(", "))));
+        return Err(Failure::internal(format!(
+            "the demo went another way: {}",
+            kinds.join(", ")
+        )));
     }
     if !out.json {
         out.text(&format!(

@@ -9,11 +9,14 @@ use crate::failure::Failure;
 use crate::out::Out;
 
 pub(crate) fn run(out: &Out, dir: Option<&Path>) -> Result<u8, Failure> {
-    let failed = |error: std::io::Error| Failure::internal(format!("cannot write the manual: {error}"));
+    let failed =
+        |error: std::io::Error| Failure::internal(format!("cannot write the manual: {error}"));
     match dir {
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+            clap_mangen::Man::new(Cli::command())
+                .render(&mut page)
+                .map_err(failed)?;
             out.raw(&String::from_utf8_lossy(&page))?;
         }
         Some(dir) => {

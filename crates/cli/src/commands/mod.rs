@@ -20,7 +20,9 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     match command {
         Command::Exec { tool, args } => exec::run(&common, out, &tool, &args).await,
-        Command::Batch { file, unlimited } => batch::run(&common, out, file.as_deref(), unlimited).await,
+        Command::Batch { file, unlimited } => {
+            batch::run(&common, out, file.as_deref(), unlimited).await
+        }
         Command::Parse { file, format } => parse::run(out, file.as_deref(), format),
         Command::Tools { format } => tools::run(&common, out, &format),
         Command::Policy(command) => policy::run(&common, out, command).await,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use serde_json::{Value, json};
 use toolgate_gate::approve::GrantStore;
 use toolgate_gate::plan::Plan;
-use toolgate_model::{Action, Decision, ErrorKind, Facts, Risk};
+use toolgate_model::{Action, Args, Decision, ErrorKind, Facts, Risk};
 use toolgate_policy::{Example, Finding, check};
 
 use crate::app::App;
@@ -54,7 +54,11 @@ fn explanation(plan: &Plan) -> Value {
                 kind: Some(refusal.error.kind),
                 reason: refusal.error.message.clone(),
                 ..decided.cloned().unwrap_or_else(|| {
-                    Decision::denied(refusal.error.kind, refusal.error.kind.as_str(), refusal.error.message.clone())
+                    Decision::denied(
+                        refusal.error.kind,
+                        refusal.error.kind.as_str(),
+                        refusal.error.message.clone(),
+                    )
                 })
             };
             (&refused, refusal.record.as_ref())
@@ -96,10 +100,21 @@ fn picture(page: &Value) -> String {
         _ => RED,
     };
     let mut lines = vec![
-        format!("{}{}{RESET}  {BOLD}{}{RESET}  {} risk", colour(text("decision")), text("decision"), text("summary"), text("risk")),
+        format!(
+            "{}{}{RESET}  {BOLD}{}{RESET}  {} risk",
+            colour(text("decision")),
+            text("decision"),
+            text("summary"),
+            text("risk")
+        ),
         format!("  {}", text("reason")),
     ];
-    for atom in page.get("atoms").and_then(Value::as_array).into_iter().flatten() {
+    for atom in page
+        .get("atoms")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+    {
         let part = |key: &str| atom.get(key).and_then(Value::as_str).unwrap_or_default();
         let answer = part("answer");
         lines.push(format!(
@@ -117,19 +132,33 @@ fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
     let app = App::load(common, out)?;
     let policy = app.policy()?;
     let tools = app.gate.registry().list();
-    let known: Vec<&str> = tools.iter().map(|entry| entry.spec().name.as_str()).chain(["run_command"]).collect();
+    let known: Vec<&str> = tools
+        .iter()
+        .map(|entry| entry.spec().name.as_str())
+        .chain(["run_command"])
+        .collect();
     let read = |tool: &str, example: &str| read_example(&app, tool, example);
     let findings = check(&policy, &known, &read);
-    let mistakes = findings.iter().filter(|finding| finding.kind.is_mistake()).count();
+    let mistakes = findings
+        .iter()
+        .filter(|finding| finding.kind.is_mistake())
+        .count();
     if out.json {
         let all: Vec<Value> = findings.iter().map(finding_json).collect();
         out.json_line(&json!({"findings": all, "mistakes": mistakes}))?;
     } else {
         for finding in &findings {
-            let colour = if finding.kind.is_mistake() { RED } else { YELLOW };
+            let colour = if finding.kind.is_mistake() {
+                RED
+            } else {
+                YELLOW
+            };
             out.text(&format!("{colour}{:?}{RESET} {finding}", finding.kind))?;
         }
-        out.remark(&format!("{} findings, {mistakes} of them mistakes", findings.len()));
+        out.remark(&format!(
+            "{} findings, {mistakes} of them mistakes",
+            findings.len()
+        ));
     }
     Ok(u8::from(mistakes > 0))
 }
@@ -147,20 +176,72 @@ fn read_example(app: &App, tool: &str, example: &str) -> Result<Example, String>
     let canonical = app.gate.registry().canonical(tool);
     if canonical == "run_command" || tool == "*" {
         let facts = app.command_facts(example);
-        let args = [("command".to_owned(), Value::from(example))].into_iter().collect();
-        return Ok(Example { tool: "run_command".into(), args, facts });
+        let args = [("command".to_owned(), Value::from(example))]
+            .into_iter()
+            .collect();
+        return Ok(Example {
+            tool: "run_command".into(),
+            args,
+            facts,
+        });
     }
-    let Some(entry) = app.gate.registry().get(tool) else { return Err(format!("no tool is called {tool:?}")) };
+    let Some(entry) = app.gate.registry().get(tool) else {
+        return Err(format!("no tool is called {tool:?}"));
+    };
     let args = if example.trim_start().starts_with('{') {
         serde_json::from_str(example).map_err(|error| error.to_string())?
     } else {
-        let first = entry.spec().schema.pointer("/required/0").and_then(Value::as_str);
-        let first = first.ok_or_else(|| format!("{tool} has no required argument; write the example as a JSON object"))?;
-        [(first.to_owned(), Value::from(example))].into_iter().collect()
+        let first = entry
+            .spec()
+            .schema
+            .pointer("/required/0")
+            .and_then(Value::as_str);
+        let first = first.ok_or_else(|| {
+            format!("{tool} has no required argument; write the example as a JSON object")
+        })?;
+        let mut args = placeholders(&entry.spec().schema);
+        args.insert(first.to_owned(), example.into());
+        args
     };
-    let resolved = app.gate.registry().resolve(tool, args).map_err(|error| error.message)?;
-    let invocation = entry.tool().parse(&resolved.args).map_err(|error| error.message)?;
-    Ok(Example { tool: canonical, facts: invocation.facts().clone(), args: resolved.args })
+    let resolved = app
+        .gate
+        .registry()
+        .resolve(tool, args)
+        .map_err(|error| error.message)?;
+    let invocation = entry
+        .tool()
+        .parse(&resolved.args)
+        .map_err(|error| error.message)?;
+    Ok(Example {
+        tool: canonical,
+        facts: invocation.facts().clone(),
+        args: resolved.args,
+    })
+}
+
+/// Something for every required argument, where an example names only the first.
+fn placeholders(schema: &Value) -> Args {
+    let required = schema
+        .pointer("/required")
+        .and_then(Value::as_array)
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str);
+    required
+        .map(|name| {
+            let kind = schema
+                .pointer(&format!("/properties/{name}/type"))
+                .and_then(Value::as_str);
+            let value = match kind {
+                Some("integer" | "number") => 1.into(),
+                Some("boolean") => false.into(),
+                Some("array") => json!([]),
+                Some("object") => json!({}),
+                _ => "".into(),
+            };
+            (name.to_owned(), value)
+        })
+        .collect()
 }
 
 fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, Failure> {
@@ -175,7 +256,10 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
                 for grant in &all {
                     out.text(&format!("{BOLD}{}{RESET}  {}", grant.id, grant.describe()))?;
                 }
-                out.remark(&format!("{} remembered approvals for this project", all.len()));
+                out.remark(&format!(
+                    "{} remembered approvals for this project",
+                    all.len()
+                ));
             }
             Ok(0)
         }
@@ -184,7 +268,9 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
                 out.remark(&format!("{id} is taken back"));
                 Ok(0)
             } else {
-                Err(Failure::usage(format!("no remembered approval of this project is called {id:?}; `toolgate policy grants` lists them")))
+                Err(Failure::usage(format!(
+                    "no remembered approval of this project is called {id:?}; `toolgate policy grants` lists them"
+                )))
             }
         }
     }

@@ -12,7 +12,10 @@ pub(crate) fn run(common: &Common, out: &Out, format: &str) -> Result<u8, Failur
     let format: WireFormat = format.parse().map_err(Failure::usage)?;
     let app = App::load(common, out)?;
     let definitions = app.definitions()?;
-    let all: Vec<Value> = definitions.iter().map(|definition| definition.to_wire(format)).collect();
+    let all: Vec<Value> = definitions
+        .iter()
+        .map(|definition| definition.to_wire(format))
+        .collect();
     if out.json {
         out.json_line(&all)?;
     } else {

@@ -12,7 +12,11 @@ use crate::home::Home;
 use crate::out::Out;
 use crate::out::style::{BOLD, DIM, RESET};
 
-pub(crate) fn run(common: &Common, out: &Out, command: Option<TrustCommand>) -> Result<u8, Failure> {
+pub(crate) fn run(
+    common: &Common,
+    out: &Out,
+    command: Option<TrustCommand>,
+) -> Result<u8, Failure> {
     let store = TrustStore::at(Home::find()?.trust());
     let failed = |error: StoreError| Failure::internal(error.to_string());
     match command {
@@ -26,7 +30,10 @@ pub(crate) fn run(common: &Common, out: &Out, command: Option<TrustCommand>) -> 
                 out.json_line(&all)?;
             } else {
                 for file in &all {
-                    out.text(&format!("{BOLD}{}{RESET}  {DIM}sha256 {}{RESET}", file.path, file.sha256))?;
+                    out.text(&format!(
+                        "{BOLD}{}{RESET}  {DIM}sha256 {}{RESET}",
+                        file.path, file.sha256
+                    ))?;
                 }
                 out.remark(&format!("{} trusted files", all.len()));
             }
@@ -41,7 +48,10 @@ pub(crate) fn run(common: &Common, out: &Out, command: Option<TrustCommand>) -> 
                 out.remark(&format!("{} is no longer trusted", file.display()));
                 Ok(0)
             } else {
-                Err(Failure::usage(format!("{} was not trusted; `toolgate trust list` shows what is", file.display())))
+                Err(Failure::usage(format!(
+                    "{} was not trusted; `toolgate trust list` shows what is",
+                    file.display()
+                )))
             }
         }
     }

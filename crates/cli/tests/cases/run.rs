@@ -26,7 +26,11 @@ const NOBODY: u32 = 65534;
 const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) fn users() -> Vec<User> {
-    if rustix::process::getuid().is_root() { vec![User::Same, User::Ordinary] } else { vec![User::Same] }
+    if rustix::process::getuid().is_root() {
+        vec![User::Same, User::Ordinary]
+    } else {
+        vec![User::Same]
+    }
 }
 
 #[derive(Debug, Deserialize)]
@@ -87,7 +91,10 @@ impl Place {
     fn filled_in(&self, text: &str) -> String {
         let (ws, out) = (self.path("ws"), self.path("out"));
         let (ws, out) = (ws.to_str().unwrap(), out.to_str().unwrap());
-        text.replace("${WS}", ws).replace("$WS", ws).replace("${OUT}", out).replace("$OUT", out)
+        text.replace("${WS}", ws)
+            .replace("$WS", ws)
+            .replace("${OUT}", out)
+            .replace("$OUT", out)
     }
 
     fn command(&self, program: &Path) -> Command {
@@ -124,20 +131,39 @@ fn wire_text(case: &Case, place: &Place) -> Vec<u8> {
     if let Some(raw) = case.args.get("raw").and_then(Value::as_str) {
         return raw.as_bytes().to_vec();
     }
-    if let Some(repeat) = case.args.get("repeat").filter(|_| case.args.get("mode").is_none()) {
+    if let Some(repeat) = case
+        .args
+        .get("repeat")
+        .filter(|_| case.args.get("mode").is_none())
+    {
         let part = |name: &str| repeat[name].as_str().unwrap();
         let count = usize::try_from(repeat["count"].as_u64().unwrap()).unwrap();
-        return [part("prefix").as_bytes(), &part("unit").as_bytes().repeat(count), part("suffix").as_bytes()].concat();
+        return [
+            part("prefix").as_bytes(),
+            &part("unit").as_bytes().repeat(count),
+            part("suffix").as_bytes(),
+        ]
+        .concat();
     }
     let text = case.args.to_string();
-    if case.literal { text.into_bytes() } else { place.filled_in(&text).into_bytes() }
+    if case.literal {
+        text.into_bytes()
+    } else {
+        place.filled_in(&text).into_bytes()
+    }
 }
 
 /// Runs a case. The error says what was wrong with it.
 pub(crate) fn check(case: &Case, user: User, later: &[&str]) -> Result<(), String> {
     let place = Place::new(user);
     if !case.setup.is_empty() {
-        let status = place.command(Path::new("bash")).arg("-c").arg(&case.setup).stdin(Stdio::null()).status().unwrap();
+        let status = place
+            .command(Path::new("bash"))
+            .arg("-c")
+            .arg(&case.setup)
+            .stdin(Stdio::null())
+            .status()
+            .unwrap();
         if !status.success() {
             return Err(format!("setup failed: {status}"));
         }
@@ -155,10 +181,21 @@ pub(crate) fn check(case: &Case, user: User, later: &[&str]) -> Result<(), Strin
 
 fn once(case: &Case, place: &Place, later: &[&str]) -> Result<(), String> {
     let mut command = place.command(program());
-    command.arg("--workspace").arg(place.path("ws")).args(["--approve", "all", "exec", &case.tool, "-"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.arg("--workspace").arg(place.path("ws")).args([
+        "--approve",
+        "all",
+        "exec",
+        &case.tool,
+        "-",
+    ]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let began = Instant::now();
-    let mut child = command.spawn().map_err(|error| format!("cannot start: {error}"))?;
+    let mut child = command
+        .spawn()
+        .map_err(|error| format!("cannot start: {error}"))?;
     let mut stdin = child.stdin.take().unwrap();
     let text = wire_text(case, place);
     let writer = std::thread::spawn(move || drop(stdin.write_all(&text)));
@@ -177,13 +214,24 @@ fn once(case: &Case, place: &Place, later: &[&str]) -> Result<(), String> {
     if let Some(most) = case.max_output_bytes.filter(|most| stdout.len() > *most) {
         return Err(format!("{} bytes of output, at most {most}", stdout.len()));
     }
-    let result: Value = serde_json::from_str(&stdout).map_err(|error| format!("{error}: {stdout:?} {stderr}"))?;
+    let result: Value =
+        serde_json::from_str(&stdout).map_err(|error| format!("{error}: {stdout:?} {stderr}"))?;
     judge(case, place, &result, output.status.code(), later)
 }
 
-fn judge(case: &Case, place: &Place, result: &Value, code: Option<i32>, later: &[&str]) -> Result<(), String> {
+fn judge(
+    case: &Case,
+    place: &Place,
+    result: &Value,
+    code: Option<i32>,
+    later: &[&str],
+) -> Result<(), String> {
     let kind = result.pointer("/error/kind").and_then(Value::as_str);
-    let outcome = if result["status"] == "ok" { "allow" } else { "deny" };
+    let outcome = if result["status"] == "ok" {
+        "allow"
+    } else {
+        "deny"
+    };
     let wanted_code = match (result["status"].as_str(), kind) {
         (Some("ok"), _) => 0,
         (Some("denied"), Some("no_approver" | "approval_expired")) => 4,
@@ -192,18 +240,27 @@ fn judge(case: &Case, place: &Place, result: &Value, code: Option<i32>, later: &
         other => return Err(format!("unexpected end {other:?}")),
     };
     if code != Some(wanted_code) {
-        return Err(format!("exit code {code:?}, expected {wanted_code}: {result}"));
+        return Err(format!(
+            "exit code {code:?}, expected {wanted_code}: {result}"
+        ));
     }
     if later.contains(&case.tool.as_str()) {
         return if kind == Some("unknown_tool") || kind == Some("bad_call") {
             Ok(())
         } else {
-            Err(format!("{} is there now; take it off the list: {result}", case.tool))
+            Err(format!(
+                "{} is there now; take it off the list: {result}",
+                case.tool
+            ))
         };
     }
     // Against a swapper both outcomes are right; what must never happen is asserted below. And where
     // the sample says so, a documented refusal is as good as an answer.
-    let either = case.repeat.is_some() || case.note.as_deref().is_some_and(|note| note.starts_with("deny is acceptable"));
+    let either = case.repeat.is_some()
+        || case
+            .note
+            .as_deref()
+            .is_some_and(|note| note.starts_with("deny is acceptable"));
     let fits = match case.expect.as_str() {
         "bounded" => true,
         "sanitized" => outcome == "allow",
@@ -218,21 +275,36 @@ fn judge(case: &Case, place: &Place, result: &Value, code: Option<i32>, later: &
         return Err(format!("expected kind {wanted}, got {kind:?}"));
     }
     let content = result["content"].as_str().unwrap_or_default();
-    if let Some(part) = case.must_contain.as_ref().filter(|part| outcome == "allow" && !content.contains(part.as_str())) {
+    if let Some(part) = case
+        .must_contain
+        .as_ref()
+        .filter(|part| outcome == "allow" && !content.contains(part.as_str()))
+    {
         return Err(format!("{part:?} is not in {content:?}"));
     }
     let whole = result.to_string();
-    if let Some(part) = case.must_not_contain.as_ref().filter(|part| whole.contains(part.as_str())) {
+    if let Some(part) = case
+        .must_not_contain
+        .as_ref()
+        .filter(|part| whole.contains(part.as_str()))
+    {
         return Err(format!("{part:?} is in {whole}"));
     }
-    if let Some(wanted) = case.expect_text.as_ref().filter(|wanted| content != wanted.as_str()) {
+    if let Some(wanted) = case
+        .expect_text
+        .as_ref()
+        .filter(|wanted| content != wanted.as_str())
+    {
         return Err(format!("expected {wanted:?}, got {content:?}"));
     }
     for (path, wanted) in [(&case.must_exist, true), (&case.must_not_exist, false)] {
         if let Some(path) = path
             && Path::new(&place.filled_in(path)).symlink_metadata().is_ok() != wanted
         {
-            return Err(format!("{path} {} there", if wanted { "is not" } else { "is" }));
+            return Err(format!(
+                "{path} {} there",
+                if wanted { "is not" } else { "is" }
+            ));
         }
     }
     Ok(())

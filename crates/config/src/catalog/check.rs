@@ -40,8 +40,9 @@ impl Check {
             Self::Tool => text
                 .contains(char::is_whitespace)
                 .then_some("the name of a tool has no blanks in it"),
-            Self::Variable => (!is_variable(text, false))
-                .then_some("a variable's name is letters, digits and `_`, and starts with no digit"),
+            Self::Variable => (!is_variable(text, false)).then_some(
+                "a variable's name is letters, digits and `_`, and starts with no digit",
+            ),
             Self::Variables => (!is_variable(text, true))
                 .then_some("it is letters, digits, `_` and `*`, as in `*_TOKEN`"),
             Self::Path | Self::PathPattern => text
@@ -76,22 +77,26 @@ fn url_problem(text: &str) -> Option<&'static str> {
         return Some("it is no address; write `https://host` or `http://host:port`");
     };
     // What stands here is shown by `config show` and in messages.
-    authority
-        .contains('@')
-        .then_some("a user or password does not belong into an address; use `api_key_env` or `headers`")
+    authority.contains('@').then_some(
+        "a user or password does not belong into an address; use `api_key_env` or `headers`",
+    )
 }
 
 fn origin_problem(text: &str) -> Option<&'static str> {
     match url_parts(text) {
         Some((_, authority, "")) if !authority.contains(['@', '*']) => None,
-        _ => Some("it is no origin; write scheme, host and port only, such as `http://localhost:3000`"),
+        _ => Some(
+            "it is no origin; write scheme, host and port only, such as `http://localhost:3000`",
+        ),
     }
 }
 
 /// Scheme, authority and the rest, if there is a host.
 fn url_parts(text: &str) -> Option<(&str, &str, &str)> {
     let (scheme, rest) = text.split_once("://")?;
-    if !matches!(scheme, "http" | "https") || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
+    if !matches!(scheme, "http" | "https")
+        || text.contains(|c: char| c.is_whitespace() || c.is_control())
+    {
         return None;
     }
     let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
@@ -110,18 +115,43 @@ mod tests {
         for (check, good, bad) in [
             (Check::Filled, &["x", " x "][..], &["", "  ", "a\0b"][..]),
             (Check::Tool, &["read_file", "*"], &["read file", ""]),
-            (Check::Variable, &["API_KEY", "_x9"], &["9X", "A-B", "A=B", "*_KEY", ""]),
-            (Check::Variables, &["*_KEY", "AWS_*", "PATH"], &["A=B", "a b", "9*"]),
+            (
+                Check::Variable,
+                &["API_KEY", "_x9"],
+                &["9X", "A-B", "A=B", "*_KEY", ""],
+            ),
+            (
+                Check::Variables,
+                &["*_KEY", "AWS_*", "PATH"],
+                &["A=B", "a b", "9*"],
+            ),
             (Check::Path, &["/srv", "a/b", "."], &["~/x", "~", ""]),
             (
                 Check::Url,
-                &["http://localhost:8080", "https://a.example/v1?x=1", "http://[::1]:3"],
-                &["localhost:8080", "ftp://a", "http://", "https:///x", "http://u:p@a", "http://a b"],
+                &[
+                    "http://localhost:8080",
+                    "https://a.example/v1?x=1",
+                    "http://[::1]:3",
+                ],
+                &[
+                    "localhost:8080",
+                    "ftp://a",
+                    "http://",
+                    "https:///x",
+                    "http://u:p@a",
+                    "http://a b",
+                ],
             ),
             (
                 Check::Origin,
                 &["http://localhost:3000", "https://a.example"],
-                &["https://a.example/", "https://a/x", "*", "https://*.example", "https://u@a"],
+                &[
+                    "https://a.example/",
+                    "https://a/x",
+                    "*",
+                    "https://*.example",
+                    "https://u@a",
+                ],
             ),
         ] {
             for text in good {

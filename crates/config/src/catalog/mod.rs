@@ -106,6 +106,21 @@ pub(crate) enum Project {
     Narrows,
 }
 
+impl Project {
+    /// The word of the documentation for it.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Ignored => "ignored",
+            Self::Counts => "counts",
+            Self::Lowers | Self::LowersForever => "lowers",
+            Self::Sets(true) => "true",
+            Self::Sets(false) => "false",
+            Self::Tightens(_) | Self::DefaultAction => "stricter",
+            Self::Narrows => "narrows",
+        }
+    }
+}
+
 /// The most that a count may be where the specification sets no bound.
 const MANY: u64 = 1 << 40;
 
@@ -220,7 +235,11 @@ impl Shape {
 
 /// The sections of a file.
 pub(crate) const ROOT: &[Key] = &[
-    Key::new("tools", Shape::Table(tools::TOOLS), "What tools may do and how much of it."),
+    Key::new(
+        "tools",
+        Shape::Table(tools::TOOLS),
+        "What tools may do and how much of it.",
+    ),
     Key::new(
         "presets",
         Shape::Named(services::PRESET),
@@ -231,10 +250,26 @@ pub(crate) const ROOT: &[Key] = &[
         Shape::Named(services::PROVIDER),
         "Where models are reached.",
     ),
-    Key::new("search", Shape::Table(services::SEARCH), "Where `web_search` asks."),
-    Key::new("mcp", Shape::Named(services::MCP), "MCP servers whose tools are offered."),
-    Key::new("server", Shape::Table(services::SERVER), "What `toolgate serve` listens on."),
-    Key::new("journal", Shape::Table(services::JOURNAL), "Where the record is kept."),
+    Key::new(
+        "search",
+        Shape::Table(services::SEARCH),
+        "Where `web_search` asks.",
+    ),
+    Key::new(
+        "mcp",
+        Shape::Named(services::MCP),
+        "MCP servers whose tools are offered.",
+    ),
+    Key::new(
+        "server",
+        Shape::Table(services::SERVER),
+        "What `toolgate serve` listens on.",
+    ),
+    Key::new(
+        "journal",
+        Shape::Table(services::JOURNAL),
+        "Where the record is kept.",
+    ),
 ];
 
 /// A key in full, for documentation and editors.
@@ -248,6 +283,8 @@ pub struct KnownKey {
     pub default: Option<Value>,
     /// The key that it is another spelling of.
     pub short_for: Option<String>,
+    /// What the file of an untrusted project may do with it, in a word.
+    pub project: &'static str,
 }
 
 /// Every key that holds a value, in the order of the table.
@@ -268,6 +305,12 @@ fn collect(prefix: &str, keys: &'static [Key], all: &mut Vec<KnownKey>) {
                 doc: key.doc,
                 default: key.default.value(),
                 short_for: key.short_for.map(|target| join(prefix, target)),
+                project: keys
+                    .iter()
+                    .find(|other| Some(other.name) == key.short_for)
+                    .unwrap_or(key)
+                    .project
+                    .word(),
             }),
         }
     }
@@ -325,8 +368,14 @@ mod tests {
         for (shape, words) in [
             (Shape::Flag, "true or false"),
             (WORDS, "a list of texts"),
-            (Shape::Either(&[WORD, WORDS]), "text in quotes or a list of texts"),
-            (Shape::list(&Shape::Either(&[WORD, Shape::Anything])), "a list of texts or tables"),
+            (
+                Shape::Either(&[WORD, WORDS]),
+                "text in quotes or a list of texts",
+            ),
+            (
+                Shape::list(&Shape::Either(&[WORD, Shape::Anything])),
+                "a list of texts or tables",
+            ),
         ] {
             assert_eq!(shape.expected(), words);
         }

@@ -27,7 +27,11 @@ pub(super) const RULE: &[Key] = &[
         "For an allow: even if not everything is known. Otherwise: only if not everything is known.",
     )
     .or(Fallback::Flag(false)),
-    Key::new("when", Shape::list(&Shape::Table(CONDITION)), "Conditions on parameters; all have to hold."),
+    Key::new(
+        "when",
+        Shape::list(&Shape::Table(CONDITION)),
+        "Conditions on parameters; all have to hold.",
+    ),
     Key::new("risk", Shape::Choice(&["low", "medium", "high"]), "The risk to show."),
     Key::new("message", TEXT, "Shown when it asks or denies."),
     Key::new("examples", Shape::Table(EXAMPLES), "Calls that the rule must and must not fit."),
@@ -58,5 +62,10 @@ const EXAMPLES: &[Key] = &[
 pub(super) const DEFINITION: &[Key] = &[
     Key::new("name", Shape::Text(Check::Tool), "The tool's name.").required(),
     Key::new("description", TEXT, "What the model is told about it.").required(),
-    Key::new("parameters", Shape::Anything, "The JSON Schema of its arguments.").required(),
+    Key::new(
+        "parameters",
+        Shape::Anything,
+        "The JSON Schema of its arguments.",
+    )
+    .required(),
 ];

@@ -6,7 +6,10 @@ const TEXT: Shape = Shape::Text(Check::Filled);
 const TEXTS: Shape = Shape::list(&TEXT);
 const URL: Shape = Shape::Text(Check::Url);
 const VARIABLE: Shape = Shape::Text(Check::Variable);
-const SECONDS: Shape = Shape::Count { min: 1, max: YEAR_SECONDS };
+const SECONDS: Shape = Shape::Count {
+    min: 1,
+    max: YEAR_SECONDS,
+};
 
 /// The keys of `[presets.NAME]`.
 pub(super) const PRESET: &[Key] = &[
@@ -25,20 +28,51 @@ pub(super) const PRESET: &[Key] = &[
 pub(super) const PROVIDER: &[Key] = &[
     Key::new(
         "kind",
-        Shape::Choice(&["anthropic", "openai-chat", "openai-responses", "ollama", "fenced", "replay"]),
+        Shape::Choice(&[
+            "anthropic",
+            "openai-chat",
+            "openai-responses",
+            "ollama",
+            "fenced",
+            "replay",
+        ]),
         "The wire format.",
     ),
-    Key::new("base_url", URL, "Where it is reached; the format's own address without it."),
-    Key::new("model", TEXT, "The model to use unless another is asked for."),
-    Key::new("api_key_env", VARIABLE, "The environment variable that holds the key."),
+    Key::new(
+        "base_url",
+        URL,
+        "Where it is reached; the format's own address without it.",
+    ),
+    Key::new(
+        "model",
+        TEXT,
+        "The model to use unless another is asked for.",
+    ),
+    Key::new(
+        "api_key_env",
+        VARIABLE,
+        "The environment variable that holds the key.",
+    ),
     Key::new(
         "api_key_command",
-        Shape::List { item: &TEXT, min: 1 },
+        Shape::List {
+            item: &TEXT,
+            min: 1,
+        },
         "A program with its arguments that prints the key.",
     ),
     Key::new("headers", Shape::Texts, "Further headers of every request.").secret(),
-    Key::new("timeout_seconds", SECONDS, "How long an answer may stay silent.").or(Fallback::Count(300)),
-    Key::new("script", Shape::Text(Check::Path), "The recording that `replay` plays."),
+    Key::new(
+        "timeout_seconds",
+        SECONDS,
+        "How long an answer may stay silent.",
+    )
+    .or(Fallback::Count(300)),
+    Key::new(
+        "script",
+        Shape::Text(Check::Path),
+        "The recording that `replay` plays.",
+    ),
 ];
 
 /// The keys of `[search]`.
@@ -64,7 +98,11 @@ pub(super) const SEARCH: &[Key] = &[
 
 /// The keys of `[mcp.NAME]`.
 pub(super) const MCP: &[Key] = &[
-    Key::new("command", TEXT, "The program that is the server; either this or `url`."),
+    Key::new(
+        "command",
+        TEXT,
+        "The program that is the server; either this or `url`.",
+    ),
     Key::new("args", TEXTS, "Its arguments.").or(Fallback::List(&[])),
     Key::new(
         "environment",
@@ -72,7 +110,11 @@ pub(super) const MCP: &[Key] = &[
         "Variables that it sees besides those that every command sees.",
     )
     .or(Fallback::List(&[])),
-    Key::new("url", URL, "Where the server is reached; either this or `command`."),
+    Key::new(
+        "url",
+        URL,
+        "Where the server is reached; either this or `command`.",
+    ),
     Key::new("headers", Shape::Texts, "Further headers of every request.").secret(),
     Key::new("timeout_seconds", SECONDS, "How long a call may take.").or(Fallback::Count(60)),
 ];
@@ -80,24 +122,42 @@ pub(super) const MCP: &[Key] = &[
 /// The keys of `[server]`.
 pub(super) const SERVER: &[Key] = &[
     Key::new("host", TEXT, "The address to listen on.").or(Fallback::Text("127.0.0.1")),
-    Key::new("port", Shape::Count { min: 0, max: 65_535 }, "The port to listen on; 0 is any free one.")
-        .or(Fallback::Count(7433)),
+    Key::new(
+        "port",
+        Shape::Count {
+            min: 0,
+            max: 65_535,
+        },
+        "The port to listen on; 0 is any free one.",
+    )
+    .or(Fallback::Count(7433)),
     Key::new(
         "allowed_origins",
         Shape::list(&Shape::Text(Check::Origin)),
         "Pages, besides its own, that may connect.",
     )
     .or(Fallback::List(&[])),
-    Key::new("allowed_hosts", TEXTS, "Names, besides its own address, under which it may be called.")
-        .or(Fallback::List(&[])),
+    Key::new(
+        "allowed_hosts",
+        TEXTS,
+        "Names, besides its own address, under which it may be called.",
+    )
+    .or(Fallback::List(&[])),
 ];
 
 /// The keys of `[journal]`.
 pub(super) const JOURNAL: &[Key] = &[
-    Key::new("path", Shape::Text(Check::Path), "The journal's file; the data folder's without it."),
+    Key::new(
+        "path",
+        Shape::Text(Check::Path),
+        "The journal's file; the data folder's without it.",
+    ),
     Key::new(
         "max_bytes",
-        Shape::Count { min: 1_048_576, max: MANY },
+        Shape::Count {
+            min: 1_048_576,
+            max: MANY,
+        },
         "The size above which old bodies are pruned; no limit without it.",
     ),
 ];

@@ -10,7 +10,10 @@ const PATHS: Shape = Shape::list(&Shape::Text(Check::PathPattern));
 const VARIABLES: Shape = Shape::list(&Shape::Text(Check::Variables));
 const FOLDER: Shape = Shape::Either(&[Shape::Text(Check::Path), Shape::Table(ROOT_KEYS)]);
 const AMOUNT: Shape = Shape::Count { min: 1, max: MANY };
-const SECONDS: Shape = Shape::Count { min: 1, max: YEAR_SECONDS };
+const SECONDS: Shape = Shape::Count {
+    min: 1,
+    max: YEAR_SECONDS,
+};
 
 /// The least that a result may be cut to: the note about what is missing has to fit.
 const LEAST_OUTPUT: u64 = 1024;
@@ -107,8 +110,12 @@ const APPROVAL: &[Key] = &[
         &["deny", "prompt", "auto"],
         "What happens to what nobody named. Without it: `auto` if trust is `autonomous`, else `prompt`.",
     ),
-    Key::new("allowlist", TOOL_NAMES, "Tools that are not asked about where no rule speaks.")
-        .or(Fallback::List(&["read_file"])),
+    Key::new(
+        "allowlist",
+        TOOL_NAMES,
+        "Tools that are not asked about where no rule speaks.",
+    )
+    .or(Fallback::List(&["read_file"])),
     Key::new("denylist", TOOL_NAMES, "Tools that are always denied.").adds(),
     Key::new(
         "default_action",
@@ -116,12 +123,19 @@ const APPROVAL: &[Key] = &[
         "Replaces what trust and mode say where no rule speaks.",
     )
     .project(Project::DefaultAction),
-    Key::new("prompt_side_effects", Shape::Flag, "Whether mode `prompt` asks about side effects.")
-        .or(Fallback::Flag(true))
-        .project(Project::Sets(true)),
+    Key::new(
+        "prompt_side_effects",
+        Shape::Flag,
+        "Whether mode `prompt` asks about side effects.",
+    )
+    .or(Fallback::Flag(true))
+    .project(Project::Sets(true)),
     Key::new(
         "timeout_seconds",
-        Shape::Count { min: 0, max: YEAR_SECONDS },
+        Shape::Count {
+            min: 0,
+            max: YEAR_SECONDS,
+        },
         "How long a question waits for its answer; 0 is for ever.",
     )
     .or(Fallback::Count(60))
@@ -132,25 +146,47 @@ const APPROVAL: &[Key] = &[
         "Commands, by their leading words, that need no question; if there are any, no other runs.",
     )
     .fences(),
-    Key::new("blocked_commands", TEXTS, "Commands, by their leading words, that never run.").adds(),
-    Key::new("allowed_paths", PATHS, "If there are any: the only paths that calls may touch.").fences(),
+    Key::new(
+        "blocked_commands",
+        TEXTS,
+        "Commands, by their leading words, that never run.",
+    )
+    .adds(),
+    Key::new(
+        "allowed_paths",
+        PATHS,
+        "If there are any: the only paths that calls may touch.",
+    )
+    .fences(),
     Key::new("blocked_paths", PATHS, "Paths that no call may touch.").adds(),
 ];
 
 const SANDBOX: &[Key] = &[
     Key::new(
         "allowed_roots",
-        Shape::List { item: &FOLDER, min: 1 },
+        Shape::List {
+            item: &FOLDER,
+            min: 1,
+        },
         "Folders that tools may use, relative to the workspace; the first is the working folder.",
     )
     .fences()
     .or(Fallback::List(&["."]))
     .project(Project::Narrows),
-    Key::new("denied_patterns", PATHS, "Paths that are neither read nor written.").adds(),
+    Key::new(
+        "denied_patterns",
+        PATHS,
+        "Paths that are neither read nor written.",
+    )
+    .adds(),
     Key::new("protected_paths", PATHS, "Paths that are not written.").adds(),
-    Key::new("allow_absolute", Shape::Flag, "Whether absolute paths into a root are understood.")
-        .or(Fallback::Flag(false))
-        .project(Project::Sets(false)),
+    Key::new(
+        "allow_absolute",
+        Shape::Flag,
+        "Whether absolute paths into a root are understood.",
+    )
+    .or(Fallback::Flag(false))
+    .project(Project::Sets(false)),
     Key::new(
         "include_default_denies",
         Shape::Flag,
@@ -164,8 +200,12 @@ const SANDBOX: &[Key] = &[
         "Whether commands run behind the command wall only, or without one and asked each time.",
     )
     .or(Fallback::Text("required")),
-    strictness("network", &["off", "loopback", "on"], "What commands reach of the network.")
-        .or(Fallback::Text("off")),
+    strictness(
+        "network",
+        &["off", "loopback", "on"],
+        "What commands reach of the network.",
+    )
+    .or(Fallback::Text("off")),
     Key::new(
         "grants",
         Shape::list(&FOLDER),
@@ -176,7 +216,11 @@ const SANDBOX: &[Key] = &[
 
 const ROOT_KEYS: &[Key] = &[
     Key::new("path", Shape::Text(Check::Path), "The folder.").required(),
-    Key::new("access", Shape::Choice(&["read", "write"]), "What may be done there."),
+    Key::new(
+        "access",
+        Shape::Choice(&["read", "write"]),
+        "What may be done there.",
+    ),
 ];
 
 const TIMEOUTS: &[Key] = &[
@@ -188,33 +232,64 @@ const TIMEOUTS: &[Key] = &[
 const OUTPUT: &[Key] = &[
     Key::new(
         "max_bytes",
-        Shape::Count { min: LEAST_OUTPUT, max: MANY },
+        Shape::Count {
+            min: LEAST_OUTPUT,
+            max: MANY,
+        },
         "The most bytes of a result; the rest is kept and can be read later.",
     )
     .or(Fallback::Count(102_400))
     .project(Project::Lowers),
-    Key::new("max_lines", AMOUNT, "The most lines of a result; no limit without it.")
-        .project(Project::Lowers),
+    Key::new(
+        "max_lines",
+        AMOUNT,
+        "The most lines of a result; no limit without it.",
+    )
+    .project(Project::Lowers),
 ];
 
 const ENVIRONMENT: &[Key] = &[
-    Key::new("keep", VARIABLES, "Variables that commands see although the built-in list strips them.")
-        .or(Fallback::List(&[])),
-    Key::new("strip", VARIABLES, "Variables that commands do not see, besides the built-in list; wins over `keep`.")
-        .adds(),
+    Key::new(
+        "keep",
+        VARIABLES,
+        "Variables that commands see although the built-in list strips them.",
+    )
+    .or(Fallback::List(&[])),
+    Key::new(
+        "strip",
+        VARIABLES,
+        "Variables that commands do not see, besides the built-in list; wins over `keep`.",
+    )
+    .adds(),
     Key::new("denylist", VARIABLES, "Another name for `strip`.").short_for("strip"),
 ];
 
 const READ_FILE: &[Key] = &[
-    limit("max_file_read_bytes", 204_800, "The most bytes that one read returns."),
-    limit("max_scan_bytes", 2_097_152, "The most bytes that are looked through for a range of lines."),
+    limit(
+        "max_file_read_bytes",
+        204_800,
+        "The most bytes that one read returns.",
+    ),
+    limit(
+        "max_scan_bytes",
+        2_097_152,
+        "The most bytes that are looked through for a range of lines.",
+    ),
 ];
 
-const WRITE_FILE: &[Key] = &[limit("max_file_bytes", 10_485_760, "The largest file that is written.")];
+const WRITE_FILE: &[Key] = &[limit(
+    "max_file_bytes",
+    10_485_760,
+    "The largest file that is written.",
+)];
 
 const APPLY_PATCH: &[Key] = &[limit("max_patch_bytes", 524_288, "The largest patch.")];
 
 const LIST_DIRECTORY: &[Key] = &[
-    limit("max_entries", 200, "The most entries that a call may ask for."),
+    limit(
+        "max_entries",
+        200,
+        "The most entries that a call may ask for.",
+    ),
     limit("max_depth", 4, "The deepest that a call may ask for."),
 ];

@@ -13,7 +13,6 @@
 mod agree;
 mod tighten;
 
-
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
@@ -60,7 +59,11 @@ impl Setting {
     pub(crate) fn value(&self) -> Option<Value> {
         match self.key.join {
             Join::Replace => self.parts.last().map(|part| part.value.clone()),
-            Join::Fence => self.parts.iter().rfind(|part| part.trusted).map(|part| part.value.clone()),
+            Join::Fence => self
+                .parts
+                .iter()
+                .rfind(|part| part.trusted)
+                .map(|part| part.value.clone()),
             Join::Add => {
                 let mut seen = HashSet::new();
                 let lists = self.parts.iter().filter_map(|part| part.value.as_array());
@@ -73,9 +76,17 @@ impl Setting {
     /// The places that the value comes from, the latest last; never empty.
     pub(crate) fn origins(&self) -> Vec<Origin> {
         let filled = |part: &&Part| part.value.as_array().is_none_or(|list| !list.is_empty());
-        let mut origins: Vec<Origin> = self.parts.iter().filter(filled).map(|part| part.origin.clone()).collect();
+        let mut origins: Vec<Origin> = self
+            .parts
+            .iter()
+            .filter(filled)
+            .map(|part| part.origin.clone())
+            .collect();
         if origins.is_empty() {
-            let last = self.parts.last().map_or(Origin::BUILT_IN, |part| part.origin.clone());
+            let last = self
+                .parts
+                .last()
+                .map_or(Origin::BUILT_IN, |part| part.origin.clone());
             origins.push(last);
         }
         origins
@@ -104,7 +115,9 @@ impl Merged {
                 match merged.tighten(layer, found, persons_mode.unwrap_or_default()) {
                     Verdict::Takes(value) => merged.take(layer, found, value),
                     Verdict::Same => {}
-                    Verdict::Ignored(why) => merged.ignore(layer, found, &found.places, &found.path.to_string(), why),
+                    Verdict::Ignored(why) => {
+                        merged.ignore(layer, found, &found.places, &found.path.to_string(), why)
+                    }
                 }
             }
         }
@@ -135,8 +148,14 @@ impl Merged {
 
     /// Puts in the defaults of a named section when its first key turns up.
     fn fill_named(&mut self, found: &Found) {
-        let [section, name, ..] = found.path.names() else { return };
-        let Some(Key { shape: Shape::Named(keys), .. }) = ROOT.iter().find(|key| key.name == section) else {
+        let [section, name, ..] = found.path.names() else {
+            return;
+        };
+        let Some(Key {
+            shape: Shape::Named(keys),
+            ..
+        }) = ROOT.iter().find(|key| key.name == section)
+        else {
             return;
         };
         if !self.settings.contains_key(&found.path) {
@@ -146,7 +165,9 @@ impl Merged {
 
     fn take(&mut self, layer: &Layer, found: &Found, value: Value) {
         self.fill_named(found);
-        let Some(setting) = self.settings.get_mut(&found.path) else { return };
+        let Some(setting) = self.settings.get_mut(&found.path) else {
+            return;
+        };
         match setting.key.join {
             Join::Replace => setting.parts.clear(),
             Join::Add => {}
@@ -157,7 +178,10 @@ impl Merged {
             value,
             origin: layer.origin(found, &found.places),
             trusted: layer.trusted,
-            places: layer.source.clone().map(|source| (source, found.places.clone())),
+            places: layer
+                .source
+                .clone()
+                .map(|source| (source, found.places.clone())),
         });
     }
 
@@ -173,14 +197,18 @@ impl Merged {
 
     /// The value of a key that is one value.
     pub(crate) fn value(&self, path: &[&str]) -> Option<Value> {
-        self.settings.get(&KeyPath::of(path.iter().copied()))?.value()
+        self.settings
+            .get(&KeyPath::of(path.iter().copied()))?
+            .value()
     }
 
     /// What the settings so far say should happen to what nobody named.
     fn approval_mode(&self) -> Mode {
         let text = |key: &str| self.value(&["tools", "approval", key]);
         let settings = toolgate_policy::Settings {
-            trust: text("trust").and_then(|value| serde_json::from_value(value).ok()).unwrap_or_default(),
+            trust: text("trust")
+                .and_then(|value| serde_json::from_value(value).ok())
+                .unwrap_or_default(),
             mode: text("mode").and_then(|value| serde_json::from_value(value).ok()),
             ..toolgate_policy::Settings::default()
         };

@@ -11,6 +11,8 @@ use toolgate_model::Action;
 use toolgate_policy::Mode;
 
 use super::{Layer, Merged, Project};
+use crate::key_path::KeyPath;
+use crate::layer::Ignored;
 use crate::read::Found;
 
 /// What becomes of a value of an untrusted layer.
@@ -25,21 +27,36 @@ pub(super) enum Verdict {
 
 const ONLY_TRUSTED: &str = "a project's file may set it only once it is trusted";
 
+const EXEMPTS_ONLY: &str = "until it is trusted, an allow of a project's file only exempts \
+                            from the rules after it in the same file";
+
+const RAISES_ONLY: &str = "until it is trusted, a project's file may only raise the risk to `high`";
+
+const OUTSIDE_ROOTS: &str = "the folder lies in none of the roots, and a project's file may only \
+                             narrow them until it is trusted";
+
 impl Merged {
-    /// Judges a value of an untrusted layer. `persons_mode` is the mode that trusted layers end up with.
+    /// Judges a value of an untrusted layer; `persons_mode` is what trusted layers end up with.
     pub(super) fn tighten(&mut self, layer: &Layer, found: &Found, persons_mode: Mode) -> Verdict {
-        let now = self.settings.get(&found.path).and_then(super::Setting::value);
+        let now = self
+            .settings
+            .get(&found.path)
+            .and_then(super::Setting::value);
         let given = &found.value;
         match found.key.project {
             Project::Ignored => Verdict::Ignored(ONLY_TRUSTED.to_owned()),
-            Project::Counts if found.key.name == "rules" => Verdict::Takes(self.disarm(layer, found)),
+            Project::Counts if found.key.name == "rules" => {
+                Verdict::Takes(self.disarm(layer, found))
+            }
             Project::Counts | Project::Narrows => Verdict::Takes(given.clone()),
             Project::Lowers => lower(given, now.as_ref(), |number| number),
             Project::LowersForever => lower(given, now.as_ref(), |number| number.wrapping_sub(1)),
             Project::Sets(flag) => match (given.as_bool(), now.as_ref().and_then(Value::as_bool)) {
                 (given, now) if given == now => Verdict::Same,
                 (Some(given), _) if given == flag => Verdict::Takes(Value::Bool(flag)),
-                _ => Verdict::Ignored(format!("until it is trusted, a project's file may only set it to {flag}")),
+                _ => Verdict::Ignored(format!(
+                    "until it is trusted, a project's file may only set it to {flag}"
+                )),
             },
             Project::Tightens(words) => {
                 // The mode that holds may be nobody's word, but follow from the trust level.
@@ -54,13 +71,15 @@ impl Merged {
     /// Rules without what only a trusted layer may say.
     fn disarm(&mut self, layer: &Layer, found: &Found) -> Value {
         let mut rules = found.value.clone();
-        let entries = rules.as_array_mut().map(Vec::as_mut_slice).unwrap_or_default();
+        let Some(entries) = rules.as_array_mut() else {
+            return rules;
+        };
         for (at, rule) in entries.iter_mut().enumerate() {
-            let places = found.places.entry(at).clone();
-            let number = at + 1;
+            let places = found.places.entry(at);
+            let key = format!("tools.rules, rule {}", at + 1);
             if rule.get("action").and_then(Value::as_str) == Some("allow") {
-                let why = "until it is trusted, an allow of a project's file only exempts from the rules after it in the same file";
-                self.ignore(layer, found, &places, &format!("tools.rules, rule {number}, action"), why.to_owned());
+                let key = format!("{key}, action");
+                self.ignore(layer, found, places, &key, EXEMPTS_ONLY.to_owned());
             }
             // Only the highest risk can make nothing look smaller than it is.
             let risk = rule.get("risk").and_then(Value::as_str);
@@ -68,8 +87,8 @@ impl Merged {
                 if let Some(rule) = rule.as_object_mut() {
                     rule.remove("risk");
                 }
-                let why = "until it is trusted, a project's file may only raise the risk to `high`";
-                self.ignore(layer, found, &places, &format!("tools.rules, rule {number}, risk"), why.to_owned());
+                let key = format!("{key}, risk");
+                self.ignore(layer, found, places, &key, RAISES_ONLY.to_owned());
             }
         }
         rules
@@ -77,39 +96,43 @@ impl Merged {
 
     /// Takes folders out of an untrusted layer's roots that lie in none of the person's.
     pub(super) fn drop_foreign_roots(&mut self, workspace: &Path) {
-        let path = crate::key_path::KeyPath::of(["tools", "sandbox", "allowed_roots"]);
-        let Some(setting) = self.settings.get_mut(&path) else { return };
-        let roots: Vec<PathBuf> = setting
-            .parts
-            .iter()
-            .filter(|part| part.trusted)
+        let key = KeyPath::of(["tools", "sandbox", "allowed_roots"]);
+        let Some(setting) = self.settings.get_mut(&key) else {
+            return;
+        };
+        let trusted = setting.parts.iter().filter(|part| part.trusted);
+        let roots: Vec<PathBuf> = trusted
             .flat_map(|part| folders(&part.value, workspace))
             .collect();
-        let mut ignored = Vec::new();
+        let is_inside = |entry: &Value| {
+            folder(entry, workspace)
+                .is_some_and(|folder| roots.iter().any(|root| folder.starts_with(root)))
+        };
+        let ignored = &mut self.ignored;
         for part in setting.parts.iter_mut().filter(|part| !part.trusted) {
-            let Some(entries) = part.value.as_array_mut() else { continue };
-            let places = part.places.as_ref();
-            let mut at = 0;
-            entries.retain(|entry| {
-                let inside = folder(entry, workspace)
-                    .is_some_and(|folder| roots.iter().any(|root| folder.starts_with(root)));
-                if !inside {
-                    let line = places.map(|(source, places)| source.line(places.entry(at).span.start));
-                    ignored.push(crate::layer::Ignored {
-                        file: part.origin.file.clone().unwrap_or_default(),
-                        line: line.unwrap_or_default(),
-                        key: path.to_string(),
-                        why: "the folder lies in none of the roots, and a project's file may only narrow them until it is trusted"
-                            .to_owned(),
-                    });
-                }
-                at += 1;
-                inside
-            });
+            let (Value::Array(entries), Some((source, places))) = (&mut part.value, &part.places)
+            else {
+                continue;
+            };
+            for (at, _) in entries
+                .iter()
+                .enumerate()
+                .filter(|(_, entry)| !is_inside(entry))
+            {
+                ignored.push(Ignored {
+                    file: source.name().to_owned(),
+                    line: source.line(places.entry(at).span.start),
+                    key: key.to_string(),
+                    why: OUTSIDE_ROOTS.to_owned(),
+                });
+            }
+            entries.retain(is_inside);
         }
-        setting.parts.retain(|part| part.trusted || part.value.as_array().is_some_and(|list| !list.is_empty()));
-        self.ignored.extend(ignored);
-        self.ignored.sort_by_key(|ignored| ignored.line);
+        let is_empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+        setting
+            .parts
+            .retain(|part| part.trusted || !is_empty(&part.value));
+        ignored.sort_by_key(|ignored| ignored.line);
     }
 }
 
@@ -119,9 +142,9 @@ fn lower(given: &Value, now: Option<&Value>, size: impl Fn(u64) -> u64) -> Verdi
     };
     match now.and_then(Value::as_u64) {
         Some(now) if size(new) == size(now) => Verdict::Same,
-        Some(now) if size(new) > size(now) => {
-            Verdict::Ignored(format!("until it is trusted, a project's file may only lower it, and it is {now}"))
-        }
+        Some(now) if size(new) > size(now) => Verdict::Ignored(format!(
+            "until it is trusted, a project's file may only lower it, and it is {now}"
+        )),
         _ => Verdict::Takes(given.clone()),
     }
 }
@@ -151,15 +174,22 @@ fn default_action(given: &Value, now: Option<&Value>, persons_mode: Mode) -> Ver
         Some(now) if new == Some(now) => Verdict::Same,
         Some(now) if new > Some(now) => Verdict::Takes(given.clone()),
         None if new == Some(Action::Deny) => Verdict::Takes(given.clone()),
-        None if new == Some(Action::Ask) && persons_mode != Mode::Deny => Verdict::Takes(given.clone()),
-        _ => Verdict::Ignored("until it is trusted, a project's file may only make it stricter".to_owned()),
+        None if new == Some(Action::Ask) && persons_mode != Mode::Deny => {
+            Verdict::Takes(given.clone())
+        }
+        _ => Verdict::Ignored(
+            "until it is trusted, a project's file may only make it stricter".to_owned(),
+        ),
     }
 }
 
 /// The folders of a list of roots.
 fn folders(value: &Value, workspace: &Path) -> Vec<PathBuf> {
     let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
-    entries.iter().filter_map(|entry| folder(entry, workspace)).collect()
+    entries
+        .iter()
+        .filter_map(|entry| folder(entry, workspace))
+        .collect()
 }
 
 /// The folder of an entry of a list of roots, without `.` and `..`.

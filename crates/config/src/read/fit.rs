@@ -12,7 +12,12 @@ use crate::picture::quoted;
 
 impl Reader<'_> {
     /// The value as plain data; nothing, and a mistake, if it does not fit.
-    pub(super) fn fit(&mut self, key: &str, shape: &Shape, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    pub(super) fn fit(
+        &mut self,
+        key: &str,
+        shape: &Shape,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Value> {
         match (shape, value.get_ref()) {
             (Shape::Flag, DeValue::Boolean(flag)) => Some(Value::Bool(*flag)),
             (Shape::Count { min, max }, DeValue::Integer(number)) => {
@@ -22,7 +27,13 @@ impl Reader<'_> {
                 }
                 let found = quoted(&number.to_string());
                 let low = found.starts_with('-') || read.is_some_and(|number| number < *min);
-                let fault = Fault::OutOfRange { key: key.to_owned(), found, low, min: *min, max: *max };
+                let fault = Fault::OutOfRange {
+                    key: key.to_owned(),
+                    found,
+                    low,
+                    min: *min,
+                    max: *max,
+                };
                 self.mistake(value.span(), fault);
                 None
             }
@@ -30,15 +41,25 @@ impl Reader<'_> {
             (Shape::Choice(known), DeValue::String(text)) => self.choice(key, known, text, value),
             (Shape::List { item, min }, DeValue::Array(entries)) => {
                 if entries.len() < *min {
-                    let fault = Fault::TooFew { key: key.to_owned(), found: entries.len(), min: *min };
+                    let fault = Fault::TooFew {
+                        key: key.to_owned(),
+                        found: entries.len(),
+                        min: *min,
+                    };
                     self.mistake(value.span(), fault);
                     return None;
                 }
                 // Every entry is looked at before the list is given up.
-                let read: Vec<Option<Value>> = entries.iter().map(|entry| self.fit(key, item, entry)).collect();
-                read.into_iter().collect::<Option<Vec<_>>>().map(Value::Array)
+                let read: Vec<Option<Value>> = entries
+                    .iter()
+                    .map(|entry| self.fit(key, item, entry))
+                    .collect();
+                read.into_iter()
+                    .collect::<Option<Vec<_>>>()
+                    .map(Value::Array)
             }
-            (Shape::Either(shapes), found) => match shapes.iter().find(|shape| takes(shape, found)) {
+            (Shape::Either(shapes), found) => match shapes.iter().find(|shape| takes(shape, found))
+            {
                 Some(shape) => self.fit(key, shape, value),
                 None => self.wrong_type(key, shape, value),
             },
@@ -52,7 +73,9 @@ impl Reader<'_> {
                         Some((name, read))
                     })
                     .collect();
-                read.into_iter().collect::<Option<Map<_, _>>>().map(Value::Object)
+                read.into_iter()
+                    .collect::<Option<Map<_, _>>>()
+                    .map(Value::Object)
             }
             (Shape::Table(keys), DeValue::Table(table)) => self.entries(key, keys, table, value),
             (Shape::Anything, DeValue::Table(_)) => self.anything(key, value),
@@ -60,7 +83,12 @@ impl Reader<'_> {
         }
     }
 
-    fn wrong_type(&mut self, key: &str, shape: &Shape, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    fn wrong_type(
+        &mut self,
+        key: &str,
+        shape: &Shape,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Value> {
         let fault = Fault::WrongType {
             key: key.to_owned(),
             expected: shape.expected(),
@@ -70,7 +98,13 @@ impl Reader<'_> {
         None
     }
 
-    fn text(&mut self, key: &str, check: Check, text: &str, value: &Spanned<DeValue<'_>>) -> Option<Value> {
+    fn text(
+        &mut self,
+        key: &str,
+        check: Check,
+        text: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) -> Option<Value> {
         let Some(problem) = check.problem(text) else {
             return Some(Value::from(text));
         };
@@ -97,8 +131,12 @@ impl Reader<'_> {
             key: key.to_owned(),
             found: quoted(text),
             known,
-            nearest: nearest(text, known.iter().copied())
-                .or_else(|| known.iter().copied().find(|word| !text.is_empty() && word.starts_with(text))),
+            nearest: nearest(text, known.iter().copied()).or_else(|| {
+                known
+                    .iter()
+                    .copied()
+                    .find(|word| !text.is_empty() && word.starts_with(text))
+            }),
         };
         self.mistake(value.span(), fault);
         None
@@ -120,7 +158,10 @@ impl Reader<'_> {
             match keys.iter().find(|known| known.name == name_text) {
                 Some(known) => {
                     let path = format!("{key}.{name_text}");
-                    read.extend(self.fit(&path, &known.shape, value).map(|value| (name_text.to_owned(), value)));
+                    read.extend(
+                        self.fit(&path, &known.shape, value)
+                            .map(|value| (name_text.to_owned(), value)),
+                    );
                 }
                 None => {
                     meant.extend(nearest(name_text, keys.iter().map(|key| key.name)));
@@ -131,7 +172,10 @@ impl Reader<'_> {
         for known in keys.iter().filter(|known| known.required) {
             // A misspelt key is one mistake, not two.
             if !table.contains_key(known.name) && !meant.contains(&known.name) {
-                let fault = Fault::Missing { key: known.name.to_owned(), section: format!("`{key}`") };
+                let fault = Fault::Missing {
+                    key: known.name.to_owned(),
+                    section: format!("`{key}`"),
+                };
                 self.mistake(value.span(), fault);
             }
         }
@@ -145,7 +189,9 @@ impl Reader<'_> {
             DeValue::Boolean(flag) => Some(Value::Bool(*flag)),
             DeValue::Integer(number) => whole(number).and_then(|number| {
                 let small = i64::try_from(number).map(Value::from);
-                small.or_else(|_| u64::try_from(number).map(Value::from)).ok()
+                small
+                    .or_else(|_| u64::try_from(number).map(Value::from))
+                    .ok()
             }),
             DeValue::Float(number) => number
                 .as_str()
@@ -155,15 +201,26 @@ impl Reader<'_> {
                 .map(Value::Number),
             DeValue::Datetime(_) => None,
             DeValue::Array(entries) => {
-                let read: Vec<Option<Value>> = entries.iter().map(|entry| self.anything(key, entry)).collect();
-                return read.into_iter().collect::<Option<Vec<_>>>().map(Value::Array);
+                let read: Vec<Option<Value>> = entries
+                    .iter()
+                    .map(|entry| self.anything(key, entry))
+                    .collect();
+                return read
+                    .into_iter()
+                    .collect::<Option<Vec<_>>>()
+                    .map(Value::Array);
             }
             DeValue::Table(table) => {
                 let read: Vec<Option<(String, Value)>> = table
                     .iter()
-                    .map(|(name, value)| Some((name.get_ref().to_string(), self.anything(key, value)?)))
+                    .map(|(name, value)| {
+                        Some((name.get_ref().to_string(), self.anything(key, value)?))
+                    })
                     .collect();
-                return read.into_iter().collect::<Option<Map<_, _>>>().map(Value::Object);
+                return read
+                    .into_iter()
+                    .collect::<Option<Map<_, _>>>()
+                    .map(Value::Object);
             }
         };
         if read.is_none() {

@@ -56,7 +56,11 @@ pub(crate) struct Reader<'s> {
 ///
 /// # Errors
 /// Every mistake in it, in the order of the file.
-pub(crate) fn layer(source: &Source, name: LayerName, trusted: bool) -> Result<Layer, Vec<Mistake>> {
+pub(crate) fn layer(
+    source: &Source,
+    name: LayerName,
+    trusted: bool,
+) -> Result<Layer, Vec<Mistake>> {
     let mut reader = Reader {
         source,
         found: Vec::new(),
@@ -105,12 +109,17 @@ impl Reader<'_> {
     /// Turns other spellings into the keys they stand for.
     fn resolve_short_forms(&mut self) {
         let found = std::mem::take(&mut self.found);
-        let (short, mut long): (Vec<_>, Vec<_>) =
-            found.into_iter().partition(|found| found.key.short_for.is_some());
+        let (short, mut long): (Vec<_>, Vec<_>) = found
+            .into_iter()
+            .partition(|found| found.key.short_for.is_some());
         for mut found in short {
-            let Some(target) = found.key.short_for else { continue };
+            let Some(target) = found.key.short_for else {
+                continue;
+            };
             let path = found.path.beside(target);
-            let Some(key) = crate::catalog::find(&path) else { continue };
+            let Some(key) = crate::catalog::find(&path) else {
+                continue;
+            };
             found.value = match &found.value {
                 Value::Bool(parallel) => json!(if *parallel { PARALLEL } else { 1 }),
                 other => other.clone(),
@@ -119,7 +128,11 @@ impl Reader<'_> {
             found.key = key;
             match long.iter_mut().find(|given| given.path == found.path) {
                 // Both spellings of a list are one list; of a number the long one counts.
-                Some(Found { value: Value::Array(entries), places, .. }) => {
+                Some(Found {
+                    value: Value::Array(entries),
+                    places,
+                    ..
+                }) => {
                     if let Value::Array(more) = found.value {
                         entries.extend(more);
                         places.append(found.places);

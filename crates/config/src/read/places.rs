@@ -17,15 +17,21 @@ pub(crate) struct Places {
 impl Places {
     pub(crate) fn of(value: &Spanned<DeValue<'_>>) -> Self {
         let inside = match value.get_ref() {
-            DeValue::Array(entries) => {
-                entries.iter().enumerate().map(|(at, entry)| (at.to_string(), Self::of(entry))).collect()
-            }
-            DeValue::Table(table) => {
-                table.iter().map(|(name, value)| (name.get_ref().to_string(), Self::of(value))).collect()
-            }
+            DeValue::Array(entries) => entries
+                .iter()
+                .enumerate()
+                .map(|(at, entry)| (at.to_string(), Self::of(entry)))
+                .collect(),
+            DeValue::Table(table) => table
+                .iter()
+                .map(|(name, value)| (name.get_ref().to_string(), Self::of(value)))
+                .collect(),
             _ => Vec::new(),
         };
-        Self { span: value.span(), inside }
+        Self {
+            span: value.span(),
+            inside,
+        }
     }
 
     /// The places of a list with those of another behind it.
@@ -42,6 +48,9 @@ impl Places {
 
     /// The place of a key, else of the whole.
     pub(super) fn key(&self, name: &str) -> &Self {
-        self.inside.iter().find(|(key, _)| key == name).map_or(self, |(_, places)| places)
+        self.inside
+            .iter()
+            .find(|(key, _)| key == name)
+            .map_or(self, |(_, places)| places)
     }
 }

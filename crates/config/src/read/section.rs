@@ -14,17 +14,44 @@ use crate::picture::quoted;
 
 /// What others call a key, or what is written where it does not belong.
 const OTHER_NAMES: &[(&str, &str)] = &[
-    ("runs", "commands are matched by their leading words: `command = [\"git\", [\"status\", \"diff\"]]`"),
-    ("commands", "commands are matched by their leading words: `command = [\"git\", [\"status\", \"diff\"]]`"),
-    ("paths", "say what is done to them: `reads`, `writes` or `deletes`"),
+    (
+        "runs",
+        "commands are matched by their leading words: `command = [\"git\", [\"status\", \"diff\"]]`",
+    ),
+    (
+        "commands",
+        "commands are matched by their leading words: `command = [\"git\", [\"status\", \"diff\"]]`",
+    ),
+    (
+        "paths",
+        "say what is done to them: `reads`, `writes` or `deletes`",
+    ),
     ("hosts", "hosts are matched by `connects`"),
-    ("api_key", "keys do not belong into this file; use `api_key_env` or `api_key_command`"),
+    (
+        "api_key",
+        "keys do not belong into this file; use `api_key_env` or `api_key_command`",
+    ),
     ("max_output_size", "that is `max_bytes` in [tools.output]"),
-    ("max_execution_time", "that is `shell_commands_seconds` in [tools.timeouts]"),
-    ("max_file_size", "that is `max_file_read_bytes` in [tools.read_file] and `max_file_bytes` in [tools.write_file]"),
-    ("max_apply_patch_bytes", "that is `max_patch_bytes` in [tools.apply_patch]"),
-    ("max_read_file_scan_bytes", "that is `max_scan_bytes` in [tools.read_file]"),
-    ("working_directory", "that is the first of `allowed_roots` in [tools.sandbox], or the option `--workspace`"),
+    (
+        "max_execution_time",
+        "that is `shell_commands_seconds` in [tools.timeouts]",
+    ),
+    (
+        "max_file_size",
+        "that is `max_file_read_bytes` in [tools.read_file] and `max_file_bytes` in [tools.write_file]",
+    ),
+    (
+        "max_apply_patch_bytes",
+        "that is `max_patch_bytes` in [tools.apply_patch]",
+    ),
+    (
+        "max_read_file_scan_bytes",
+        "that is `max_scan_bytes` in [tools.read_file]",
+    ),
+    (
+        "working_directory",
+        "that is the first of `allowed_roots` in [tools.sandbox], or the option `--workspace`",
+    ),
 ];
 
 /// So many known keys are listed when nothing better can be said.
@@ -47,12 +74,18 @@ impl Reader<'_> {
                     }
                 }
                 Shape::Named(inner) => {
-                    let Some(tables) = self.table(&path, value) else { continue };
+                    let Some(tables) = self.table(&path, value) else {
+                        continue;
+                    };
                     for (name, value) in tables {
                         let path = path.with(name.get_ref());
                         if name.get_ref().trim().is_empty() {
                             let problem = "it is empty".to_owned();
-                            let fault = Fault::BadText { key: path.to_string(), found: String::new(), problem };
+                            let fault = Fault::BadText {
+                                key: path.to_string(),
+                                found: String::new(),
+                                problem,
+                            };
                             self.mistake(name.span(), fault);
                         } else if let Some(table) = self.table(&path, value) {
                             if table.is_empty() {
@@ -66,14 +99,24 @@ impl Reader<'_> {
                 shape => {
                     if let Some(read) = self.fit(&path.to_string(), &shape, value) {
                         let places = Places::of(value);
-                        self.found.push(Found { path, key, value: read, places, option: None });
+                        self.found.push(Found {
+                            path,
+                            key,
+                            value: read,
+                            places,
+                            option: None,
+                        });
                     }
                 }
             }
         }
     }
 
-    fn table<'v, 'i>(&mut self, path: &KeyPath, value: &'v Spanned<DeValue<'i>>) -> Option<&'v DeTable<'i>> {
+    fn table<'v, 'i>(
+        &mut self,
+        path: &KeyPath,
+        value: &'v Spanned<DeValue<'i>>,
+    ) -> Option<&'v DeTable<'i>> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
             other => {
@@ -89,7 +132,13 @@ impl Reader<'_> {
     }
 
     /// Reports a key that nobody knows, with what was probably meant.
-    pub(super) fn unknown(&mut self, section: &str, keys: &'static [Key], name: &str, span: Range<usize>) {
+    pub(super) fn unknown(
+        &mut self,
+        section: &str,
+        keys: &'static [Key],
+        name: &str,
+        span: Range<usize>,
+    ) {
         let fault = Fault::UnknownKey {
             key: quoted(&key_name(name)),
             section: section.to_owned(),
@@ -111,7 +160,11 @@ fn instead(keys: &'static [Key], name: &str) -> Option<String> {
     if let Some(home) = homes.first() {
         return Some(format!("`{name}` belongs in {home}"));
     }
-    let known: Vec<String> = keys.iter().take(LISTED).map(|key| format!("`{}`", key.name)).collect();
+    let known: Vec<String> = keys
+        .iter()
+        .take(LISTED)
+        .map(|key| format!("`{}`", key.name))
+        .collect();
     let more = if keys.len() > LISTED { ", …" } else { "" };
     Some(format!("known here: {}{more}", known.join(", ")))
 }

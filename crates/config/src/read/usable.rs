@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde_json::Value;
 use toolgate_gate::schema::Schema;
 use toolgate_policy::{
-    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleFault, RuleSpec, Settings, ShortForms, faults,
+    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleFault, RuleSpec, Settings, ShortForms,
+    faults,
 };
 
 use super::{Found, Places, Reader};
@@ -18,21 +19,35 @@ impl Reader<'_> {
     pub(super) fn check_usable(&mut self, name: LayerName) {
         let found = std::mem::take(&mut self.found);
         for found in &found {
-            let Value::Array(entries) = &found.value else { continue };
+            let Value::Array(entries) = &found.value else {
+                continue;
+            };
             match found.path.to_string().as_str() {
                 "tools.rules" => self.rules(entries, found, name),
                 "tools.definitions" => self.definitions(entries, found),
                 "tools.approval.allowed_commands" => {
-                    self.short_form(entries, found, |list| ShortForms { allowed_commands: list, ..ShortForms::default() });
+                    self.short_form(entries, found, |list| ShortForms {
+                        allowed_commands: list,
+                        ..ShortForms::default()
+                    });
                 }
                 "tools.approval.blocked_commands" => {
-                    self.short_form(entries, found, |list| ShortForms { blocked_commands: list, ..ShortForms::default() });
+                    self.short_form(entries, found, |list| ShortForms {
+                        blocked_commands: list,
+                        ..ShortForms::default()
+                    });
                 }
                 "tools.approval.allowed_paths" => {
-                    self.short_form(entries, found, |list| ShortForms { allowed_paths: list, ..ShortForms::default() });
+                    self.short_form(entries, found, |list| ShortForms {
+                        allowed_paths: list,
+                        ..ShortForms::default()
+                    });
                 }
                 "tools.approval.blocked_paths" => {
-                    self.short_form(entries, found, |list| ShortForms { blocked_paths: list, ..ShortForms::default() });
+                    self.short_form(entries, found, |list| ShortForms {
+                        blocked_paths: list,
+                        ..ShortForms::default()
+                    });
                 }
                 _ => {}
             }
@@ -61,13 +76,17 @@ impl Reader<'_> {
 
     /// What cannot be compiled although every entry can.
     fn together(&mut self, layer: LayerSpec, found: &Found) {
-        if let Err(error @ PolicyError::Layer { .. }) = Policy::compile(Settings::default(), &[layer], &same) {
+        if let Err(error @ PolicyError::Layer { .. }) =
+            Policy::compile(Settings::default(), &[layer], &same)
+        {
             self.unusable(found, &found.places, &error.to_string());
         }
     }
 
     fn rule_fault(&mut self, rule: &RuleSpec, places: &Places, error: PolicyError) {
-        let PolicyError::Rule { fault, .. } = error else { return };
+        let PolicyError::Rule { fault, .. } = error else {
+            return;
+        };
         let at = |key: &str, list: Option<&Vec<String>>, pattern: &str| {
             let position = list.and_then(|list| list.iter().position(|text| text == pattern));
             let places = places.key(key);
@@ -87,9 +106,15 @@ impl Reader<'_> {
             }
             RuleFault::Host { pattern } => at("connects", rule.connects.as_ref(), pattern),
             RuleFault::Regex { pattern, .. } => {
-                let position = rule.when.iter().position(|test| test.value.list().contains(pattern));
+                let position = rule
+                    .when
+                    .iter()
+                    .position(|test| test.value.list().contains(pattern));
                 let places = places.key("when");
-                position.map_or(places, |at| places.entry(at).key("value")).span.clone()
+                position
+                    .map_or(places, |at| places.entry(at).key("value"))
+                    .span
+                    .clone()
             }
             RuleFault::OpaqueWithPaths => places.key("opaque").span.clone(),
         };
@@ -97,22 +122,40 @@ impl Reader<'_> {
     }
 
     /// A list that stands for rules: if they cannot be compiled, the entries that are to blame.
-    fn short_form(&mut self, entries: &[Value], found: &Found, short: impl Fn(Listed) -> ShortForms) {
-        let texts: Vec<String> = entries.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+    fn short_form(
+        &mut self,
+        entries: &[Value],
+        found: &Found,
+        short: impl Fn(Listed) -> ShortForms,
+    ) {
+        let texts: Vec<String> = entries
+            .iter()
+            .filter_map(Value::as_str)
+            .map(str::to_owned)
+            .collect();
         let layer = |entries: Vec<String>| {
             let mut layer = LayerSpec::new("", LayerTrust::Trusted, Vec::new());
-            layer.short = short(Listed { entries, ..Listed::default() });
+            layer.short = short(Listed {
+                entries,
+                ..Listed::default()
+            });
             layer
         };
         if faults(&[layer(texts.clone())], &same).is_empty() {
             return self.together(layer(texts), found);
         }
         for (at, text) in texts.into_iter().enumerate() {
-            if let Some(PolicyError::Rule { fault, .. }) = faults(&[layer(vec![text])], &same).into_iter().next() {
+            if let Some(PolicyError::Rule { fault, .. }) =
+                faults(&[layer(vec![text])], &same).into_iter().next()
+            {
                 let fault = match fault {
-                    RuleFault::Path { pattern, message, .. } => {
-                        Fault::BadText { key: found.path.to_string(), found: quoted(&pattern), problem: message }
-                    }
+                    RuleFault::Path {
+                        pattern, message, ..
+                    } => Fault::BadText {
+                        key: found.path.to_string(),
+                        found: quoted(&pattern),
+                        problem: message,
+                    },
                     other => Fault::Rule(other),
                 };
                 self.mistake(found.places.entry(at).span.clone(), fault);
@@ -124,7 +167,10 @@ impl Reader<'_> {
         let mut names = HashSet::new();
         for (at, entry) in entries.iter().enumerate() {
             let places = found.places.entry(at);
-            let name = entry.get("name").and_then(Value::as_str).unwrap_or_default();
+            let name = entry
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
             if !names.insert(name) {
                 let problem = format!("the tool `{}` is defined twice", quoted(name));
                 self.mistake(places.key("name").span.clone(), Fault::Conflict { problem });
@@ -137,7 +183,10 @@ impl Reader<'_> {
     }
 
     fn unusable(&mut self, found: &Found, places: &Places, message: &str) {
-        let fault = Fault::Unusable { key: found.path.to_string(), message: quoted(message) };
+        let fault = Fault::Unusable {
+            key: found.path.to_string(),
+            message: quoted(message),
+        };
         self.mistake(places.span.clone(), fault);
     }
 }

@@ -24,7 +24,10 @@ struct Grants {
 
 impl Kept for Grants {
     fn empty() -> Self {
-        Self { version: VERSION, projects: BTreeMap::new() }
+        Self {
+            version: VERSION,
+            projects: BTreeMap::new(),
+        }
     }
 
     fn version(&self) -> u32 {
@@ -33,14 +36,21 @@ impl Kept for Grants {
 }
 
 impl GrantFile {
-    /// The grants of the project in this workspace. The file need not be there yet, the workspace must.
+    /// The grants of the project in this workspace.
+    ///
+    /// The file need not be there yet, the workspace must.
     pub fn at(path: impl Into<PathBuf>, workspace: &Path) -> Result<Self, StoreError> {
-        let canonical = workspace.canonicalize().map_err(|error| StoreError::Refused {
-            path: workspace.to_owned(),
-            doing: "found",
-            error,
-        })?;
-        Ok(Self { store: Store { path: path.into() }, project: text(&canonical)? })
+        let canonical = workspace
+            .canonicalize()
+            .map_err(|error| StoreError::Refused {
+                path: workspace.to_owned(),
+                doing: "found",
+                error,
+            })?;
+        Ok(Self {
+            store: Store { path: path.into() },
+            project: text(&canonical)?,
+        })
     }
 
     /// The project whose grants these are.
@@ -62,7 +72,10 @@ impl GrantStore for GrantFile {
 
     fn add(&self, grants: &[Grant]) -> Result<(), GrantError> {
         let add = |kept: &mut Grants| {
-            kept.projects.entry(self.project.clone()).or_default().extend_from_slice(grants);
+            kept.projects
+                .entry(self.project.clone())
+                .or_default()
+                .extend_from_slice(grants);
             !grants.is_empty()
         };
         self.store.change(add).map(drop).map_err(told)
@@ -70,7 +83,9 @@ impl GrantStore for GrantFile {
 
     fn revoke(&self, id: &str) -> Result<bool, GrantError> {
         let revoke = |kept: &mut Grants| {
-            let Some(grants) = kept.projects.get_mut(&self.project) else { return false };
+            let Some(grants) = kept.projects.get_mut(&self.project) else {
+                return false;
+            };
             let before = grants.len();
             grants.retain(|grant| grant.id != id);
             let found = grants.len() < before;
@@ -84,5 +99,7 @@ impl GrantStore for GrantFile {
 }
 
 fn told(error: StoreError) -> GrantError {
-    GrantError { message: error.to_string() }
+    GrantError {
+        message: error.to_string(),
+    }
 }

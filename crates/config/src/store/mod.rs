@@ -57,7 +57,8 @@ pub enum StoreError {
     },
     /// Others may write to it.
     #[error(
-        "{0} can be written by others (mode {mode:o}), so nothing in it counts; check what is in it, then `chmod 600` it",
+        "{0} can be written by others (mode {mode:o}), so nothing in it counts; \
+         check what is in it, then `chmod 600` it",
         visible(&path.display().to_string())
     )]
     Exposed {
@@ -96,22 +97,36 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(T::empty()),
             Err(error) => return Err(self.refused("read", error)),
         };
-        let metadata = file.metadata().map_err(|error| self.refused("read", error))?;
+        let metadata = file
+            .metadata()
+            .map_err(|error| self.refused("read", error))?;
         let mode = metadata.permissions().mode() & 0o7777;
         if mode & 0o022 != 0 {
-            return Err(StoreError::Exposed { path: self.path.clone(), mode });
+            return Err(StoreError::Exposed {
+                path: self.path.clone(),
+                mode,
+            });
         }
         let mut bytes = Vec::new();
         file.take(MAX_STORE_BYTES + 1)
             .read_to_end(&mut bytes)
             .map_err(|error| self.refused("read", error))?;
-        let damaged = |message: String| StoreError::Damaged { path: self.path.clone(), message };
+        let damaged = |message: String| StoreError::Damaged {
+            path: self.path.clone(),
+            message,
+        };
         if u64::try_from(bytes.len()).unwrap_or(u64::MAX) > MAX_STORE_BYTES {
-            return Err(damaged(format!("it is larger than {MAX_STORE_BYTES} bytes")));
+            return Err(damaged(format!(
+                "it is larger than {MAX_STORE_BYTES} bytes"
+            )));
         }
-        let value: T = serde_json::from_slice(&bytes).map_err(|error| damaged(quoted(&error.to_string())))?;
+        let value: T =
+            serde_json::from_slice(&bytes).map_err(|error| damaged(quoted(&error.to_string())))?;
         if value.version() != VERSION {
-            return Err(damaged(format!("it has version {}, and this program knows {VERSION}", value.version())));
+            return Err(damaged(format!(
+                "it has version {}, and this program knows {VERSION}",
+                value.version()
+            )));
         }
         Ok(value)
     }
@@ -132,12 +147,17 @@ impl Store {
         let _held = private(OpenOptions::new().write(true).create(true).truncate(false))
             .open(&lock)
             .and_then(|file| file.lock().map(|()| file))
-            .map_err(|error| StoreError::Refused { path: lock, doing: "locked", error })?;
+            .map_err(|error| StoreError::Refused {
+                path: lock,
+                doing: "locked",
+                error,
+            })?;
         let mut value = self.read()?;
         if !change(&mut value) {
             return Ok(false);
         }
-        self.replace(&value, folder).map_err(|error| self.refused("written", error))?;
+        self.replace(&value, folder)
+            .map_err(|error| self.refused("written", error))?;
         Ok(true)
     }
 
@@ -165,7 +185,11 @@ impl Store {
     }
 
     fn refused(&self, doing: &'static str, error: io::Error) -> StoreError {
-        StoreError::Refused { path: self.path.clone(), doing, error }
+        StoreError::Refused {
+            path: self.path.clone(),
+            doing,
+            error,
+        }
     }
 }
 
@@ -178,6 +202,8 @@ fn private(options: &mut OpenOptions) -> &mut OpenOptions {
 fn text(path: &Path) -> Result<String, StoreError> {
     match path.to_str() {
         Some(text) => Ok(text.to_owned()),
-        None => Err(StoreError::NotText { path: path.to_owned() }),
+        None => Err(StoreError::NotText {
+            path: path.to_owned(),
+        }),
     }
 }

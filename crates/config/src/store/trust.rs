@@ -10,7 +10,9 @@ use crate::effective::Project;
 use crate::mistake::ConfigError;
 use crate::source::Source;
 
-/// The trusted files. A file is trusted at its place and with its content: moved, copied or changed, it is not.
+/// The trusted files.
+///
+/// A file is trusted at its place and with its content: moved, copied or changed, it is not.
 #[derive(Clone, Debug)]
 pub struct TrustStore {
     store: Store,
@@ -37,7 +39,10 @@ struct Trusted {
 
 impl Kept for Trusted {
     fn empty() -> Self {
-        Self { version: VERSION, trusted: Vec::new() }
+        Self {
+            version: VERSION,
+            trusted: Vec::new(),
+        }
     }
 
     fn version(&self) -> u32 {
@@ -48,7 +53,9 @@ impl Kept for Trusted {
 impl TrustStore {
     /// The store in this file, which need not be there yet.
     pub fn at(path: impl Into<PathBuf>) -> Self {
-        Self { store: Store { path: path.into() } }
+        Self {
+            store: Store { path: path.into() },
+        }
     }
 
     /// Whether a file with this content is trusted at this place.
@@ -58,16 +65,28 @@ impl TrustStore {
             return Ok(false);
         }
         let (place, sha256) = (text(&place(file)?)?, hash(content));
-        Ok(trusted.iter().any(|known| known.path == place && known.sha256 == sha256))
+        Ok(trusted
+            .iter()
+            .any(|known| known.path == place && known.sha256 == sha256))
     }
 
     /// Trusts this content at this place, instead of what was trusted there before.
-    pub fn trust(&self, file: &Path, content: &[u8], at_ms: u64) -> Result<TrustedFile, StoreError> {
-        let new = TrustedFile { path: text(&place(file)?)?, sha256: hash(content), at_ms };
+    pub fn trust(
+        &self,
+        file: &Path,
+        content: &[u8],
+        at_ms: u64,
+    ) -> Result<TrustedFile, StoreError> {
+        let new = TrustedFile {
+            path: text(&place(file)?)?,
+            sha256: hash(content),
+            at_ms,
+        };
         self.store.change(|kept: &mut Trusted| {
             kept.trusted.retain(|known| known.path != new.path);
             kept.trusted.push(new.clone());
-            kept.trusted.sort_by(|left, right| left.path.cmp(&right.path));
+            kept.trusted
+                .sort_by(|left, right| left.path.cmp(&right.path));
             true
         })?;
         Ok(new)
@@ -84,7 +103,8 @@ impl TrustStore {
         let place = place(file).unwrap_or_else(|_| file.to_owned());
         self.store.change(|kept: &mut Trusted| {
             let before = kept.trusted.len();
-            kept.trusted.retain(|known| Path::new(&known.path) != place && Path::new(&known.path) != file);
+            kept.trusted
+                .retain(|known| Path::new(&known.path) != place && Path::new(&known.path) != file);
             kept.trusted.len() < before
         })
     }
@@ -105,7 +125,11 @@ impl TrustStore {
 /// If the name were resolved too, a link to a trusted file of another project
 /// would be trusted here.
 fn place(file: &Path) -> Result<PathBuf, StoreError> {
-    let refused = |error| StoreError::Refused { path: file.to_owned(), doing: "found", error };
+    let refused = |error| StoreError::Refused {
+        path: file.to_owned(),
+        doing: "found",
+        error,
+    };
     let Some(name) = file.file_name() else {
         return Err(refused(std::io::ErrorKind::InvalidInput.into()));
     };
@@ -117,5 +141,8 @@ fn place(file: &Path) -> Result<PathBuf, StoreError> {
 }
 
 fn hash(content: &[u8]) -> String {
-    Sha256::digest(content).iter().map(|byte| format!("{byte:02x}")).collect()
+    Sha256::digest(content)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
 }

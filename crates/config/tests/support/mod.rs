@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 
 use toolgate_config::{ConfigError, Effective, Options, Project, Source, Sources};
+use toolgate_model::{Action, Args, Facts, Risk};
+use toolgate_policy::{Policy, Question};
 
 pub(crate) fn source(name: &str, text: &str) -> Source {
     Source::new(name, text.as_bytes().to_vec()).expect("the text of a test is UTF-8 and small")
@@ -25,8 +27,10 @@ impl Texts<'_> {
         Sources {
             workspace: workspace(),
             user: file("user.toml", self.user),
-            project: file("toolgate.toml", self.project)
-                .map(|source| Project { source, trusted: self.trusted }),
+            project: file("toolgate.toml", self.project).map(|source| Project {
+                source,
+                trusted: self.trusted,
+            }),
             config: file("config.toml", self.config),
             options: self.options.clone(),
         }
@@ -47,9 +51,42 @@ pub(crate) fn workspace() -> PathBuf {
 }
 
 pub(crate) fn user(text: &str) -> Effective {
-    Texts { user: text, ..Texts::default() }.effective()
+    Texts {
+        user: text,
+        ..Texts::default()
+    }
+    .effective()
 }
 
 pub(crate) fn built_in() -> Effective {
     Texts::default().effective()
+}
+
+/// The rows of a key as `layer: value`.
+pub(crate) fn rows(effective: &Effective, key: &str) -> Vec<String> {
+    let rows = effective.show().into_iter().filter(|row| row.key == key);
+    rows.map(|row| format!("{}: {}", row.origin.layer, row.value))
+        .collect()
+}
+
+/// What policy says to a call that does these things.
+pub(crate) fn decide(effective: &Effective, facts: &Facts, command_wall: bool) -> Action {
+    let rules = effective.rules();
+    let policy = Policy::compile(rules.settings, &rules.layers, &str::to_owned).unwrap();
+    policy
+        .decide(&Question {
+            tool: if facts.runs.is_empty() {
+                "edit_file"
+            } else {
+                "run_command"
+            },
+            args: &Args::new(),
+            facts,
+            side_effects: facts.has_effects(),
+            requires_approval: false,
+            risk: Risk::Medium,
+            command_wall,
+            wall_from_facts: command_wall,
+        })
+        .action
 }

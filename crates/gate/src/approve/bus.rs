@@ -161,9 +161,10 @@ impl Bus {
             );
         }
         let _taken_back = TakeBack { bus: self, id };
-        self.requests
-            .unbounded_send(request)
-            .map_err(|_| Unanswered::NobodyThere)?;
+        if self.requests.unbounded_send(request).is_err() {
+            // Nobody listens: unless it was answered already, the question ends here.
+            drop(lock(&self.state).close(id));
+        }
         answered.await.map_err(|_| Unanswered::NobodyThere)
     }
 }

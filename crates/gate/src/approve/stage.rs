@@ -366,8 +366,9 @@ fn user_denied(answer: &Answer) -> ToolError {
     let message = match answer
         .reason
         .as_deref()
-        .map(approval_text)
+        .map(str::trim)
         .filter(|reason| !reason.is_empty())
+        .map(approval_text)
     {
         Some(reason) => format!("the person said no: {reason}"),
         None => {

@@ -53,7 +53,7 @@ impl Planner<'_> {
         for (index, call) in calls.into_iter().enumerate() {
             let fresh = taken.insert(call.id().clone());
             let plan = match self.intake(index, fresh, &call) {
-                Err(stop) => refuse(&call, stop),
+                Err(stop) => refuse(&call, *stop),
                 Ok(whole) => match self.one(whole).await {
                     Ok(plan) => plan,
                     Err(stop) => refuse(&call, *stop),
@@ -74,11 +74,13 @@ impl Planner<'_> {
     }
 
     /// What can be said without looking at the tool.
-    fn intake(&self, index: usize, fresh: bool, call: &Call) -> Result<ToolCall, Stop> {
-        let stop = |kind, message: String| Stop {
-            tool: call.name().unwrap_or_default().to_owned(),
-            error: ToolError::new(kind, message),
-            record: None,
+    fn intake(&self, index: usize, fresh: bool, call: &Call) -> Result<ToolCall, Box<Stop>> {
+        let stop = |kind, message: String| {
+            Box::new(Stop {
+                tool: call.name().unwrap_or_default().to_owned(),
+                error: ToolError::new(kind, message),
+                record: None,
+            })
         };
         if self.mode == Mode::Disabled {
             return Err(stop(ErrorKind::Disabled, DISABLED.into()));
@@ -107,11 +109,11 @@ impl Planner<'_> {
             Call::Whole(whole) => whole,
             Call::Bad(BadCall { name, error, .. }) => {
                 let tool = name.clone().unwrap_or_default();
-                return Err(Stop {
+                return Err(Box::new(Stop {
                     tool,
                     error: error.clone(),
                     record: None,
-                });
+                }));
             }
         };
         let (bytes, most) = (whole.args_bytes(), self.limits.max_args_bytes);

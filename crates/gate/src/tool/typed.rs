@@ -17,13 +17,16 @@ use super::{Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View}
 type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
 type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
 
+type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
+type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
+
 struct Parts<A> {
     run: Box<Run<A>>,
-    check: Box<dyn Fn(&A) -> Result<(), ToolError> + Send + Sync>,
+    check: Box<Check<A>>,
     summary: Box<dyn Fn(&A) -> String + Send + Sync>,
     facts: Box<dyn Fn(&A) -> Facts + Send + Sync>,
     preview: Option<Box<Look<A>>>,
-    timeout: Box<dyn Fn(&A) -> Option<Duration> + Send + Sync>,
+    timeout: Box<Limit<A>>,
 }
 
 /// A tool whose arguments are a type: the schema comes from it, and it is parsed once.

@@ -21,6 +21,7 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new(".git-credentials"),
     // Remote addresses in it often carry a token; submodules have theirs further down.
     Rule::new("**/.git/**/config"),
+    Rule::new("**/.git/**/config.worktree"),
     Rule::new("id_rsa*"),
     Rule::new("id_ed25519*"),
     Rule::new("id_ecdsa*"),

@@ -36,7 +36,9 @@ struct Cuts {
 
 /// Whether a word can have braces to expand at all.
 pub(crate) fn has_braces(parts: &[Part]) -> bool {
-    parts.iter().any(|part| matches!(part, Part::Text(text) if text.contains('{')))
+    parts
+        .iter()
+        .any(|part| matches!(part, Part::Text(text) if text.contains('{')))
 }
 
 /// All words that the braces of one word make.
@@ -49,12 +51,20 @@ pub(crate) fn expand(parts: &[Part]) -> Expansion {
         }
     }
     if atoms.len() > MAX_ATOMS {
-        return Expansion { words: vec![parts.to_vec()], shortened: false, cut: true };
+        return Expansion {
+            words: vec![parts.to_vec()],
+            shortened: false,
+            cut: true,
+        };
     }
     let mut cuts = Cuts::default();
     let words = expand_atoms(&atoms, &mut cuts, 0);
     let words = words.into_iter().map(|word| to_parts(&word)).collect();
-    Expansion { words, shortened: cuts.shortened, cut: cuts.cut }
+    Expansion {
+        words,
+        shortened: cuts.shortened,
+        cut: cuts.cut,
+    }
 }
 
 fn to_parts(atoms: &[Atom<'_>]) -> Vec<Part> {
@@ -189,7 +199,12 @@ fn sequence<'a>(inside: &[Atom<'a>], cuts: &mut Cuts) -> Option<Vec<Vec<Atom<'a>
             return Some(vec![characters(first), characters(last)]);
         }
         let values = steps(from, to, step, cuts);
-        return Some(values.into_iter().map(|value| characters(&value.to_string())).collect());
+        return Some(
+            values
+                .into_iter()
+                .map(|value| characters(&value.to_string()))
+                .collect(),
+        );
     }
     let (mut first, mut last) = (first.chars(), last.chars());
     let (from, to) = (first.next()?, last.next()?);
@@ -197,7 +212,12 @@ fn sequence<'a>(inside: &[Atom<'a>], cuts: &mut Cuts) -> Option<Vec<Vec<Atom<'a>
     if !single || !from.is_ascii_alphabetic() || !to.is_ascii_alphabetic() {
         return None;
     }
-    let values = steps(i64::from(u32::from(from)), i64::from(u32::from(to)), step, cuts);
+    let values = steps(
+        i64::from(u32::from(from)),
+        i64::from(u32::from(to)),
+        step,
+        cuts,
+    );
     Some(
         values
             .into_iter()
@@ -216,7 +236,9 @@ fn steps(from: i64, to: i64, step: i64, cuts: &mut Cuts) -> Vec<i64> {
     }
     let stride = i64::try_from(width).unwrap_or(i64::MAX);
     let stride = if from <= to { stride } else { -stride };
-    (0..=i64::try_from(count).unwrap_or(0)).map(|index| from + index * stride).collect()
+    (0..=i64::try_from(count).unwrap_or(0))
+        .map(|index| from + index * stride)
+        .collect()
 }
 
 fn characters<'a>(text: &str) -> Vec<Atom<'a>> {

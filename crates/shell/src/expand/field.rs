@@ -30,24 +30,43 @@ pub(crate) struct Field {
 impl Field {
     /// A word that means itself.
     pub(crate) fn literal(text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..Self::default() }
+        Self {
+            text: text.into(),
+            ..Self::default()
+        }
     }
 
     /// A word of which nothing is known.
     pub(crate) fn unknown() -> Self {
-        Self { text: UNKNOWN.to_string(), holes: vec![0], ..Self::default() }
+        Self {
+            text: UNKNOWN.to_string(),
+            holes: vec![0],
+            ..Self::default()
+        }
     }
 
     /// A guess: most likely this text, but nothing in the line says so.
     pub(crate) fn guess(text: impl Into<String>) -> Self {
-        Self { text: text.into(), holes: vec![0], ..Self::default() }
+        Self {
+            text: text.into(),
+            holes: vec![0],
+            ..Self::default()
+        }
     }
 
     /// A word that stands for names that match `pattern`.
     pub(crate) fn names(pattern: impl Into<String>, narrow: bool) -> Self {
         let text = pattern.into();
-        let active = text.match_indices(['*', '?', '[']).map(|(at, _)| at).collect();
-        Self { text, active, narrow, ..Self::default() }
+        let active = text
+            .match_indices(['*', '?', '['])
+            .map(|(at, _)| at)
+            .collect();
+        Self {
+            text,
+            active,
+            narrow,
+            ..Self::default()
+        }
     }
 
     pub(crate) fn is_known(&self) -> bool {
@@ -82,7 +101,9 @@ impl Field {
     /// The word without its first `bytes` bytes.
     pub(crate) fn tail(&self, bytes: usize) -> Self {
         let shift = |list: &[usize]| {
-            list.iter().filter_map(|at| at.checked_sub(bytes)).collect::<Vec<_>>()
+            list.iter()
+                .filter_map(|at| at.checked_sub(bytes))
+                .collect::<Vec<_>>()
         };
         Self {
             text: self.text.get(bytes..).unwrap_or_default().to_owned(),
@@ -96,7 +117,8 @@ impl Field {
     pub(crate) fn append(&mut self, other: &Self) {
         let offset = self.text.len();
         self.text.push_str(&other.text);
-        self.active.extend(other.active.iter().map(|at| at + offset));
+        self.active
+            .extend(other.active.iter().map(|at| at + offset));
         self.holes.extend(other.holes.iter().map(|at| at + offset));
         self.loose |= other.loose;
         self.narrow |= other.narrow;
@@ -193,7 +215,11 @@ impl FieldBuilder {
             let start = self.current.text.len();
             self.text(piece);
             let end = offset + length;
-            for hole in value.holes.iter().filter(|hole| (offset..=end).contains(*hole)) {
+            for hole in value
+                .holes
+                .iter()
+                .filter(|hole| (offset..=end).contains(*hole))
+            {
                 self.current.holes.push(start + hole - offset);
             }
             self.current.loose |= value.loose;

@@ -30,7 +30,11 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
             return false;
         }
     }
-    pattern.get(p..).unwrap_or_default().iter().all(|character| *character == '*')
+    pattern
+        .get(p..)
+        .unwrap_or_default()
+        .iter()
+        .all(|character| *character == '*')
 }
 
 /// Where the pattern goes on if the piece at `at` matches `character`.

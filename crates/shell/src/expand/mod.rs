@@ -11,6 +11,7 @@ pub(crate) mod field;
 pub(crate) mod glob;
 mod parameter;
 
+use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::syntax::{Part, Word};
 use crate::walk::{Output, Walker};
@@ -31,8 +32,11 @@ impl Walker {
             if expansion.cut {
                 self.unchecked("a word expands to too many words");
             }
-            if expansion.shortened {
-                self.found.opaque(Opacity::Expansion { word: word.raw.clone() });
+            // Whether a tilde that braces produce is expanded depends on where it ends up.
+            if expansion.shortened || word.raw.contains('~') {
+                self.found.opaque(Opacity::Expansion {
+                    word: word.raw.clone(),
+                });
             }
             for parts in &expansion.words {
                 self.expand_parts(parts, out);
@@ -54,12 +58,16 @@ impl Walker {
                 Part::Text(text) => {
                     let alone = parts.len() == index + 1;
                     let rest = if index == 0 {
-                        self.tilde(text, alone, &mut builder)
+                        self.tilde_in_setting(text, alone, &mut builder)
                     } else {
                         text.as_str()
                     };
                     if !rest.is_empty() {
                         builder.text(rest);
+                    }
+                    if rest.contains("=~") || rest.contains(":~") {
+                        // What is left here is only expanded in some kinds of words.
+                        builder.value(&Field::guess(""), true);
                     }
                 }
                 other => self.expand_part(other, &mut builder, false),
@@ -93,7 +101,13 @@ impl Walker {
             }
             Part::Arithmetic(inside) => {
                 self.arithmetic(inside);
-                builder.value(&Field { number: true, ..Field::unknown() }, true);
+                builder.value(
+                    &Field {
+                        number: true,
+                        ..Field::unknown()
+                    },
+                    true,
+                );
             }
             Part::Process { script, output } => {
                 let printed = if *output {
@@ -141,10 +155,13 @@ impl Walker {
             match part {
                 Part::Text(text) => {
                     let alone = word.parts.len() == index + 1;
-                    let rest =
-                        if index == 0 { self.tilde(text, alone, &mut builder) } else { text.as_str() };
+                    let rest = if index == 0 {
+                        self.tilde(text, alone, &mut builder)
+                    } else {
+                        text.as_str()
+                    };
                     builder.quoted(rest);
-                    if rest.contains(":~") {
+                    if rest.contains(":~") || rest.contains("=~") {
                         // A list of folders, each of which may start at home.
                         builder.value(&Field::guess(""), true);
                     }
@@ -163,9 +180,28 @@ impl Walker {
         field
     }
 
+    /// A tilde also counts behind `name=`, in any word that looks like that.
+    fn tilde_in_setting<'t>(
+        &mut self,
+        text: &'t str,
+        alone: bool,
+        builder: &mut FieldBuilder,
+    ) -> &'t str {
+        match text.split_once("=~") {
+            Some((name, _)) if is_setting(text) && !name.contains('=') => {
+                let (head, value) = text.split_at(name.len() + 1);
+                builder.text(head);
+                self.tilde(value, alone, builder)
+            }
+            _ => self.tilde(text, alone, builder),
+        }
+    }
+
     /// Expands a leading tilde and hands back the rest of the text.
     fn tilde<'t>(&mut self, text: &'t str, alone: bool, builder: &mut FieldBuilder) -> &'t str {
-        let Some(behind) = text.strip_prefix('~') else { return text };
+        let Some(behind) = text.strip_prefix('~') else {
+            return text;
+        };
         let end = behind.find('/');
         if end.is_none() && !alone {
             // A quoted or expanded rest makes the tilde an ordinary character.
@@ -225,7 +261,8 @@ impl Walker {
         match part {
             Part::Parameter(parameter) => {
                 let name = parameter.name.as_str();
-                !name.starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*' | '_' | '!'))
+                !name
+                    .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*' | '_' | '!'))
                     && self.scope.variable(name).is_none()
             }
             Part::Arithmetic(_) => true,
@@ -234,7 +271,9 @@ impl Walker {
     }
 
     fn odd_arithmetic(&mut self, what: &str) {
-        self.found.opaque(Opacity::Construct { what: format!("(({what}))") });
+        self.found.opaque(Opacity::Construct {
+            what: format!("(({what}))"),
+        });
     }
 }
 

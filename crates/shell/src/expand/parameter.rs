@@ -34,8 +34,16 @@ impl Walker {
         };
         match name {
             "HOME" => Field::literal(self.places.home()),
-            "PWD" => self.scope.folder.clone().map_or_else(Field::unknown, Field::literal),
-            "OLDPWD" => self.scope.previous.clone().map_or_else(Field::unknown, Field::literal),
+            "PWD" => self
+                .scope
+                .folder
+                .clone()
+                .map_or_else(Field::unknown, Field::literal),
+            "OLDPWD" => self
+                .scope
+                .previous
+                .clone()
+                .map_or_else(Field::unknown, Field::literal),
             "IFS" => Field::literal(" \t\n"),
             "_" => {
                 let mut last = self.scope.last_argument.clone();
@@ -46,10 +54,11 @@ impl Walker {
             "BASH" | "SHELL" => Field::guess("/bin/bash"),
             "PATH" => Field::guess("/usr/local/bin:/usr/bin:/bin"),
             "TMPDIR" => Field::guess("/tmp"),
-            "?" | "#" | "$" | "!" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "UID" | "EUID"
-            | "PPID" | "BASHPID" | "COLUMNS" | "LINES" | "EPOCHSECONDS" => {
-                Field { number: true, ..Field::unknown() }
-            }
+            "?" | "#" | "$" | "!" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "UID"
+            | "EUID" | "PPID" | "BASHPID" | "COLUMNS" | "LINES" | "EPOCHSECONDS" => Field {
+                number: true,
+                ..Field::unknown()
+            },
             "-" | "USER" | "LOGNAME" | "HOSTNAME" | "HOSTTYPE" | "OSTYPE" | "MACHTYPE" | "LANG"
             | "TERM" | "BASH_VERSION" | "BASH_COMMAND" | "BASH_SOURCE" | "FUNCNAME" => {
                 Field::unknown()
@@ -67,7 +76,10 @@ impl Walker {
             Operation::Plain => value,
             Operation::Length => match value.exact() {
                 Some(text) => Field::literal(text.chars().count().to_string()),
-                None => Field { number: true, ..Field::unknown() },
+                None => Field {
+                    number: true,
+                    ..Field::unknown()
+                },
             },
             Operation::Default { word, assign } => {
                 let other = self.single(word);
@@ -80,7 +92,11 @@ impl Walker {
             Operation::Alternative(word) => {
                 let other = self.single(word);
                 if value.is_known() {
-                    return if value.text.is_empty() { Field::default() } else { other };
+                    return if value.text.is_empty() {
+                        Field::default()
+                    } else {
+                        other
+                    };
                 }
                 let mut other = other;
                 other.holes.push(0);
@@ -88,7 +104,11 @@ impl Walker {
             }
             Operation::Require(word) => {
                 self.single(word);
-                if value.text.is_empty() { Field::unknown() } else { value }
+                if value.text.is_empty() {
+                    Field::unknown()
+                } else {
+                    value
+                }
             }
             Operation::TrimStart { pattern, longest } => {
                 let pattern = self.pattern(pattern);
@@ -108,7 +128,13 @@ impl Walker {
                 self.sliced(value, &offset, length.as_ref())
             }
             Operation::Case { upper, all } => {
-                let changed = |text: &str| if *upper { text.to_uppercase() } else { text.to_lowercase() };
+                let changed = |text: &str| {
+                    if *upper {
+                        text.to_uppercase()
+                    } else {
+                        text.to_lowercase()
+                    }
+                };
                 let text = if *all {
                     changed(&value.text)
                 } else {
@@ -125,12 +151,16 @@ impl Walker {
                 let raw = words.first().map_or("", |word| word.raw.as_str());
                 let harmless = match kind {
                     b'@' => matches!(raw, "Q" | "E" | "U" | "u" | "L" | "a" | "A" | "K" | "k"),
-                    b'[' => raw.bytes().all(|b| b.is_ascii_alphanumeric() || b"@*]_-".contains(&b)),
+                    b'[' => raw
+                        .bytes()
+                        .all(|b| b.is_ascii_alphanumeric() || b"@*]_-".contains(&b)),
                     b'/' | b'^' | b',' => true,
                     _ => false,
                 };
                 if !harmless {
-                    self.found.opaque(Opacity::Construct { what: format!("${{{name}{raw}}}") });
+                    self.found.opaque(Opacity::Construct {
+                        what: format!("${{{name}{raw}}}"),
+                    });
                 }
                 Field::unknown()
             }
@@ -149,12 +179,18 @@ impl Walker {
     }
 
     fn sliced(&mut self, value: Field, offset: &Field, length: Option<&Field>) -> Field {
-        let number = |field: &Field| field.exact().and_then(|text| text.trim().parse::<usize>().ok());
+        let number = |field: &Field| {
+            field
+                .exact()
+                .and_then(|text| text.trim().parse::<usize>().ok())
+        };
         let from = number(offset);
         let count = length.map(number);
         let (Some(from), true) = (from, count != Some(None)) else {
             // Offsets are arithmetic.
-            self.found.opaque(Opacity::Construct { what: "${…:…}".to_owned() });
+            self.found.opaque(Opacity::Construct {
+                what: "${…:…}".to_owned(),
+            });
             return Field::unknown();
         };
         let rest = value.text.chars().skip(from);
@@ -171,24 +207,44 @@ fn choose(value: &Field, other: Field, filled: bool) -> Field {
         return if filled { value.clone() } else { other };
     }
     // Not known whether it is set: the written default is the better guess.
-    let mut guess = if filled && !value.text.contains(UNKNOWN) { value.clone() } else { other };
+    let mut guess = if filled && !value.text.contains(UNKNOWN) {
+        value.clone()
+    } else {
+        other
+    };
     guess.holes.push(0);
     guess
 }
 
 fn reshaped(value: &Field, text: String) -> Field {
-    let holes = if value.is_known() && !value.is_pattern() { Vec::new() } else { vec![0] };
-    Field { text, holes, ..Field::default() }
+    let holes = if value.is_known() && !value.is_pattern() {
+        Vec::new()
+    } else {
+        vec![0]
+    };
+    Field {
+        text,
+        holes,
+        ..Field::default()
+    }
 }
 
 fn trimmed(value: Field, pattern: &Field, longest: bool, start: bool) -> Field {
     if !pattern.is_known() || value.text.len() > MAX_TRIMMED {
         return Field::unknown();
     }
-    let shape: Vec<String> = pattern.components().into_iter().map(|(text, _)| text).collect();
+    let shape: Vec<String> = pattern
+        .components()
+        .into_iter()
+        .map(|(text, _)| text)
+        .collect();
     let shape = shape.join("/");
     let text = value.text.as_str();
-    let mut cuts: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+    let mut cuts: Vec<usize> = text
+        .char_indices()
+        .map(|(at, _)| at)
+        .chain([text.len()])
+        .collect();
     // The shortest match at the start ends first; the shortest at the end starts last.
     if start == longest {
         cuts.reverse();
@@ -205,8 +261,12 @@ fn trimmed(value: Field, pattern: &Field, longest: bool, start: bool) -> Field {
 }
 
 fn replaced(value: Field, pattern: &Field, with: &Field, all: bool) -> Field {
-    let plain = pattern.exact().filter(|text| !text.contains(['*', '?', '[', '\\']));
-    let (Some(pattern), Some(with)) = (plain, with.exact()) else { return Field::unknown() };
+    let plain = pattern
+        .exact()
+        .filter(|text| !text.contains(['*', '?', '[', '\\']));
+    let (Some(pattern), Some(with)) = (plain, with.exact()) else {
+        return Field::unknown();
+    };
     if pattern.is_empty() {
         return value;
     }

@@ -8,11 +8,18 @@ impl Parser<'_> {
     ///
     /// Escapes make bytes; bytes that are no text are replaced by a character
     /// that no path has, so that they can never be taken for something else.
-    pub(super) fn ansi_quoted(&mut self, opened: usize) -> Parsed<String> {
+    /// The second value says whether the text depends on the locale.
+    pub(super) fn ansi_quoted(&mut self, opened: usize) -> Parsed<(String, bool)> {
+        let start = self.position;
         let mut out = Vec::new();
         loop {
             match self.take_char() {
-                None => return Err(Fault::Unclosed { what: "quote", at: opened }),
+                None => {
+                    return Err(Fault::Unclosed {
+                        what: "quote",
+                        at: opened,
+                    });
+                }
                 Some('\'') => break,
                 Some('\\') => self.escape(&mut out),
                 Some(other) => push_char(&mut out, other),
@@ -22,7 +29,10 @@ impl Parser<'_> {
         if let Some(end) = out.iter().position(|byte| *byte == 0) {
             out.truncate(end);
         }
-        Ok(String::from_utf8_lossy(&out).into_owned())
+        let written = self.slice(start, self.position);
+        let named = written.contains("\\u") || written.contains("\\U");
+        let local = named && !out.is_ascii();
+        Ok((String::from_utf8_lossy(&out).into_owned(), local))
     }
 
     fn escape(&mut self, out: &mut Vec<u8>) {

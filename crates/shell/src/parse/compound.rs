@@ -41,7 +41,11 @@ impl Parser<'_> {
             "while" | "until" => {
                 let condition = self.filled_list(&["do"])?;
                 let body = self.do_block(opened)?;
-                Compound::While { condition, body, until: keyword == "until" }
+                Compound::While {
+                    condition,
+                    body,
+                    until: keyword == "until",
+                }
             }
             "for" | "select" => self.for_loop(opened)?,
             "case" => self.case(opened)?,
@@ -61,7 +65,12 @@ impl Parser<'_> {
             self.skip_blanks();
             match self.redirect()? {
                 Some(redirect) => redirects.push(redirect),
-                None => return Ok(Node::Compound { body: Box::new(body), redirects }),
+                None => {
+                    return Ok(Node::Compound {
+                        body: Box::new(body),
+                        redirects,
+                    });
+                }
             }
         }
     }
@@ -69,7 +78,11 @@ impl Parser<'_> {
     /// A list that must not be empty.
     fn filled_list(&mut self, closers: &[&str]) -> Parsed<Script> {
         let script = self.list(closers)?;
-        if script.items.is_empty() { Err(self.unexpected()) } else { Ok(script) }
+        if script.items.is_empty() {
+            Err(self.unexpected())
+        } else {
+            Ok(script)
+        }
     }
 
     fn do_block(&mut self, opened: usize) -> Parsed<Script> {
@@ -132,7 +145,11 @@ impl Parser<'_> {
         };
         self.skip_separator()?;
         let body = self.do_or_brace(opened)?;
-        Ok(Compound::For { variable, words, body })
+        Ok(Compound::For {
+            variable,
+            words,
+            body,
+        })
     }
 
     fn skip_separator(&mut self) -> Parsed<()> {
@@ -176,7 +193,12 @@ impl Parser<'_> {
                 match self.peek() {
                     Some(b'|') => self.advance(1),
                     Some(b')') => break,
-                    None => return Err(Fault::Unclosed { what: "case", at: opened }),
+                    None => {
+                        return Err(Fault::Unclosed {
+                            what: "case",
+                            at: opened,
+                        });
+                    }
                     Some(_) => return Err(self.unexpected()),
                 }
             }
@@ -205,7 +227,10 @@ impl Parser<'_> {
         self.advance(1);
         let script = self.filled_list(&[])?;
         if self.peek() != Some(b')') {
-            return Err(Fault::Unclosed { what: "bracket", at: opened });
+            return Err(Fault::Unclosed {
+                what: "bracket",
+                at: opened,
+            });
         }
         self.advance(1);
         self.with_redirects(Compound::Subshell(script))
@@ -220,14 +245,23 @@ impl Parser<'_> {
                 return Ok(words);
             }
             match self.peek() {
-                None => return Err(Fault::Unclosed { what: "[[", at: opened }),
+                None => {
+                    return Err(Fault::Unclosed {
+                        what: "[[",
+                        at: opened,
+                    });
+                }
                 Some(b'(' | b')' | b'<' | b'>') => self.advance(1),
                 Some(b'&') if self.looking_at("&&") => self.advance(2),
                 Some(b'|') if self.looking_at("||") => self.advance(2),
                 Some(b'&' | b'|' | b';') => return Err(self.unexpected()),
                 Some(_) => {
                     let regex = words.last().is_some_and(|word: &Word| word.raw == "=~");
-                    words.push(if regex { self.regex_word()? } else { self.word()? });
+                    words.push(if regex {
+                        self.regex_word()?
+                    } else {
+                        self.word()?
+                    });
                 }
             }
         }
@@ -261,7 +295,10 @@ impl Parser<'_> {
         self.skip_newlines()?;
         let body = self.deeper(Self::command)?;
         match body {
-            Node::Compound { .. } => Ok(Node::Function { name, body: Rc::new(body) }),
+            Node::Compound { .. } => Ok(Node::Function {
+                name,
+                body: Rc::new(body),
+            }),
             _ => Err(self.unexpected()),
         }
     }
@@ -277,7 +314,9 @@ impl Parser<'_> {
             match self.peek() {
                 None | Some(b'\n' | b';' | b'&' | b'|' | b')') => break,
                 Some(b'(') => {
-                    let plain = self.function_name(&simple).ok_or_else(|| self.unexpected())?;
+                    let plain = self
+                        .function_name(&simple)
+                        .ok_or_else(|| self.unexpected())?;
                     self.function_brackets()?;
                     return self.deeper(|parser| parser.function_body(plain));
                 }
@@ -330,7 +369,11 @@ impl Parser<'_> {
         if self.bytes.get(end) == Some(&b'[') {
             // Only plain subscripts: others are evaluated, and stay words the walk calls odd.
             let mut close = end + 1;
-            while self.bytes.get(close).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+            while self
+                .bytes
+                .get(close)
+                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
+            {
                 close += 1;
             }
             if self.bytes.get(close) != Some(&b']') {
@@ -349,10 +392,20 @@ impl Parser<'_> {
         self.position = end + 1;
         if self.peek() == Some(b'(') {
             let values = self.array_values()?;
-            return Ok(Some(Assignment { name, append, array: true, values }));
+            return Ok(Some(Assignment {
+                name,
+                append,
+                array: true,
+                values,
+            }));
         }
         let values = vec![self.word_or_nothing()?];
-        Ok(Some(Assignment { name, append, array: element, values }))
+        Ok(Some(Assignment {
+            name,
+            append,
+            array: element,
+            values,
+        }))
     }
 
     fn array_values(&mut self) -> Parsed<Vec<Word>> {
@@ -362,7 +415,12 @@ impl Parser<'_> {
         loop {
             self.skip_newlines()?;
             match self.peek() {
-                None => return Err(Fault::Unclosed { what: "array", at: opened }),
+                None => {
+                    return Err(Fault::Unclosed {
+                        what: "array",
+                        at: opened,
+                    });
+                }
                 Some(b')') => {
                     self.advance(1);
                     // What touches the bracket belongs to the same word, even a `#`.

@@ -35,8 +35,11 @@ impl Parser<'_> {
             }
             Some(b'\'') if !quoted => {
                 self.advance(1);
-                let text = self.ansi_quoted(opened)?;
+                let (text, local) = self.ansi_quoted(opened)?;
                 parts.quoted(&text);
+                if local {
+                    parts.push(Part::Odd(text));
+                }
             }
             Some(b'"') if !quoted => self.double_quoted(parts)?,
             Some(b'[') => {
@@ -64,7 +67,10 @@ impl Parser<'_> {
         let outside = std::mem::take(&mut self.pending);
         let script = self.deeper(|parser| parser.list(&[]))?;
         if self.peek() != Some(b')') || !self.pending.is_empty() {
-            return Err(Fault::Unclosed { what: "substitution", at: opened });
+            return Err(Fault::Unclosed {
+                what: "substitution",
+                at: opened,
+            });
         }
         self.advance(1);
         self.pending = outside;
@@ -77,7 +83,12 @@ impl Parser<'_> {
         let mut text = String::new();
         loop {
             match self.take_char() {
-                None => return Err(Fault::Unclosed { what: "backquote", at: opened }),
+                None => {
+                    return Err(Fault::Unclosed {
+                        what: "backquote",
+                        at: opened,
+                    });
+                }
                 Some('`') => break,
                 Some('\\') => match self.take_char() {
                     Some(escaped @ ('`' | '\\' | '$')) => text.push(escaped),
@@ -86,20 +97,31 @@ impl Parser<'_> {
                         text.push('\\');
                         text.push(other);
                     }
-                    None => return Err(Fault::Unclosed { what: "backquote", at: opened }),
+                    None => {
+                        return Err(Fault::Unclosed {
+                            what: "backquote",
+                            at: opened,
+                        });
+                    }
                 },
                 Some(other) => text.push(other),
             }
         }
         let depth = self.depth;
         let script = self.deeper(|_| Ok(parse(&text, depth + 1)))?;
-        parts.push(Part::Command { script: Rc::new(script), quoted });
+        parts.push(Part::Command {
+            script: Rc::new(script),
+            quoted,
+        });
         Ok(())
     }
 
     fn name(&mut self) -> String {
         let start = self.position;
-        while self.peek().is_some_and(|byte| byte == b'_' || byte.is_ascii_alphanumeric()) {
+        while self
+            .peek()
+            .is_some_and(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        {
             self.advance(1);
         }
         self.slice(start, self.position).to_owned()
@@ -113,14 +135,25 @@ impl Parser<'_> {
             let operation = if self.peek() == Some(b'}') {
                 Operation::Length
             } else {
-                Operation::Other { kind: b'[', words: vec![self.operand(None, quoted)?] }
+                Operation::Other {
+                    kind: b'[',
+                    words: vec![self.operand(None, quoted)?],
+                }
             };
             return self.close(name, operation, quoted, opened);
         }
         if self.peek() == Some(b'!') {
             self.advance(1);
             let rest = self.operand(None, quoted)?;
-            return self.close("!".to_owned(), Operation::Other { kind: b'!', words: vec![rest] }, quoted, opened);
+            return self.close(
+                "!".to_owned(),
+                Operation::Other {
+                    kind: b'!',
+                    words: vec![rest],
+                },
+                quoted,
+                opened,
+            );
         }
         let name = self.parameter_name()?;
         let operation = self.operation(quoted)?;
@@ -146,10 +179,17 @@ impl Parser<'_> {
         opened: usize,
     ) -> Parsed<Parameter> {
         if self.peek() != Some(b'}') {
-            return Err(Fault::Unclosed { what: "parameter", at: opened });
+            return Err(Fault::Unclosed {
+                what: "parameter",
+                at: opened,
+            });
         }
         self.advance(1);
-        Ok(Parameter { name, operation, quoted })
+        Ok(Parameter {
+            name,
+            operation,
+            quoted,
+        })
     }
 
     fn operand(&mut self, stop: Option<u8>, quoted: bool) -> Parsed<Word> {
@@ -157,13 +197,19 @@ impl Parser<'_> {
     }
 
     fn operation(&mut self, quoted: bool) -> Parsed<Operation> {
-        let Some(byte) = self.peek() else { return Ok(Operation::Plain) };
+        let Some(byte) = self.peek() else {
+            return Ok(Operation::Plain);
+        };
         if byte == b'}' {
             return Ok(Operation::Plain);
         }
         self.advance(1);
         let next = self.peek();
-        let kind = if byte == b':' { next.unwrap_or(b'}') } else { byte };
+        let kind = if byte == b':' {
+            next.unwrap_or(b'}')
+        } else {
+            byte
+        };
         if byte == b':' {
             if !matches!(kind, b'-' | b'=' | b'?' | b'+') {
                 return self.slice_operation(quoted);
@@ -172,9 +218,10 @@ impl Parser<'_> {
         }
         let doubled = byte != b':' && next == Some(byte);
         Ok(match kind {
-            b'-' | b'=' => {
-                Operation::Default { word: self.operand(None, quoted)?, assign: kind == b'=' }
-            }
+            b'-' | b'=' => Operation::Default {
+                word: self.operand(None, quoted)?,
+                assign: kind == b'=',
+            },
             b'?' => Operation::Require(self.operand(None, quoted)?),
             b'+' => Operation::Alternative(self.operand(None, quoted)?),
             b'#' | b'%' => {
@@ -183,9 +230,15 @@ impl Parser<'_> {
                 }
                 let pattern = self.operand(None, quoted)?;
                 if kind == b'#' {
-                    Operation::TrimStart { pattern, longest: doubled }
+                    Operation::TrimStart {
+                        pattern,
+                        longest: doubled,
+                    }
                 } else {
-                    Operation::TrimEnd { pattern, longest: doubled }
+                    Operation::TrimEnd {
+                        pattern,
+                        longest: doubled,
+                    }
                 }
             }
             b'/' => self.replace_operation(doubled, quoted)?,
@@ -194,12 +247,21 @@ impl Parser<'_> {
                     self.advance(1);
                 }
                 if self.peek() == Some(b'}') {
-                    Operation::Case { upper: kind == b'^', all: doubled }
+                    Operation::Case {
+                        upper: kind == b'^',
+                        all: doubled,
+                    }
                 } else {
-                    Operation::Other { kind, words: vec![self.operand(None, quoted)?] }
+                    Operation::Other {
+                        kind,
+                        words: vec![self.operand(None, quoted)?],
+                    }
                 }
             }
-            kind => Operation::Other { kind, words: vec![self.operand(None, quoted)?] },
+            kind => Operation::Other {
+                kind,
+                words: vec![self.operand(None, quoted)?],
+            },
         })
     }
 
@@ -225,7 +287,10 @@ impl Parser<'_> {
             with = self.operand(None, quoted)?;
         }
         if anchored {
-            return Ok(Operation::Other { kind: b'/', words: vec![pattern, with] });
+            return Ok(Operation::Other {
+                kind: b'/',
+                words: vec![pattern, with],
+            });
         }
         Ok(Operation::Replace { pattern, with, all })
     }
@@ -276,11 +341,18 @@ impl Parser<'_> {
     pub(super) fn arithmetic_until_close(&mut self, opened: usize) -> Parsed<Vec<Part>> {
         match self.arithmetic_end(self.position) {
             Some(end) => self.arithmetic_parts(end),
-            None => Err(Fault::Unclosed { what: "arithmetic", at: opened }),
+            None => Err(Fault::Unclosed {
+                what: "arithmetic",
+                at: opened,
+            }),
         }
     }
 }
 
 fn plain(name: String, quoted: bool) -> Part {
-    Part::Parameter(Rc::new(Parameter { name, operation: Operation::Plain, quoted }))
+    Part::Parameter(Rc::new(Parameter {
+        name,
+        operation: Operation::Plain,
+        quoted,
+    }))
 }

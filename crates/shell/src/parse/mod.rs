@@ -64,14 +64,23 @@ pub(crate) fn parse(source: &str, depth: usize) -> Script {
         parser.skip_line();
     }
     if parser.read_documents().is_err() || !parser.pending.is_empty() {
-        script.faults.push(Fault::Unclosed { what: "here-document", at: parser.position });
+        script.faults.push(Fault::Unclosed {
+            what: "here-document",
+            at: parser.position,
+        });
     }
     script
 }
 
 impl<'a> Parser<'a> {
     fn new(source: &'a str, depth: usize) -> Self {
-        Self { source, bytes: source.as_bytes(), position: 0, depth, pending: Vec::new() }
+        Self {
+            source,
+            bytes: source.as_bytes(),
+            position: 0,
+            depth,
+            pending: Vec::new(),
+        }
     }
 
     fn peek(&self) -> Option<u8> {
@@ -83,7 +92,9 @@ impl<'a> Parser<'a> {
     }
 
     fn looking_at(&self, text: &str) -> bool {
-        self.bytes.get(self.position..).is_some_and(|rest| rest.starts_with(text.as_bytes()))
+        self.bytes
+            .get(self.position..)
+            .is_some_and(|rest| rest.starts_with(text.as_bytes()))
     }
 
     fn advance(&mut self, bytes: usize) {
@@ -104,8 +115,15 @@ impl<'a> Parser<'a> {
     fn unexpected(&self) -> Fault {
         let rest = self.source.get(self.position..).unwrap_or_default();
         let found: String = rest.chars().take(12).collect();
-        let found = if found.is_empty() { "the end".to_owned() } else { found };
-        Fault::Unexpected { found, at: self.position }
+        let found = if found.is_empty() {
+            "the end".to_owned()
+        } else {
+            found
+        };
+        Fault::Unexpected {
+            found,
+            at: self.position,
+        }
     }
 
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
@@ -166,8 +184,15 @@ impl<'a> Parser<'a> {
         while self.bytes.get(at..at + 2) == Some(b"\\\n") {
             at += 2;
         }
-        let continues = self.bytes.get(at).is_some_and(|byte| b"&|;<>(-".contains(byte));
-        if at > self.position && continues { Err(self.unexpected()) } else { Ok(()) }
+        let continues = self
+            .bytes
+            .get(at)
+            .is_some_and(|byte| b"&|;<>(-".contains(byte));
+        if at > self.position && continues {
+            Err(self.unexpected())
+        } else {
+            Ok(())
+        }
     }
 
     /// The word at the cursor, if it is written without quotes and expansions.
@@ -194,7 +219,10 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         if self.position >= self.bytes.len() {
-            return Err(Fault::Unclosed { what: keyword, at: opened });
+            return Err(Fault::Unclosed {
+                what: keyword,
+                at: opened,
+            });
         }
         Err(self.unexpected())
     }
@@ -203,7 +231,10 @@ impl<'a> Parser<'a> {
     fn list(&mut self, closers: &[&str]) -> Parsed<Script> {
         let mut items = Vec::new();
         self.list_into(&mut items, closers)?;
-        Ok(Script { items, faults: Vec::new() })
+        Ok(Script {
+            items,
+            faults: Vec::new(),
+        })
     }
 
     fn list_into(&mut self, items: &mut Vec<Item>, closers: &[&str]) -> Parsed<()> {
@@ -260,7 +291,10 @@ impl<'a> Parser<'a> {
         if rest.is_empty() {
             return Ok(first);
         }
-        Ok(Node::Chain { first: Box::new(first), rest })
+        Ok(Node::Chain {
+            first: Box::new(first),
+            rest,
+        })
     }
 
     fn pipeline(&mut self) -> Parsed<Node> {
@@ -274,6 +308,7 @@ impl<'a> Parser<'a> {
             self.advance(if self.looking_at("|&") { 2 } else { 1 });
             self.no_joined_operator()?;
             self.skip_newlines()?;
+            self.pipeline_prefix();
             commands.push(self.command()?);
         }
         if commands.len() == 1
@@ -342,7 +377,17 @@ mod tests {
 
     #[test]
     fn what_a_shell_refuses_is_a_fault() {
-        for line in ["(", ")", "if a; then", "echo 'x", "echo \"x", "a | | b", "; ;", "fi", "a &&"] {
+        for line in [
+            "(",
+            ")",
+            "if a; then",
+            "echo 'x",
+            "echo \"x",
+            "a | | b",
+            "; ;",
+            "fi",
+            "a &&",
+        ] {
             assert!(faults(line) > 0, "{line}");
         }
     }

@@ -28,7 +28,11 @@ impl<'a> Parser<'a> {
         } else {
             Target::Word(word)
         };
-        Ok(Some(Redirect { descriptor, kind, target }))
+        Ok(Some(Redirect {
+            descriptor,
+            kind,
+            target,
+        }))
     }
 
     /// `2` or `{name}` directly before an operator.
@@ -37,7 +41,11 @@ impl<'a> Parser<'a> {
         let mut end = start;
         if self.peek() == Some(b'{') {
             end += 1;
-            while self.bytes.get(end).is_some_and(|b| *b == b'_' || b.is_ascii_alphanumeric()) {
+            while self
+                .bytes
+                .get(end)
+                .is_some_and(|b| *b == b'_' || b.is_ascii_alphanumeric())
+            {
                 end += 1;
             }
             if self.bytes.get(end) != Some(&b'}') {
@@ -115,7 +123,10 @@ impl<'a> Parser<'a> {
             let mut text = String::new();
             loop {
                 if self.position >= self.bytes.len() {
-                    return Err(Fault::Unclosed { what: "here-document", at: opened });
+                    return Err(Fault::Unclosed {
+                        what: "here-document",
+                        at: opened,
+                    });
                 }
                 let line = self.document_line(&document)?;
                 let whole = line.strip_suffix('\n').unwrap_or(line);
@@ -144,7 +155,7 @@ impl<'a> Parser<'a> {
             let joined = line.strip_suffix('\n').is_some_and(|text| {
                 text.bytes().rev().take_while(|byte| *byte == b'\\').count() % 2 == 1
             });
-            if document.literal || !joined {
+            if document.literal || !joined || self.position >= self.bytes.len() {
                 let stripped = line.trim_start_matches('\t');
                 return Ok(if document.strip_tabs { stripped } else { line });
             }
@@ -156,14 +167,20 @@ impl<'a> Parser<'a> {
 
     fn document_word(&mut self, text: String, literal: bool) -> Parsed<Word> {
         if literal {
-            return Ok(Word { parts: vec![Part::Quoted(text.clone())], raw: text });
+            return Ok(Word {
+                parts: vec![Part::Quoted(text.clone())],
+                raw: text,
+            });
         }
         let depth = self.depth;
         self.deeper(|_| {
             let mut parser = Parser::new(&text, depth + 1);
             let mut parts = Parts::default();
             parser.expanding_text(&mut parts, None)?;
-            Ok(Word { parts: parts.list, raw: text.clone() })
+            Ok(Word {
+                parts: parts.list,
+                raw: text.clone(),
+            })
         })
     }
 }

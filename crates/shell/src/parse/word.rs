@@ -44,7 +44,11 @@ impl Parts {
     }
 
     pub(super) fn literal(&mut self, text: &str, quoted: bool) {
-        if quoted { self.quoted(text) } else { self.text(text) }
+        if quoted {
+            self.quoted(text)
+        } else {
+            self.text(text)
+        }
     }
 
     pub(super) fn push(&mut self, part: Part) {
@@ -57,7 +61,11 @@ impl Parser<'_> {
     pub(super) fn word(&mut self) -> Parsed<Word> {
         let start = self.position;
         let word = self.word_or_nothing()?;
-        if self.position == start { Err(self.unexpected()) } else { Ok(word) }
+        if self.position == start {
+            Err(self.unexpected())
+        } else {
+            Ok(word)
+        }
     }
 
     pub(super) fn word_or_nothing(&mut self) -> Parsed<Word> {
@@ -67,7 +75,11 @@ impl Parser<'_> {
     pub(super) fn regex_word(&mut self) -> Parsed<Word> {
         let start = self.position;
         let word = self.word_in(Context::Regex)?;
-        if self.position == start { Err(self.unexpected()) } else { Ok(word) }
+        if self.position == start {
+            Err(self.unexpected())
+        } else {
+            Ok(word)
+        }
     }
 
     pub(super) fn word_in(&mut self, context: Context) -> Parsed<Word> {
@@ -101,7 +113,10 @@ impl Parser<'_> {
                 }
             }
         }
-        Ok(Word { parts: parts.list, raw: self.slice(start, self.position).to_owned() })
+        Ok(Word {
+            parts: parts.list,
+            raw: self.slice(start, self.position).to_owned(),
+        })
     }
 
     /// Text up to the next byte that could mean something.
@@ -111,7 +126,10 @@ impl Parser<'_> {
         while let Some(byte) = self.peek() {
             let plain = byte >= 0x80
                 || byte.is_ascii_alphanumeric()
-                || matches!(byte, b'-' | b'_' | b'.' | b',' | b'=' | b'*' | b'+' | b'@' | b'%')
+                || matches!(
+                    byte,
+                    b'-' | b'_' | b'.' | b',' | b'=' | b'*' | b'+' | b'@' | b'%'
+                )
                 || (matches!(byte, b'/' | b':') && context == Context::Command);
             if !plain {
                 break;
@@ -124,7 +142,10 @@ impl Parser<'_> {
     fn ends_word(&self, byte: u8, context: Context, brackets: usize) -> bool {
         match context {
             Context::Command => {
-                matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>')
+                matches!(
+                    byte,
+                    b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b'(' | b')' | b'<' | b'>'
+                )
             }
             Context::Regex => {
                 brackets == 0 && matches!(byte, b' ' | b'\t' | b'\n' | b')' | b';' | b'&')
@@ -135,19 +156,17 @@ impl Parser<'_> {
 
     /// An operator byte that still belongs to the word: `<(…)`, and the
     /// patterns `@(…)` which only some shells have switched on.
-    fn bracket_in_word(
-        &mut self,
-        byte: u8,
-        context: Context,
-        parts: &mut Parts,
-    ) -> Parsed<bool> {
+    fn bracket_in_word(&mut self, byte: u8, context: Context, parts: &mut Parts) -> Parsed<bool> {
         if context != Context::Command {
             return Ok(false);
         }
         if matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(') {
             self.advance(2);
             let script = self.substitution()?;
-            parts.push(Part::Process { script: Rc::new(script), output: byte == b'>' });
+            parts.push(Part::Process {
+                script: Rc::new(script),
+                output: byte == b'>',
+            });
             return Ok(true);
         }
         let pattern = byte == b'('
@@ -170,7 +189,10 @@ impl Parser<'_> {
                 return Ok(true);
             }
         }
-        Err(Fault::Unclosed { what: "pattern", at: opened })
+        Err(Fault::Unclosed {
+            what: "pattern",
+            at: opened,
+        })
     }
 
     fn backslash(&mut self, parts: &mut Parts, context: Context) {
@@ -204,7 +226,10 @@ impl Parser<'_> {
             }
             self.advance(1);
         }
-        Err(Fault::Unclosed { what: "quote", at: opened })
+        Err(Fault::Unclosed {
+            what: "quote",
+            at: opened,
+        })
     }
 
     pub(super) fn double_quoted(&mut self, parts: &mut Parts) -> Parsed<()> {
@@ -213,7 +238,10 @@ impl Parser<'_> {
         parts.quoted("");
         self.expanding_text(parts, Some(b'"'))?;
         if self.peek() != Some(b'"') {
-            return Err(Fault::Unclosed { what: "double quote", at: opened });
+            return Err(Fault::Unclosed {
+                what: "double quote",
+                at: opened,
+            });
         }
         self.advance(1);
         Ok(())

@@ -8,8 +8,17 @@ use crate::walk::Walker;
 
 /// Devices that swallow or give, and change nothing.
 const TAME_DEVICES: &[&str] = &[
-    "/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/stdin",
-    "/dev/stdout", "/dev/stderr", "/dev/tty", "/dev/ptmx", "/dev/console",
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/stdin",
+    "/dev/stdout",
+    "/dev/stderr",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/console",
 ];
 
 /// How a path is touched.
@@ -32,7 +41,9 @@ impl Walker {
     /// Puts something else in the place of a path, which even a tame device does not survive.
     pub(crate) fn replace_path(&mut self, field: &Field) {
         if TAME_DEVICES.contains(&field.text.as_str()) {
-            self.found.catastrophe(Catastrophe::Device { path: field.text.clone() });
+            self.found.catastrophe(Catastrophe::Device {
+                path: field.text.clone(),
+            });
         }
         self.touch(field, Touch::Write);
     }
@@ -56,7 +67,9 @@ impl Walker {
             };
             // Homes and workspaces have owners who may do that.
             if matches!(grave, Some(place::Grave::Everything | place::Grave::System)) {
-                self.found.catastrophe(Catastrophe::Attributes { path: field.text.clone() });
+                self.found.catastrophe(Catastrophe::Attributes {
+                    path: field.text.clone(),
+                });
             }
         }
         self.touch(field, Touch::Write);
@@ -69,7 +82,9 @@ impl Walker {
 
     fn touch(&mut self, field: &Field, touch: Touch) {
         if !field.is_known() {
-            self.found.opaque(Opacity::Expansion { word: field.shown() });
+            self.found.opaque(Opacity::Expansion {
+                word: field.shown(),
+            });
         }
         if field.text.contains(UNKNOWN) || (field.text.is_empty() && !field.is_known()) {
             return;
@@ -97,7 +112,7 @@ impl Walker {
         let folder = self.scope.folder.clone().unwrap_or_default();
         let mut folders = vec![folder];
         if !field.text.starts_with('/') {
-            folders.extend(self.scope.others.iter().cloned());
+            folders.extend(self.scope.alternatives().cloned());
         }
         folders
     }
@@ -105,10 +120,14 @@ impl Walker {
     fn touch_pattern(&mut self, folder: &str, field: &Field, touch: Touch) {
         let (fixed, stays_below) = place::leading_folder(folder, field);
         if !stays_below {
-            self.found.opaque(Opacity::Expansion { word: field.text.clone() });
+            self.found.opaque(Opacity::Expansion {
+                word: field.text.clone(),
+            });
         }
         if place::may_reach_secrets(field) {
-            self.found.opaque(Opacity::Pattern { word: field.text.clone() });
+            self.found.opaque(Opacity::Pattern {
+                word: field.text.clone(),
+            });
         }
         if touch == Touch::Read {
             self.touch_path(&fixed, touch);
@@ -116,17 +135,23 @@ impl Walker {
         }
         let path = join(folder, &field.text);
         if fixed == "/dev" || place::beneath("/dev", &fixed).is_some() {
-            self.found.catastrophe(Catastrophe::Device { path: path.clone() });
+            self.found
+                .catastrophe(Catastrophe::Device { path: path.clone() });
         }
         self.touch_path(&path, touch);
     }
 
     fn touch_path(&mut self, path: &str, touch: Touch) {
-        if let Some(rest) = path.strip_prefix("/dev/tcp/").or_else(|| path.strip_prefix("/dev/udp/")) {
+        if let Some(rest) = path
+            .strip_prefix("/dev/tcp/")
+            .or_else(|| path.strip_prefix("/dev/udp/"))
+        {
             self.found.connect(rest.replacen('/', ":", 1));
             return;
         }
-        let descriptor = ["/dev/fd/", "/proc/self/fd/"].iter().any(|top| path.starts_with(top));
+        let descriptor = ["/dev/fd/", "/proc/self/fd/"]
+            .iter()
+            .any(|top| path.starts_with(top));
         if descriptor || (TAME_DEVICES.contains(&path) && touch != Touch::Delete) {
             return;
         }
@@ -136,10 +161,14 @@ impl Walker {
             return;
         }
         if is_device(path) {
-            self.found.catastrophe(Catastrophe::Device { path: path.to_owned() });
+            self.found.catastrophe(Catastrophe::Device {
+                path: path.to_owned(),
+            });
         }
         if is_kernel(path) {
-            self.found.catastrophe(Catastrophe::Kernel { what: path.to_owned() });
+            self.found.catastrophe(Catastrophe::Kernel {
+                what: path.to_owned(),
+            });
         }
         match touch {
             Touch::Delete => self.found.delete(name),
@@ -164,7 +193,8 @@ impl Walker {
             return self.look_for_loss_from("/", field, false);
         };
         self.look_for_loss_from(&folder, field, true);
-        for other in self.scope.others.clone() {
+        let others: Vec<String> = self.scope.alternatives().cloned().collect();
+        for other in others {
             match self.grave_at(&other, field) {
                 None => {}
                 // Only where a `cd` fails, which a guard (`cd x && …`) rules out.
@@ -204,10 +234,15 @@ impl Walker {
         }
         let text = field.text.trim_start_matches('@');
         match hosts::of(text) {
-            _ if field.text.contains(UNKNOWN) || field.holes.first() == Some(&0) => self.unknown_word(field),
+            _ if field.text.contains(UNKNOWN) || field.holes.first() == Some(&0) => {
+                self.unknown_word(field)
+            }
             hosts::Host::Name(host) => {
                 // What follows the host may be open; the host itself must not be.
-                let end = field.text.find(host.as_str()).map_or(0, |at| at + host.len());
+                let end = field
+                    .text
+                    .find(host.as_str())
+                    .map_or(0, |at| at + host.len());
                 if field.holes.iter().any(|hole| *hole <= end) {
                     self.unknown_word(field);
                 }
@@ -233,13 +268,19 @@ impl Walker {
     }
 
     pub(crate) fn unknown_word(&mut self, field: &Field) {
-        self.found.opaque(Opacity::Expansion { word: field.shown() });
+        self.found.opaque(Opacity::Expansion {
+            word: field.shown(),
+        });
     }
 }
 
 fn is_device(path: &str) -> bool {
-    let Some(inside) = place::beneath("/dev", path) else { return false };
-    !["shm/", "pts/", "fd/", "mqueue/"].iter().any(|tame| inside.starts_with(tame))
+    let Some(inside) = place::beneath("/dev", path) else {
+        return false;
+    };
+    !["shm/", "pts/", "fd/", "mqueue/"]
+        .iter()
+        .any(|tame| inside.starts_with(tame))
         && !inside.is_empty()
 }
 
@@ -247,7 +288,9 @@ fn is_kernel(path: &str) -> bool {
     if place::beneath("/sys", path).is_some() {
         return true;
     }
-    let Some(inside) = place::beneath("/proc", path) else { return false };
+    let Some(inside) = place::beneath("/proc", path) else {
+        return false;
+    };
     let first = inside.split('/').next().unwrap_or_default();
     let process = first == "self" || first == "thread-self";
     !process && !first.bytes().all(|byte| byte.is_ascii_digit())

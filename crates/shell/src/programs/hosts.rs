@@ -23,8 +23,14 @@ pub(crate) fn of(text: &str) -> Host {
     }
     let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
     let authority = rest.get(..end).unwrap_or_default();
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    if is_host(host) { Host::Name(host.to_ascii_lowercase()) } else { Host::Unclear }
+    let host = authority
+        .rsplit_once('@')
+        .map_or(authority, |(_, host)| host);
+    if is_host(host) {
+        Host::Name(host.to_ascii_lowercase())
+    } else {
+        Host::Unclear
+    }
 }
 
 /// The host in `host:path`, `user@host:path`, `host::module` or a URL; nothing for a path here.
@@ -58,7 +64,10 @@ mod tests {
         assert_eq!(of("https://Example.com/api"), name("example.com"));
         assert_eq!(of("http://user:pw@h:8080?x"), name("h:8080"));
         assert_eq!(of("example.com/x"), name("example.com"));
-        assert_eq!(of("file:///etc/passwd"), Host::File("/etc/passwd".to_owned()));
+        assert_eq!(
+            of("file:///etc/passwd"),
+            Host::File("/etc/passwd".to_owned())
+        );
         assert_eq!(of("https://[::1]:80/"), name("[::1]:80"));
         assert_eq!(of("https://a b/"), Host::Unclear);
         assert_eq!(of_remote_path("me@h:/x"), Some("h".to_owned()));

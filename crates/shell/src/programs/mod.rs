@@ -31,37 +31,75 @@ use table::{Effect, End, Harm, Program};
 
 /// Where the system's programs are; elsewhere a name says nothing.
 const BIN_FOLDERS: &[&str] = &[
-    "/bin", "/sbin", "/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin", "/opt/homebrew/bin",
-    "/snap/bin", "/run/current-system/sw/bin",
+    "/bin",
+    "/sbin",
+    "/usr/bin",
+    "/usr/sbin",
+    "/usr/local/bin",
+    "/usr/local/sbin",
+    "/opt/homebrew/bin",
+    "/snap/bin",
+    "/run/current-system/sw/bin",
 ];
 
 /// Programs that a pattern in place of a name is most likely meant to hide.
-const HIDDEN_BY_PATTERNS: &[&str] =
-    &["rm", "dd", "mkfs", "mkfs.ext4", "shutdown", "reboot", "poweroff", "sh", "bash"];
+const HIDDEN_BY_PATTERNS: &[&str] = &[
+    "rm",
+    "dd",
+    "mkfs",
+    "mkfs.ext4",
+    "shutdown",
+    "reboot",
+    "poweroff",
+    "sh",
+    "bash",
+];
 
 /// Settings of git that only change how things look or who is named.
 const HARMLESS_GIT_SETTINGS: &[&str] = &[
-    "advice.", "color.", "column.", "commit.gpgsign=false", "core.abbrev", "core.autocrlf",
-    "core.quotepath", "core.filemode", "diff.algorithm", "diff.noprefix", "diff.renames",
-    "init.defaultbranch", "log.", "pull.ff", "pull.rebase", "push.default", "rebase.autosquash",
-    "status.", "tag.gpgsign=false", "user.email", "user.name",
+    "advice.",
+    "color.",
+    "column.",
+    "commit.gpgsign=false",
+    "core.abbrev",
+    "core.autocrlf",
+    "core.quotepath",
+    "core.filemode",
+    "diff.algorithm",
+    "diff.noprefix",
+    "diff.renames",
+    "init.defaultbranch",
+    "log.",
+    "pull.ff",
+    "pull.rebase",
+    "push.default",
+    "rebase.autosquash",
+    "status.",
+    "tag.gpgsign=false",
+    "user.email",
+    "user.name",
 ];
 
 impl Walker {
     /// Everything that happens when these words are run.
     pub(crate) fn dispatch(&mut self, words: Vec<Field>, invocation: Invocation) -> Output {
-        self.deeper(|walker| walker.run(&words, invocation)).unwrap_or_default()
+        self.deeper(|walker| walker.run(&words, invocation))
+            .unwrap_or_default()
     }
 
     fn run(&mut self, words: &[Field], invocation: Invocation) -> Output {
-        let Some((program, arguments)) = words.split_first() else { return Output::nothing() };
+        let Some((program, arguments)) = words.split_first() else {
+            return Output::nothing();
+        };
         let before = self.found.opaque_count();
         let called = self.call(&program.text, arguments);
         if let Some(last) = words.last() {
             self.scope.last_argument = last.clone();
         }
         if !program.is_known() || program.is_pattern() {
-            self.found.opaque(Opacity::Program { word: program.shown() });
+            self.found.opaque(Opacity::Program {
+                word: program.shown(),
+            });
         }
         let name = self.bare_name(program);
         let row = name.as_deref().and_then(table::find);
@@ -89,7 +127,10 @@ impl Walker {
     fn record(&mut self, words: &[Field], invocation: Invocation, before: usize) {
         let shown: Vec<String> = words.iter().map(Field::shown).collect();
         let opaque = self.found.opaque_since(before).cloned();
-        self.found.run(Run { words: shown.clone(), opaque: opaque.is_some() });
+        self.found.run(Run {
+            words: shown.clone(),
+            opaque: opaque.is_some(),
+        });
         self.found.command(Command {
             words: shown,
             assignments: invocation.assignments,
@@ -104,7 +145,9 @@ impl Walker {
         if program.is_pattern() {
             let components = program.components();
             let (last, _) = components.last()?;
-            let hidden = HIDDEN_BY_PATTERNS.iter().find(|name| glob::matches(last, name))?;
+            let hidden = HIDDEN_BY_PATTERNS
+                .iter()
+                .find(|name| glob::matches(last, name))?;
             return Some((*hidden).to_owned());
         }
         let text = program.text.as_str();
@@ -128,15 +171,22 @@ impl Walker {
         invocation: &Invocation,
     ) -> Known {
         let row = &program.row;
-        let scan = if row.traits.own { Scan::default() } else { scan(row, words) };
+        let scan = if row.traits.own {
+            Scan::default()
+        } else {
+            scan(row, words)
+        };
         self.apply_traits(program, name, words, &scan);
         let moved = scan.uses.iter().any(|used| used.effect == Effect::Folder);
-        let place = moved.then(|| (self.scope.folder.clone(), self.scope.others.clone()));
+        let place = moved.then(|| self.scope.clone());
         self.apply_folder(&scan);
         for used in &scan.uses {
             self.apply(name, used, &scan);
         }
-        let mut known = Known { output: Output::Unknown, recorded: true };
+        let mut known = Known {
+            output: Output::Unknown,
+            recorded: true,
+        };
         match row.shape.end {
             End::Operands => {}
             End::Line if name == "eval" => self.run_line(words, &scan),
@@ -159,15 +209,16 @@ impl Walker {
             known.output = special.output;
             known.recorded &= special.recorded;
         }
-        if let Some((folder, others)) = place {
-            self.scope.folder = folder;
-            self.scope.others = others;
+        if let Some(place) = place {
+            self.scope.return_to(place);
         }
         known
     }
 
     fn run_line(&mut self, words: &[Field], scan: &Scan) {
-        let Some(rest) = scan.rest.and_then(|at| words.get(at..)) else { return };
+        let Some(rest) = scan.rest.and_then(|at| words.get(at..)) else {
+            return;
+        };
         if let Some(open) = rest.iter().find(|word| word.exact().is_none()) {
             self.unknown_word(open);
         }
@@ -182,7 +233,9 @@ impl Walker {
         rest: &[Field],
         invocation: &Invocation,
     ) -> Output {
-        let Some(word) = rest.first() else { return Output::Unknown };
+        let Some(word) = rest.first() else {
+            return Output::Unknown;
+        };
         if word.exact().is_none() {
             self.unknown_word(word);
         }
@@ -215,7 +268,10 @@ impl Walker {
         }
         command.extend_from_slice(inside);
         if command.is_empty() || scan.marked('N') {
-            return Known { output: Output::Unknown, recorded: true };
+            return Known {
+                output: Output::Unknown,
+                recorded: true,
+            };
         }
         let mut inner = invocation.clone();
         inner.wrappers.push(name.to_owned());
@@ -224,10 +280,16 @@ impl Walker {
             let mark = self.found.run_count();
             let output = self.dispatch(command, inner);
             self.found.forget_runs_since(mark);
-            return Known { output, recorded: true };
+            return Known {
+                output,
+                recorded: true,
+            };
         }
         let output = self.dispatch(command, inner);
-        Known { output, recorded: keep }
+        Known {
+            output,
+            recorded: keep,
+        }
     }
 
     /// The words of a text, split as a shell would.
@@ -236,7 +298,9 @@ impl Walker {
             self.unknown_word(field);
             return Vec::new();
         };
-        text.split_whitespace().map(|word| Field::literal(word.trim_matches(['"', '\'']))).collect()
+        text.split_whitespace()
+            .map(|word| Field::literal(word.trim_matches(['"', '\''])))
+            .collect()
     }
 
     fn apply_traits(&mut self, program: &Program, name: &str, words: &[Field], scan: &Scan) {
@@ -252,27 +316,36 @@ impl Walker {
             }
         }
         if traits.opaque && !scan.marked('N') {
-            self.found.opaque(Opacity::Code { program: name.to_owned() });
+            self.found.opaque(Opacity::Code {
+                program: name.to_owned(),
+            });
         }
         if let Some(harm) = traits.deny {
             let arguments = words.get(1..).unwrap_or_default();
-            let help = matches!(arguments, [only] if matches!(only.text.as_str(), "--help" | "--version"));
+            let help =
+                matches!(arguments, [only] if matches!(only.text.as_str(), "--help" | "--version"));
             if !help {
                 self.harm(harm, name);
             }
         }
-        if traits.stdin && scan.operands.is_empty() && scan.options.iter().all(|o| !is_question(o)) {
-            self.found.opaque(Opacity::Code { program: name.to_owned() });
+        if traits.stdin && scan.operands.is_empty() && scan.options.iter().all(|o| !is_question(o))
+        {
+            self.found.opaque(Opacity::Code {
+                program: name.to_owned(),
+            });
         }
         let here = traits.here || scan.marked('H');
-        let path_given = scan.uses.iter().any(|used| {
-            used.option.is_empty() && used.effect == Effect::Read
-        });
+        let path_given = scan
+            .uses
+            .iter()
+            .any(|used| used.option.is_empty() && used.effect == Effect::Read);
         if here && !path_given {
             self.read_here();
         }
         let wild = |word: &Field| word.is_pattern() && word.active.first() == Some(&0);
-        if traits.wild && let Some(word) = scan.operands.iter().find(|word| wild(word)) {
+        if traits.wild
+            && let Some(word) = scan.operands.iter().find(|word| wild(word))
+        {
             let (program, word) = (name.to_owned(), word.text.clone());
             self.found.opaque(Opacity::Option { program, word });
         }
@@ -289,19 +362,23 @@ impl Walker {
 
     /// `-C folder`: later paths of the same command start there.
     fn apply_folder(&mut self, scan: &Scan) {
-        for used in scan.uses.iter().filter(|used| used.effect == Effect::Folder) {
+        for used in scan
+            .uses
+            .iter()
+            .filter(|used| used.effect == Effect::Folder)
+        {
             match (used.value.exact(), &self.scope.folder) {
                 (Some(path), Some(folder)) => {
                     let path = join(folder, path);
                     if !self.places.is_inside(&path) {
                         self.read_path(&Field::literal(path.clone()));
                     }
-                    self.scope.folder = Some(path);
-                    self.scope.others.clear();
+                    self.scope.change_folder(Some(&path));
+                    self.scope.unmoved.clear();
                 }
                 _ => {
                     self.unknown_word(&used.value);
-                    self.scope.folder = None;
+                    self.scope.lose_folder();
                 }
             }
         }
@@ -340,13 +417,19 @@ impl Walker {
             }
             Effect::GitSetting => {
                 let text = value.text.to_ascii_lowercase();
-                let harmless = HARMLESS_GIT_SETTINGS.iter().any(|known| text.starts_with(known));
+                let harmless = HARMLESS_GIT_SETTINGS
+                    .iter()
+                    .any(|known| text.starts_with(known));
                 if !harmless || !value.is_known() {
                     self.option_opaque(name, value);
                 }
             }
             Effect::Opaque => {
-                let word = if used.option.is_empty() { value.clone() } else { Field::literal(used.option.as_str()) };
+                let word = if used.option.is_empty() {
+                    value.clone()
+                } else {
+                    Field::literal(used.option.as_str())
+                };
                 self.option_opaque(name, &word);
             }
             Effect::Deny(harm) => self.harm(harm, name),
@@ -359,7 +442,9 @@ impl Walker {
     }
 
     pub(crate) fn code_opaque(&mut self, program: &str) {
-        self.found.opaque(Opacity::Code { program: program.to_owned() });
+        self.found.opaque(Opacity::Code {
+            program: program.to_owned(),
+        });
     }
 
     /// A setting given to a program as a word.
@@ -367,7 +452,9 @@ impl Walker {
         if let Some((name, _)) = text.split_once('=')
             && is_powerful(name.trim_end_matches([':', '+', '?']))
         {
-            self.found.opaque(Opacity::Setting { name: name.to_owned() });
+            self.found.opaque(Opacity::Setting {
+                name: name.to_owned(),
+            });
         }
     }
 }
@@ -381,5 +468,8 @@ pub(crate) struct Known {
 
 /// Options that only make a program say something about itself.
 fn is_question(option: &str) -> bool {
-    matches!(option, "--version" | "--help" | "-V" | "-h" | "-v" | "-m" | "-c" | "-e" | "-l" | "-i" | "--test")
+    matches!(
+        option,
+        "--version" | "--help" | "-V" | "-h" | "-v" | "-m" | "-c" | "-e" | "-l" | "-i" | "--test"
+    )
 }

@@ -40,7 +40,10 @@ impl Scan {
 
     /// The values of an option.
     pub(crate) fn values<'s>(&'s self, option: &'s str) -> impl Iterator<Item = &'s Field> {
-        self.uses.iter().filter(move |used| used.option == option).map(|used| &used.value)
+        self.uses
+            .iter()
+            .filter(move |used| used.option == option)
+            .map(|used| &used.value)
     }
 }
 
@@ -97,7 +100,10 @@ impl Scan {
         }
         let name_end = text.find('=').unwrap_or(text.len());
         let name = text.get(..name_end).unwrap_or_default();
-        let hole_in_name = word.holes.iter().any(|hole| *hole <= name_end && name_end == text.len())
+        let hole_in_name = word
+            .holes
+            .iter()
+            .any(|hole| *hole <= name_end && name_end == text.len())
             || word.holes.iter().any(|hole| *hole < name_end);
         if hole_in_name && !word.is_known() {
             self.unforeseen.push(word.clone());
@@ -137,12 +143,19 @@ impl Scan {
     /// `-abc`: letters, one of which may take the rest or the next word.
     fn cluster(&mut self, row: &Row, words: &[Field], next: usize, word: &Field) -> usize {
         let text = word.text.as_str();
-        if text.get(1..).is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit())) {
+        if text
+            .get(1..)
+            .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+        {
             self.options.push(text.to_owned());
             return next;
         }
         // Some rows list options of several letters with one dash.
-        if let Some(flag) = row.flags.iter().find(|flag| text.len() > 2 && flag.names.contains(&text)) {
+        if let Some(flag) = row
+            .flags
+            .iter()
+            .find(|flag| text.len() > 2 && flag.names.contains(&text))
+        {
             return self.take(flag, words, next, None);
         }
         if word.holes.first().is_some_and(|hole| *hole <= 1) {
@@ -166,7 +179,11 @@ impl Scan {
             }
             let attached = (end < text.len()).then(|| {
                 let value = word.tail(end);
-                if value.text.starts_with('=') && !word.is_known() { value.tail(1) } else { value }
+                if value.text.starts_with('=') && !word.is_known() {
+                    value.tail(1)
+                } else {
+                    value
+                }
             });
             return self.take(flag, words, next, attached);
         }
@@ -184,9 +201,16 @@ impl Scan {
         }
     }
 
-    fn take(&mut self, flag: &Flag, words: &[Field], next: usize, attached: Option<Field>) -> usize {
+    fn take(
+        &mut self,
+        flag: &Flag,
+        words: &[Field],
+        next: usize,
+        attached: Option<Field>,
+    ) -> usize {
         let name = flag.names.first().copied().unwrap_or_default();
-        self.options.extend(flag.names.iter().map(|name| (*name).to_owned()));
+        self.options
+            .extend(flag.names.iter().map(|name| (*name).to_owned()));
         self.marks.extend(flag.mark);
         match flag.replaces {
             Replaces::Nothing => {}
@@ -213,7 +237,11 @@ impl Scan {
         if missing && flag.arity == Arity::Required {
             return consumed;
         }
-        self.uses.push(Use { effect, value, option: name.to_owned() });
+        self.uses.push(Use {
+            effect,
+            value,
+            option: name.to_owned(),
+        });
         consumed
     }
 
@@ -230,7 +258,10 @@ impl Scan {
             let effect = if let Some(effect) = before.get(index) {
                 *effect
             } else if index >= tail_from {
-                after.get(index - tail_from).copied().unwrap_or(Effect::Data)
+                after
+                    .get(index - tail_from)
+                    .copied()
+                    .unwrap_or(Effect::Data)
             } else {
                 shape.many.unwrap_or(Effect::Data)
             };
@@ -239,7 +270,11 @@ impl Scan {
                 _ if self.marks.contains(&'X') => Effect::Read,
                 effect => effect,
             };
-            self.uses.push(Use { effect, value: operand.clone(), option: String::new() });
+            self.uses.push(Use {
+                effect,
+                value: operand.clone(),
+                option: String::new(),
+            });
         }
     }
 }
@@ -250,13 +285,21 @@ fn listed_dash(row: &Row) -> bool {
 
 /// The options a written name can mean: itself, or what it abbreviates.
 fn matching<'r>(row: &'r Row, name: &str, long: bool) -> Vec<&'r Flag> {
-    let exact: Vec<&Flag> = row.flags.iter().filter(|flag| flag.names.contains(&name)).collect();
+    let exact: Vec<&Flag> = row
+        .flags
+        .iter()
+        .filter(|flag| flag.names.contains(&name))
+        .collect();
     if !exact.is_empty() || !long {
         return exact;
     }
     row.flags
         .iter()
-        .filter(|flag| flag.names.iter().any(|full| full.len() > 2 && full.starts_with(name)))
+        .filter(|flag| {
+            flag.names
+                .iter()
+                .any(|full| full.len() > 2 && full.starts_with(name))
+        })
         .collect()
 }
 
@@ -265,6 +308,8 @@ pub(crate) fn is_setting(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty()
             && !name.starts_with(|c: char| c.is_ascii_digit())
-            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+            && name
+                .bytes()
+                .all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
     })
 }

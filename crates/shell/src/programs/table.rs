@@ -11,8 +11,9 @@ const TEXT: &str = include_str!("table.txt");
 
 /// Programs that are installed under names with a version behind.
 const VERSIONED: &[&str] = &[
-    "bash", "clang", "clang++", "emacs", "g++", "gawk", "gcc", "guile", "java", "ksh", "lua", "luajit",
-    "node", "perl", "php", "pip", "pypy", "python", "ruby", "tclsh", "vim", "wish", "zsh",
+    "bash", "clang", "clang++", "emacs", "g++", "gawk", "gcc", "guile", "java", "ksh", "lua",
+    "luajit", "node", "perl", "php", "pip", "pypy", "python", "ruby", "tclsh", "vim", "wish",
+    "zsh",
 ];
 
 static TABLE: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| read(TEXT).0);
@@ -96,7 +97,10 @@ pub(crate) struct Shape {
 
 /// Traits of a row; the head of the table says what they mean.
 #[derive(Clone, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is one word of the table")]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is one word of the table"
+)]
 pub(crate) struct Traits {
     pub(crate) any: bool,
     pub(crate) closed: bool,
@@ -131,7 +135,9 @@ pub(crate) struct Program {
 impl Program {
     /// The row of a subcommand, or the one for all others.
     pub(crate) fn subcommand(&self, word: &str) -> Option<&Self> {
-        self.subcommands.get(word).or_else(|| self.subcommands.get("*"))
+        self.subcommands
+            .get(word)
+            .or_else(|| self.subcommands.get("*"))
     }
 
     /// Whether the table names this subcommand itself.
@@ -171,7 +177,16 @@ fn read(text: &'static str) -> (HashMap<&'static str, Program>, Vec<&'static str
         }
         let (row, fine) = match row(line) {
             Some(row) => (row, true),
-            None => (Row { traits: Traits { opaque: true, ..Traits::default() }, ..Row::default() }, false),
+            None => (
+                Row {
+                    traits: Traits {
+                        opaque: true,
+                        ..Traits::default()
+                    },
+                    ..Row::default()
+                },
+                false,
+            ),
         };
         if !fine {
             broken.push(line);
@@ -184,7 +199,9 @@ fn read(text: &'static str) -> (HashMap<&'static str, Program>, Vec<&'static str
 }
 
 fn insert(table: &mut HashMap<&'static str, Program>, levels: &[&'static str], row: &Row) {
-    let Some((names, below)) = levels.split_first() else { return };
+    let Some((names, below)) = levels.split_first() else {
+        return;
+    };
     for name in names.split(',') {
         let program = table.entry(name).or_default();
         if below.is_empty() {
@@ -203,7 +220,10 @@ fn row(line: &'static str) -> Option<Row> {
     if columns.next().is_some() {
         return None;
     }
-    let mut row = Row { shape: shape(operands)?, ..Row::default() };
+    let mut row = Row {
+        shape: shape(operands)?,
+        ..Row::default()
+    };
     for token in options.split_whitespace() {
         match token.strip_prefix('@') {
             Some(name) => set_trait(&mut row.traits, name)?,
@@ -315,7 +335,13 @@ fn flag(token: &'static str) -> Option<Flag> {
     if names.iter().any(|name| !name.starts_with('-')) {
         return None;
     }
-    Some(Flag { names, arity, effect, replaces, mark })
+    Some(Flag {
+        names,
+        arity,
+        effect,
+        replaces,
+        mark,
+    })
 }
 
 #[cfg(test)]
@@ -343,9 +369,15 @@ mod tests {
     fn options_say_what_they_do() {
         let flag = flag("-e,--regexp=_<").unwrap();
         assert_eq!(flag.names, ["-e", "--regexp"]);
-        assert_eq!((flag.arity, flag.replaces), (Arity::Required, Replaces::First));
+        assert_eq!(
+            (flag.arity, flag.replaces),
+            (Arity::Required, Replaces::First)
+        );
         assert_eq!(super::flag("-R,--recursive:R").unwrap().mark, Some('R'));
-        assert_eq!(super::flag("-w%kernel").unwrap().effect, Effect::Deny(Harm::Kernel));
+        assert_eq!(
+            super::flag("-w%kernel").unwrap().effect,
+            Effect::Deny(Harm::Kernel)
+        );
         assert!(super::flag("oops=w").is_none());
     }
 }

@@ -21,7 +21,9 @@ impl Walker {
             Node::Compound { body, redirects } => {
                 let plumbing = self.redirects(redirects);
                 let input = self.plug(&plumbing);
-                let output = self.deeper(|walker| walker.compound(body)).unwrap_or_default();
+                let output = self
+                    .deeper(|walker| walker.compound(body))
+                    .unwrap_or_default();
                 self.input = input;
                 plumbing.drain(output)
             }
@@ -30,7 +32,9 @@ impl Walker {
                 Output::nothing()
             }
             Node::Coprocess(node) => {
-                self.found.opaque(Opacity::Construct { what: "coproc".to_owned() });
+                self.found.opaque(Opacity::Construct {
+                    what: "coproc".to_owned(),
+                });
                 self.forked(|walker| walker.node(node))
             }
         }
@@ -60,13 +64,21 @@ impl Walker {
             };
             // Where one way is closed the walk still looks at what stands there.
             let reached = start.is_some();
-            let skipped = if *junction == Junction::And { failure.take() } else { success.take() };
+            let skipped = if *junction == Junction::And {
+                failure.take()
+            } else {
+                success.take()
+            };
             if let Some(start) = start.or_else(|| skipped.clone()) {
                 self.scope = start;
             }
             let (printed, succeeded, failed) = self.attempt(node);
             output = output.then(printed);
-            let (succeeded, failed) = if reached { (succeeded, failed) } else { (None, None) };
+            let (succeeded, failed) = if reached {
+                (succeeded, failed)
+            } else {
+                (None, None)
+            };
             (success, failure) = match junction {
                 Junction::And => (succeeded, merged(failed, skipped)),
                 Junction::Or => (merged(skipped, succeeded), failed),
@@ -90,8 +102,13 @@ impl Walker {
             return (output, Some(after.clone()), Some(after));
         }
         // A `cd`: it went there, or it did not.
-        let success = Scope { others: before.others.clone(), ..after.clone() };
-        let failure = Scope { folder: before.folder, others: before.others, ..after };
+        let success = Scope { unmoved: Vec::new(), ..after.clone() };
+        let failure = Scope {
+            folder: before.folder,
+            others: before.others,
+            unmoved: before.unmoved,
+            ..after
+        };
         (output, Some(success), Some(failure))
     }
 
@@ -105,7 +122,11 @@ impl Walker {
                 output
             }
             Compound::If { arms, otherwise } => self.branches(arms, otherwise.as_ref()),
-            Compound::While { condition, body, until } => {
+            Compound::While {
+                condition,
+                body,
+                until,
+            } => {
                 self.look_for_flood(condition, body, *until);
                 let printed = self.script(condition);
                 let output = self.rounds(body, None);
@@ -113,11 +134,17 @@ impl Walker {
                 self.script(condition);
                 printed.then(output)
             }
-            Compound::For { variable, words, body } => self.for_each(variable, words.as_deref(), body),
+            Compound::For {
+                variable,
+                words,
+                body,
+            } => self.for_each(variable, words.as_deref(), body),
             Compound::ForArithmetic { header, body } => {
                 self.arithmetic(header);
                 if header_never_ends(header) && floods(body) {
-                    self.found.catastrophe(Catastrophe::ForkBomb { name: "for".to_owned() });
+                    self.found.catastrophe(Catastrophe::ForkBomb {
+                        name: "for".to_owned(),
+                    });
                 }
                 self.rounds(body, None)
             }
@@ -135,7 +162,11 @@ impl Walker {
                     self.scope = before.clone();
                 }
                 self.scope = after;
-                if arms.is_empty() { output } else { Output::Unknown }
+                if arms.is_empty() {
+                    output
+                } else {
+                    Output::Unknown
+                }
             }
             Compound::Test(words) => {
                 self.test(words);
@@ -151,12 +182,14 @@ impl Walker {
     fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Output {
         let mut results: Vec<Scope> = Vec::new();
         for (condition, body) in arms {
-            let base = self.scope.others.clone();
+            let folder = self.scope.folder.clone();
             self.script(condition);
             let tested = self.scope.clone();
-            if let [Item { node: Node::Simple(_), background: false }] = condition.items.as_slice() {
+            let simple = matches!(condition.items.as_slice(), [item]
+                if matches!(item.node, Node::Simple(_)) && !item.background);
+            if simple && self.scope.folder != folder {
                 // `if cd x`: the body runs only where that worked.
-                self.scope.others = base;
+                self.scope.unmoved.clear();
             }
             self.script(body);
             results.push(std::mem::replace(&mut self.scope, tested));
@@ -206,11 +239,16 @@ impl Walker {
         let before = self.scope.clone();
         let mut output = Output::nothing();
         for value in values {
+            if self.is_spent() {
+                break;
+            }
             let mut value = value;
             let repeated = value.is_pattern() || !value.is_known();
             value.loose = false;
             if crate::variables::is_powerful(variable) {
-                self.found.opaque(Opacity::Setting { name: variable.to_owned() });
+                self.found.opaque(Opacity::Setting {
+                    name: variable.to_owned(),
+                });
             }
             if repeated {
                 output = output.then(self.rounds(body, Some((variable, &value))));
@@ -232,7 +270,10 @@ impl Walker {
         }
         let numeric = words.windows(3).filter(|window| {
             window.get(1).is_some_and(|operator| {
-                matches!(operator.raw.as_str(), "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge")
+                matches!(
+                    operator.raw.as_str(),
+                    "-eq" | "-ne" | "-lt" | "-le" | "-gt" | "-ge"
+                )
             })
         });
         for window in numeric {
@@ -240,8 +281,13 @@ impl Walker {
                 self.arithmetic(&side.parts);
             }
         }
-        if words.iter().any(|word| word.raw == "-v" || word.raw == "-R") {
-            self.found.opaque(Opacity::Construct { what: "[[ -v".to_owned() });
+        if words
+            .iter()
+            .any(|word| word.raw == "-v" || word.raw == "-R")
+        {
+            self.found.opaque(Opacity::Construct {
+                what: "[[ -v".to_owned(),
+            });
         }
         self.shell_run(shown);
     }
@@ -252,7 +298,11 @@ impl Walker {
             [item] => match &item.node {
                 Node::Simple(simple) => {
                     let name = simple.words.first().map_or("", |word| word.raw.as_str());
-                    if until { name == "false" } else { matches!(name, "true" | ":") }
+                    if until {
+                        name == "false"
+                    } else {
+                        matches!(name, "true" | ":")
+                    }
                 }
                 Node::Compound { body, .. } => {
                     matches!(&**body, Compound::Arithmetic(inside) if !until && is_one(inside))
@@ -262,7 +312,9 @@ impl Walker {
             _ => false,
         };
         if endless && floods(body) {
-            self.found.catastrophe(Catastrophe::ForkBomb { name: "while".to_owned() });
+            self.found.catastrophe(Catastrophe::ForkBomb {
+                name: "while".to_owned(),
+            });
         }
     }
 
@@ -278,20 +330,31 @@ impl Walker {
         if bodies.is_empty() {
             return None;
         }
-        let active: Vec<usize> =
-            self.frames.iter().filter(|frame| frame.name == name).map(|frame| frame.forks).collect();
+        let active: Vec<usize> = self
+            .frames
+            .iter()
+            .filter(|frame| frame.name == name)
+            .map(|frame| frame.forks)
+            .collect();
         if active.iter().any(|forks| self.forks > *forks) {
-            self.found.catastrophe(Catastrophe::ForkBomb { name: name.to_owned() });
+            self.found.catastrophe(Catastrophe::ForkBomb {
+                name: name.to_owned(),
+            });
             return Some(Output::Unknown);
         }
         if active.len() >= MAX_RECURSION {
-            self.found.opaque(Opacity::Construct { what: format!("{name} calls itself") });
+            self.found.opaque(Opacity::Construct {
+                what: format!("{name} calls itself"),
+            });
             return Some(Output::Unknown);
         }
         if !self.called.iter().any(|called| called == name) {
             self.called.push(name.to_owned());
         }
-        self.frames.push(Frame { name: name.to_owned(), forks: self.forks });
+        self.frames.push(Frame {
+            name: name.to_owned(),
+            forks: self.forks,
+        });
         let saved = self.scope.arguments.replace(arguments.to_vec());
         let mut output = Output::nothing();
         for body in bodies {
@@ -346,12 +409,20 @@ fn leaves(node: &Node) -> bool {
 /// Whether every round of this body starts something and waits for nothing.
 fn floods(body: &Script) -> bool {
     let waits = |item: &Item| {
-        let Node::Simple(simple) = &item.node else { return false };
+        let Node::Simple(simple) = &item.node else {
+            return false;
+        };
         let name = simple.words.first().map_or("", |word| word.raw.as_str());
-        matches!(name, "sleep" | "wait" | "break" | "exit" | "return" | "read" | "usleep")
+        matches!(
+            name,
+            "sleep" | "wait" | "break" | "exit" | "return" | "read" | "usleep"
+        )
     };
     body.items.iter().any(|item| item.background)
-        && !body.items.iter().any(|item| !item.background && waits(item))
+        && !body
+            .items
+            .iter()
+            .any(|item| !item.background && waits(item))
 }
 
 fn is_one(inside: &[Part]) -> bool {

@@ -134,6 +134,10 @@ impl Walker {
         }
         let mut output = Output::nothing();
         for item in &script.items {
+            if self.is_spent() {
+                // Said already, and as a catastrophe.
+                return Output::Unknown;
+            }
             let printed = if item.background {
                 self.forked(|walker| walker.node(&item.node))
             } else {
@@ -148,7 +152,9 @@ impl Walker {
         if *fault == Fault::TooDeep {
             self.unchecked("the line is nested too deeply");
         }
-        self.found.opaque(Opacity::Unreadable { fault: fault.to_string() });
+        self.found.opaque(Opacity::Unreadable {
+            fault: fault.to_string(),
+        });
     }
 
     /// Walks something that runs in a process of its own and leaves nothing behind here.
@@ -165,7 +171,9 @@ impl Walker {
     pub(crate) fn substituted(&mut self, script: &Script) -> Output {
         let scope = self.scope.clone();
         let input = self.input.take();
-        let output = self.deeper(|walker| walker.script(script)).unwrap_or_default();
+        let output = self
+            .deeper(|walker| walker.script(script))
+            .unwrap_or_default();
         self.input = input;
         self.scope = scope;
         output
@@ -174,7 +182,8 @@ impl Walker {
     /// Parses and walks a text that a command hands to a shell of the same process.
     pub(crate) fn line(&mut self, text: &str) -> Output {
         let script = parse(text, self.depth + 1);
-        self.deeper(|walker| walker.script(&script)).unwrap_or_default()
+        self.deeper(|walker| walker.script(&script))
+            .unwrap_or_default()
     }
 
     /// The same for a shell of its own: it sees only what is exported.
@@ -201,7 +210,13 @@ impl Walker {
 
     pub(crate) fn unchecked(&mut self, why: &'static str) {
         self.found.catastrophe(Catastrophe::Unchecked { why });
-        self.found.opaque(Opacity::Construct { what: why.to_owned() });
+        self.found.opaque(Opacity::Construct {
+            what: why.to_owned(),
+        });
+    }
+
+    fn is_spent(&self) -> bool {
+        self.commands >= MAX_COMMANDS
     }
 
     /// Counts a command; false when there were too many.
@@ -225,6 +240,9 @@ impl Walker {
 
     /// Notes a command that the shell itself carries out.
     fn shell_run(&mut self, words: Vec<String>) {
-        self.found.run(Run { words, opaque: false });
+        self.found.run(Run {
+            words,
+            opaque: false,
+        });
     }
 }

@@ -3,10 +3,11 @@
 use std::rc::Rc;
 
 use crate::expand::field::Field;
+use crate::place::join;
 use crate::syntax::Node;
 
 /// More folders than this at once, and the working folder counts as unknown.
-const MAX_FOLDERS: usize = 4;
+const MAX_FOLDERS: usize = 8;
 
 /// A variable that the line itself has set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +25,10 @@ pub(crate) struct Scope {
     pub(crate) arguments: Option<Vec<Field>>,
     /// The working folder as an absolute path, if it is known.
     pub(crate) folder: Option<String>,
-    /// Where the line may be instead, because a `cd` may have failed.
+    /// Where the line may be instead.
     pub(crate) others: Vec<String>,
+    /// Where it is if the last `cd` failed.
+    pub(crate) unmoved: Vec<String>,
     /// What `cd -` means.
     pub(crate) previous: Option<String>,
     pub(crate) functions: Vec<(String, Rc<Node>)>,
@@ -40,6 +43,7 @@ impl Scope {
             arguments: None,
             folder: Some(folder),
             others: Vec::new(),
+            unmoved: Vec::new(),
             previous: None,
             functions: Vec::new(),
             last_argument: Field::guess(""),
@@ -51,38 +55,92 @@ impl Scope {
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Field, exported: bool) {
-        match self.variables.iter_mut().find(|variable| variable.name == name) {
+        match self
+            .variables
+            .iter_mut()
+            .find(|variable| variable.name == name)
+        {
             Some(variable) => {
                 variable.value = value;
                 variable.exported |= exported;
             }
-            None => self.variables.push(Variable { name: name.to_owned(), value, exported }),
+            None => self.variables.push(Variable {
+                name: name.to_owned(),
+                value,
+                exported,
+            }),
         }
     }
 
     /// What a shell started from this one knows.
     pub(crate) fn for_child(&self) -> Self {
         let variables = self.variables.iter().filter(|variable| variable.exported);
-        Self { variables: variables.cloned().collect(), functions: Vec::new(), ..self.clone() }
-    }
-
-    pub(crate) fn change_folder(&mut self, folder: Option<String>) {
-        self.previous = std::mem::replace(&mut self.folder, folder);
-        if self.folder.is_none() {
-            self.others.clear();
-        } else if let Some(before) = self.previous.clone() {
-            self.may_be_in(before);
+        Self {
+            variables: variables.cloned().collect(),
+            functions: Vec::new(),
+            ..self.clone()
         }
     }
 
-    fn may_be_in(&mut self, folder: String) {
-        if self.folder.as_deref() == Some(folder.as_str()) || self.others.contains(&folder) {
+    /// All folders the line may be in but the likeliest.
+    pub(crate) fn alternatives(&self) -> impl Iterator<Item = &String> {
+        self.others.iter().chain(&self.unmoved)
+    }
+
+    /// Goes to `target`, or to nobody knows where; and maybe stays, because that may fail.
+    pub(crate) fn change_folder(&mut self, target: Option<&str>) {
+        let (Some(target), Some(folder)) = (target, self.folder.take()) else {
+            self.lose_folder();
             return;
+        };
+        let alternatives: Vec<String> = self.alternatives().cloned().collect();
+        self.folder = Some(join(&folder, target));
+        self.others.clear();
+        self.unmoved.clear();
+        for other in &alternatives {
+            let moved = join(other, target);
+            if self.is_new(&moved) {
+                self.others.push(moved);
+            }
         }
-        self.others.push(folder);
-        if self.others.len() > MAX_FOLDERS {
-            self.folder = None;
-            self.others.clear();
+        for other in alternatives.into_iter().chain([folder.clone()]) {
+            if self.is_new(&other) {
+                self.unmoved.push(other);
+            }
+        }
+        self.previous = Some(folder);
+        self.limit_folders();
+    }
+
+    pub(crate) fn lose_folder(&mut self) {
+        self.folder = None;
+        self.others.clear();
+        self.unmoved.clear();
+        self.previous = None;
+    }
+
+    /// Takes the folders of another scope.
+    pub(crate) fn return_to(&mut self, place: Self) {
+        self.folder = place.folder;
+        self.others = place.others;
+        self.unmoved = place.unmoved;
+        self.previous = place.previous;
+    }
+
+    fn is_new(&self, folder: &String) -> bool {
+        self.folder.as_ref() != Some(folder) && !self.alternatives().any(|other| other == folder)
+    }
+
+    fn may_be_in(&mut self, folder: &String) {
+        if self.is_new(folder) {
+            self.others.push(folder.clone());
+            self.limit_folders();
+        }
+    }
+
+    fn limit_folders(&mut self) {
+        if self.others.len() + self.unmoved.len() > MAX_FOLDERS {
+            self.lose_folder();
         }
     }
 
@@ -103,21 +161,24 @@ impl Scope {
             }
         }
         for function in &other.functions {
-            if !self.functions.iter().any(|(_, body)| Rc::ptr_eq(body, &function.1)) {
+            if !self
+                .functions
+                .iter()
+                .any(|(_, body)| Rc::ptr_eq(body, &function.1))
+            {
                 self.functions.push(function.clone());
             }
         }
         match (&self.folder, &other.folder) {
             (Some(_), Some(theirs)) => {
-                for folder in other.others.iter().chain([theirs]) {
-                    self.may_be_in(folder.clone());
+                for folder in other.alternatives().chain([theirs]) {
+                    if self.folder.is_some() {
+                        self.may_be_in(folder);
+                    }
                 }
             }
             (None, None) => {}
-            _ => {
-                self.folder = None;
-                self.others.clear();
-            }
+            _ => self.lose_folder(),
         }
         if self.arguments != other.arguments {
             self.arguments = None;
@@ -132,13 +193,15 @@ impl Scope {
     /// Forgets what changed since `before`.
     pub(crate) fn forget_changes(&mut self, before: &Self) {
         if self.folder != before.folder {
-            self.folder = None;
-            self.others.clear();
+            self.lose_folder();
         }
         for variable in &mut self.variables {
             if before.variable(&variable.name).map(|old| &old.value) != Some(&variable.value) {
                 let number = variable.value.number;
-                variable.value = Field { number, ..Field::unknown() };
+                variable.value = Field {
+                    number,
+                    ..Field::unknown()
+                };
             }
         }
     }
@@ -151,7 +214,11 @@ fn either(ours: &Field, theirs: &Field) -> Field {
         Some(below) => below.len(),
         None => usize::MAX,
     };
-    let mut value = if height(theirs) < height(ours) { theirs.clone() } else { ours.clone() };
+    let mut value = if height(theirs) < height(ours) {
+        theirs.clone()
+    } else {
+        ours.clone()
+    };
     value.number = ours.number && theirs.number;
     value.holes.push(0);
     value

@@ -68,11 +68,15 @@ impl Walker {
             return Output::nothing();
         }
         let before = (!values.is_empty()).then(|| self.scope.variables.clone());
-        let mut invocation =
-            Invocation { redirections: plumbing.redirections.clone(), ..Invocation::default() };
+        let mut invocation = Invocation {
+            redirections: plumbing.redirections.clone(),
+            ..Invocation::default()
+        };
         for (assignment, value) in values {
             let known = value.exact().map(ToOwned::to_owned);
-            invocation.assignments.push((assignment.name.clone(), known));
+            invocation
+                .assignments
+                .push((assignment.name.clone(), known));
             self.assign(&assignment.name, value, true);
         }
         let input = self.plug(&plumbing);
@@ -108,7 +112,9 @@ impl Walker {
     /// Sets a variable, and says so if that changes what later commands do.
     pub(crate) fn assign(&mut self, name: &str, value: Field, exported: bool) {
         if is_powerful(name) {
-            self.found.opaque(Opacity::Setting { name: name.to_owned() });
+            self.found.opaque(Opacity::Setting {
+                name: name.to_owned(),
+            });
         }
         self.scope.set(name, value, exported);
     }
@@ -144,15 +150,18 @@ impl Walker {
                     if descriptor.is_none_or(|number| number == "0") {
                         plumbing.input = Some(known_text(&field));
                     }
-                    plumbing
-                        .redirections
-                        .push(Redirection { mode: RedirectionMode::Inline, target });
+                    plumbing.redirections.push(Redirection {
+                        mode: RedirectionMode::Inline,
+                        target,
+                    });
                 }
                 Target::Word(word) => {
                     let mut fields = Vec::new();
                     self.fields(word, &mut fields);
                     if fields.len() != 1 {
-                        self.found.opaque(Opacity::Expansion { word: word.raw.clone() });
+                        self.found.opaque(Opacity::Expansion {
+                            word: word.raw.clone(),
+                        });
                     }
                     for field in fields {
                         self.redirect_to(&field, redirect.kind, descriptor, &mut plumbing);
@@ -184,11 +193,16 @@ impl Walker {
             RedirectKind::ReadWrite => RedirectionMode::ReadWrite,
             _ => RedirectionMode::Write,
         };
-        plumbing.redirections.push(Redirection { mode, target: field.shown() });
+        plumbing.redirections.push(Redirection {
+            mode,
+            target: field.shown(),
+        });
         if matches!(mode, RedirectionMode::Write | RedirectionMode::ReadWrite) {
             self.write_path(field);
             if matches!(descriptor, None | Some("1")) {
-                let special = ["/dev/", "/proc/"].iter().any(|top| field.text.starts_with(top));
+                let special = ["/dev/", "/proc/"]
+                    .iter()
+                    .any(|top| field.text.starts_with(top));
                 plumbing.output = match field.exact() {
                     Some("/dev/null") => Outlet::File,
                     Some(_) if !special => Outlet::File,

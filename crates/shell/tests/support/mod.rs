@@ -41,7 +41,11 @@ pub fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
 }
 
 pub fn context() -> LineContext<'static> {
-    LineContext { cwd: "", home: Some(HOME), roots: &[ROOT] }
+    LineContext {
+        cwd: "",
+        home: Some(HOME),
+        roots: &[ROOT],
+    }
 }
 
 pub fn analyse_line(line: &str) -> Analysis {
@@ -64,10 +68,20 @@ pub fn stands_out(facts: &Facts, rules: &[String]) -> bool {
         || !facts.writes.is_empty()
         || !facts.deletes.is_empty()
         || !facts.connects.is_empty()
-        || facts.reads.iter().any(|path| path.starts_with('/') || path.starts_with('~'))
-        || facts.runs.iter().any(|run| run.opaque || !covered(&run.words))
+        || facts
+            .reads
+            .iter()
+            .any(|path| path.starts_with('/') || path.starts_with('~'))
+        || facts
+            .runs
+            .iter()
+            .any(|run| run.opaque || !covered(&run.words))
 }
 
 fn starts_with(words: &[String], leading: &[&str]) -> bool {
-    words.len() >= leading.len() && words.iter().zip(leading).all(|(word, wanted)| word == wanted)
+    words.len() >= leading.len()
+        && words
+            .iter()
+            .zip(leading)
+            .all(|(word, wanted)| word == wanted)
 }

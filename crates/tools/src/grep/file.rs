@@ -120,14 +120,13 @@ impl<'a> Search<'a> {
                 .search_slice(self.matcher, text.as_bytes(), &mut hits);
             return hits.found(searched);
         }
+        if memchr::memchr(0, &bytes).is_some() {
+            return Found::binary();
+        }
         // Text in an encoding that nobody announced is searched byte by byte.
         let mut hits = Hits::new(self.matcher, redactor, self.room(), None);
-        let searched = self
-            .searcher
-            .search_slice(self.matcher, &bytes, &mut hits);
-        let mut found = hits.found(searched);
-        found.binary |= memchr::memchr(0, &bytes).is_some();
-        found
+        let searched = self.searcher.search_slice(self.matcher, &bytes, &mut hits);
+        hits.found(searched)
     }
 
     fn streamed(&mut self, start: Vec<u8>, file: File) -> Found {

@@ -42,6 +42,7 @@ struct Line {
 }
 
 /// What a search of one file came to.
+#[derive(Default)]
 pub(super) struct Found {
     lines: Vec<Line>,
     pub(super) hits: usize,
@@ -54,11 +55,15 @@ pub(super) struct Found {
 impl Found {
     pub(super) fn unreadable() -> Self {
         Self {
-            lines: Vec::new(),
-            hits: 0,
-            more: false,
-            binary: false,
             failed: true,
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn binary() -> Self {
+        Self {
+            binary: true,
+            ..Self::default()
         }
     }
 

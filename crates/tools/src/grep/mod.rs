@@ -26,7 +26,7 @@ use toolgate_sandbox::paths::{FileKind, Flow, PathError, Visit, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::FilePattern;
-use crate::place::{beneath, fact_path, shown};
+use crate::place::{beneath, fact_path, shown, working_folder};
 use crate::settings::SearchSettings;
 use file::{Search, Searched};
 
@@ -47,7 +47,7 @@ pub(crate) struct Grep {
     #[schemars(length(min = 1, max = 10_000))]
     pattern: String,
     /// The folder or file to search, relative to the working folder.
-    #[serde(default = "here")]
+    #[serde(default = "working_folder")]
     #[schemars(length(min = 1))]
     directory: String,
     /// Search only files that fit this pattern: by name such as `*.rs`, or by path such as `src/**/*.rs`.
@@ -78,10 +78,6 @@ pub(crate) struct Grep {
     /// Whether what ignore files exclude is searched.
     #[serde(default)]
     include_ignored: bool,
-}
-
-fn here() -> String {
-    ".".to_owned()
 }
 
 impl Grep {
@@ -176,9 +172,7 @@ fn literal(kind: Value) -> Result<Value, String> {
 
 fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, ToolError> {
     let (matcher, filters) = (args.matcher()?, args.filters()?);
-    let most = args
-        .max_results
-        .map_or(settings.max_results, NonZeroUsize::get);
+    let most = settings.most(args.max_results);
     let context = args.context.unwrap_or(0).min(MOST_CONTEXT);
     let mut search = Search::new(cx, &matcher, args.multiline, context, most);
     let options = WalkOptions {
@@ -199,8 +193,8 @@ fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
         if filters.unwanted.as_ref().is_some_and(|f| f.fits(path)) {
             return Flow::SkipFolder;
         }
-        let wanted = entry.kind == FileKind::File
-            && filters.wanted.as_ref().is_none_or(|f| f.fits(path));
+        let wanted =
+            entry.kind == FileKind::File && filters.wanted.as_ref().is_none_or(|f| f.fits(path));
         if !wanted {
             return Flow::Continue;
         }
@@ -235,7 +229,7 @@ fn report(args: &Grep, search: Search<'_>, most: usize) -> Output {
     let mut content = search.out.join("\n");
     if search.hits == 0 {
         content = nothing(args, &search);
-    } else if search.more && args.max_results.is_none() {
+    } else if search.more && args.max_results.is_none_or(|asked| asked.get() > most) {
         content.push_str(&format!(
             "\n[only the first {most} hits; narrow the pattern or the folder, or set max_results]"
         ));
@@ -259,7 +253,9 @@ fn report(args: &Grep, search: Search<'_>, most: usize) -> Output {
 fn nothing(args: &Grep, search: &Search<'_>) -> String {
     let mut text = format!("No matches found in {} files.", search.files);
     if !args.include_hidden || !args.include_ignored {
-        text.push_str(" Hidden and ignored files are searched with include_hidden and include_ignored.");
+        text.push_str(
+            " Hidden and ignored files are searched with include_hidden and include_ignored.",
+        );
     }
     text
 }

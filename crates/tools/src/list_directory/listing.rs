@@ -185,7 +185,11 @@ mod tests {
             name: path.rsplit('/').next().unwrap().to_owned(),
             path: path.to_owned(),
             depth: path.split('/').count(),
-            kind: if path.contains('.') { Kind::File } else { Kind::Dir },
+            kind: if path.contains('.') {
+                Kind::File
+            } else {
+                Kind::Dir
+            },
             size_bytes: Some(7),
             modified_epoch_ms: None,
             is_hidden: false,
@@ -204,7 +208,10 @@ mod tests {
             let text = listing.json(limit);
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             assert!(text.len() <= limit.max(120), "{limit}: {}", text.len());
-            assert_eq!(value["returned"], value["entries"].as_array().unwrap().len());
+            assert_eq!(
+                value["returned"],
+                value["entries"].as_array().unwrap().len()
+            );
             assert_eq!(value["truncated"], limit < 100_000);
             if limit == 5_000 {
                 assert!(text.len() > limit / 2, "too few entries: {}", text.len());

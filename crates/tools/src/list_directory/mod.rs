@@ -18,7 +18,7 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{FileKind, Flow, PathError, Visit, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
-use crate::place::fact_path;
+use crate::place::{fact_path, working_folder};
 use crate::settings::ListSettings;
 use listing::{Entry, Listing};
 
@@ -30,7 +30,7 @@ const DESCRIPTION: &str = "Lists a folder of the working folder: names, kinds, s
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListDirectory {
     /// The folder, relative to the working folder; `.` is the working folder itself.
-    #[serde(default = "here")]
+    #[serde(default = "working_folder")]
     #[schemars(length(min = 1))]
     path: String,
     /// Whether folders in it are listed too.
@@ -73,10 +73,6 @@ enum Format {
     Tree,
 }
 
-fn here() -> String {
-    ".".to_owned()
-}
-
 const fn yes() -> bool {
     true
 }
@@ -95,10 +91,8 @@ impl ListDirectory {
                 )));
             }
         }
-        let anything = self.include_files
-            || self.include_dirs
-            || self.include_symlinks
-            || self.include_other;
+        let anything =
+            self.include_files || self.include_dirs || self.include_symlinks || self.include_other;
         if anything {
             Ok(())
         } else {
@@ -131,9 +125,11 @@ impl ListDirectory {
 
 /// The tool.
 pub(crate) fn tool(caps: ListSettings) -> TypedTool<ListDirectory> {
-    typed("list_directory", DESCRIPTION, move |args: ListDirectory, cx| {
-        blocking(move || list(&args, &cx, caps))
-    })
+    typed(
+        "list_directory",
+        DESCRIPTION,
+        move |args: ListDirectory, cx| blocking(move || list(&args, &cx, caps)),
+    )
     .check(move |args| args.check(caps))
     .summary(|args| format!("List {}", args.path))
     .facts(|args| Facts::reading(fact_path(&args.path)))

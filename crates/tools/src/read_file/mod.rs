@@ -26,7 +26,7 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle};
 
 use crate::blocking::blocking;
-use crate::lines::{LineRange, count, newlines, select};
+use crate::lines::{LineRange, count, newlines, said, select};
 use crate::place::fact_path;
 use crate::secrets::Secrets;
 use crate::settings::ReadSettings;
@@ -86,7 +86,10 @@ impl ReadFile {
 
     fn summary(&self) -> String {
         let lines = match self.range() {
-            Ok(Some(LineRange { first, last: Some(last) })) => format!(" lines {first}-{last}"),
+            Ok(Some(LineRange {
+                first,
+                last: Some(last),
+            })) => format!(" lines {first}-{last}"),
             Ok(Some(LineRange { first, last: None })) => format!(" from line {first}"),
             _ => String::new(),
         };
@@ -146,16 +149,18 @@ fn read(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> Result<Output, 
 }
 
 fn open(args: &ReadFile, cx: &RunCtx) -> Result<ReadHandle, ToolError> {
-    cx.wall().open_read(&args.path).map_err(|error| match &error {
-        PathError::NotFound { .. } => {
-            ToolError::new(ErrorKind::NotFound, format!("File not found: {error}"))
-        }
-        PathError::NotAFile {
-            kind: FileKind::Folder,
-            ..
-        } => folder(args, cx, &error),
-        _ => path_error(&error),
-    })
+    cx.wall()
+        .open_read(&args.path)
+        .map_err(|error| match &error {
+            PathError::NotFound { .. } => {
+                ToolError::new(ErrorKind::NotFound, format!("File not found: {error}"))
+            }
+            PathError::NotAFile {
+                kind: FileKind::Folder,
+                ..
+            } => folder(args, cx, &error),
+            _ => path_error(&error),
+        })
 }
 
 /// A folder that was taken for a file, with what is in it.
@@ -169,7 +174,11 @@ fn folder(args: &ReadFile, cx: &RunCtx, error: &PathError) -> ToolError {
         .take(NAMES_SHOWN)
         .map(|entry| {
             let name = crate::place::one_line(&entry.name.to_string_lossy());
-            let slash = if entry.kind == FileKind::Folder { "/" } else { "" };
+            let slash = if entry.kind == FileKind::Folder {
+                "/"
+            } else {
+                ""
+            };
             format!("`{name}{slash}`")
         })
         .collect();
@@ -181,7 +190,9 @@ fn folder(args: &ReadFile, cx: &RunCtx, error: &PathError) -> ToolError {
     };
     ToolError::new(
         error.kind(),
-        format!("`{path}` is a folder, not a file. {inside} Read one of its files, or list it with list_directory."),
+        format!(
+            "`{path}` is a folder, not a file. {inside} Read one of its files, or list it with list_directory."
+        ),
     )
 }
 
@@ -267,8 +278,9 @@ impl Reading<'_> {
         let selection = select(&text, range.unwrap_or(every)).ok_or_else(|| {
             let first = range.map_or(1, |range| range.first);
             ToolError::bad_args(format!(
-                "start_line {first} is past the end: `{}` has {total} lines",
-                self.args.path
+                "start_line {first} is past the end: `{}` has {}",
+                self.args.path,
+                said(total)
             ))
         })?;
         let secrets = Secrets::find(self.cx.redactor(), &text);
@@ -281,8 +293,7 @@ impl Reading<'_> {
                 selection.first, selection.last
             ),
             Some(_) => format!("Read {path} (lines {}-{})", selection.first, selection.last),
-            None if lines == 1 => format!("Read {path} (1 line)"),
-            None => format!("Read {path} ({lines} lines)"),
+            None => format!("Read {path} ({})", said(lines)),
         };
         let mut metadata = vec![
             ("path", path.into()),
@@ -336,14 +347,16 @@ impl Reading<'_> {
             .and_then(|lines| (lines * (limit * 3 / 4)).checked_div(seen))
             .filter(|fitting| *fitting > 0);
         let size = match lines {
-            Some(lines) if self.whole => format!("{bytes} bytes in {lines} lines"),
+            Some(lines) if self.whole => format!("{bytes} bytes in {}", said(lines)),
             _ => format!("{bytes} bytes"),
         };
         let next = match fitting {
             Some(fitting) => format!(
                 "Ask for a part with start_line and end_line, such as start_line 1 and end_line {fitting}."
             ),
-            None => "Its lines are too long for that; use grep to find the place you need.".to_owned(),
+            None => {
+                "Its lines are too long for that; use grep to find the place you need.".to_owned()
+            }
         };
         Ok(ToolError::new(
             ErrorKind::TooLarge,

@@ -40,18 +40,20 @@ impl Shown {
             shown.content = piece.to_owned();
             return shown;
         }
+        let lines = usize::try_from(selection.count()).unwrap_or(usize::MAX);
         let mut at = start;
-        for (number, line) in (selection.first..).zip(piece.split_inclusive('\n')) {
-            let next = at + line.len();
-            let body = line.strip_suffix('\n').unwrap_or(line).len();
+        for (number, line) in (selection.first..).zip(piece.split('\n').take(lines)) {
+            let body = at + line.len();
+            // The newline belongs to its line, and a secret can reach over it.
+            let next = end.min(body + 1);
             if !secrets.within(at, next).is_empty() {
                 shown.masked.push(number);
             }
             if line_numbers {
                 shown.content.push_str(&format!("{number:>6}\t"));
             }
-            shown.content.push_str(&secrets.masked(text, at, at + body));
-            if body < line.len() {
+            shown.content.push_str(&secrets.masked(text, at, body));
+            if body < next {
                 shown.content.push('\n');
             }
             at = next;

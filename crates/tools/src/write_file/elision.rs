@@ -6,7 +6,9 @@
 use toolgate_model::ToolError;
 
 /// What begins a comment.
-const LEADERS: &[&str] = &["//", "/*", "<!--", "{/*", "#", "--", ";", "%", "*", "\"\"\"", "rem "];
+const LEADERS: &[&str] = &[
+    "//", "/*", "<!--", "{/*", "#", "--", ";", "%", "*", "\"\"\"", "rem ",
+];
 /// What ends one.
 const TRAILERS: &[&str] = &["*/}", "*/", "-->", "\"\"\""];
 
@@ -58,7 +60,12 @@ const TAILS: &[&str] = &[
     "omitted for brevity",
 ];
 /// What says all of it at once.
-const WHOLE: &[&str] = &["unchanged", "same as before", "omitted for brevity", "no changes"];
+const WHOLE: &[&str] = &[
+    "unchanged",
+    "same as before",
+    "omitted for brevity",
+    "no changes",
+];
 
 /// Refuses content that leaves something out.
 ///
@@ -106,7 +113,11 @@ fn elision(line: &str) -> Option<Kind> {
     let dotted = inner.starts_with("...") || inner.starts_with('…');
     let dotted = dotted || inner.ends_with("...") || inner.ends_with('…');
     let words = inner.trim_matches(|c: char| {
-        c.is_whitespace() || matches!(c, '.' | '…' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ':' | '!')
+        c.is_whitespace()
+            || matches!(
+                c,
+                '.' | '…' | '(' | ')' | '[' | ']' | '<' | '>' | ',' | ':' | '!'
+            )
     });
     let words: Vec<&str> = words.split_whitespace().collect();
     let words = words.join(" ");
@@ -128,7 +139,9 @@ fn elision(line: &str) -> Option<Kind> {
 
 /// What a comment says, if the line is one.
 fn comment(line: &str) -> Option<&str> {
-    let inner = LEADERS.iter().find_map(|leader| line.strip_prefix(leader))?;
+    let inner = LEADERS
+        .iter()
+        .find_map(|leader| line.strip_prefix(leader))?;
     let inner = inner.trim_start_matches(['/', '#', '-', '*', ';', '!']);
     let inner = TRAILERS
         .iter()
@@ -162,11 +175,17 @@ mod tests {
         ] {
             assert_eq!(elision(line), Some(Kind::Comment), "{line}");
         }
-        for line in ["... rest of the code unchanged ...", "[... existing code ...]"] {
+        for line in [
+            "... rest of the code unchanged ...",
+            "[... existing code ...]",
+        ] {
             let kind = elision(line);
             assert!(kind == Some(Kind::Bare) || kind.is_none(), "{line}");
         }
-        assert_eq!(elision("... rest of the code unchanged ..."), Some(Kind::Bare));
+        assert_eq!(
+            elision("... rest of the code unchanged ..."),
+            Some(Kind::Bare)
+        );
     }
 
     #[test]

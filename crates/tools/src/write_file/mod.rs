@@ -21,9 +21,9 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toolgate_gate::output::{Limits, bound};
-use toolgate_gate::session::Staleness;
-use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, hex, path_error, typed};
 use toolgate_gate::place;
+use toolgate_gate::session::{LineRanges, Staleness};
+use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, hex, path_error, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{Committed, PathError, PathWall, StageOptions};
 
@@ -63,13 +63,13 @@ pub(crate) struct WriteFile {
 
 impl WriteFile {
     fn summary(&self) -> String {
-        let lines = lines::count(&self.content);
+        let lines = lines::said(lines::count(&self.content));
         let over = if self.overwrite {
             ", replacing what is there"
         } else {
             ""
         };
-        format!("Write {} ({lines} lines{over})", self.path)
+        format!("Write {} ({lines}{over})", self.path)
     }
 }
 
@@ -163,7 +163,7 @@ fn write(args: &WriteFile, cx: &RunCtx) -> Result<Output, ToolError> {
         let lines = current.text().map(lines::count);
         let size = lines.map_or_else(
             || format!("{} bytes, binary", current.bytes.len()),
-            |lines| format!("{lines} lines"),
+            lines::said,
         );
         return Err(ToolError::new(
             ErrorKind::AlreadyExists,
@@ -180,7 +180,7 @@ fn write(args: &WriteFile, cx: &RunCtx) -> Result<Output, ToolError> {
         if current.sha256 == sha256 {
             let now = cx.clock().now_ms();
             cx.session()
-                .reads(|log| log.wrote(&current.place, &sha256, now));
+                .reads(|log| log.read(&current.place, &sha256, LineRanges::all(), now));
             return Ok(
                 Output::plain(format!("unchanged: {path} has this very content already"))
                     .display(format!("{path} is unchanged"))
@@ -198,7 +198,7 @@ fn write(args: &WriteFile, cx: &RunCtx) -> Result<Output, ToolError> {
     let old = current.as_ref().map_or(Some(""), Current::text);
     let change = old.and_then(|old| Difference::between(old, &args.content));
     let change = change.map_or_else(
-        || format!("{} lines", lines::count(&args.content)),
+        || lines::said(lines::count(&args.content)),
         |change| format!("+{} -{}", change.added, change.removed),
     );
     let verb = if committed.created {
@@ -268,31 +268,32 @@ fn place_of(committed: &Committed) -> String {
 
 fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
     let seen = view.read(&args.path, LARGEST)?;
-    let current = seen
-        .content
-        .map(|bytes| Current::of(String::new(), bytes));
+    let current = seen.content.map(|bytes| Current::of(String::new(), bytes));
     let old = match &current {
         None => Some(""),
         Some(current) => current.text(),
     };
     elision::check(&args.content, current.as_ref().and_then(Current::text))?;
     let path = fact_path(&args.path);
-    let lines = lines::count(&args.content);
+    let lines = lines::said(lines::count(&args.content));
     let difference = old.and_then(|old| Difference::between(old, &args.content));
     let mut text = match (&current, difference) {
-        (None, _) => format!("new file {path}, {lines} lines\n{}", args.content),
+        (None, _) => format!("new file {path}, {lines}\n{}", args.content),
         (Some(current), _) if current.text() == Some(args.content.as_str()) => {
             format!("{path} has this very content already\n")
         }
         (Some(_), Some(difference)) => difference.unified(&path),
         (Some(current), None) => format!(
-            "{path}: {} bytes are replaced by {lines} lines\n{}",
+            "{path}: {} bytes are replaced by {lines}\n{}",
             current.bytes.len(),
             args.content
         ),
     };
     if current.is_some() && !args.overwrite {
-        text.insert_str(0, "the file exists and overwrite is not set: as it is, this call will fail\n");
+        text.insert_str(
+            0,
+            "the file exists and overwrite is not set: as it is, this call will fail\n",
+        );
     }
     Ok(Preview {
         text: Some(bound(&text, PREVIEW, None).text),

@@ -10,7 +10,9 @@ impl Walker {
             // The options themselves say so.
             return;
         }
-        let Some(program) = scan.operands.first() else { return };
+        let Some(program) = scan.operands.first() else {
+            return;
+        };
         match program.exact() {
             Some(text) => match read_program(text) {
                 Some(writes) => {
@@ -96,7 +98,10 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
             ' ' | '\t' | '\r' => {}
             c if c == '_' || c.is_alphabetic() => {
                 let mut name = c.to_string();
-                while let Some(next) = characters.get(at).filter(|c| **c == '_' || c.is_alphanumeric()) {
+                while let Some(next) = characters
+                    .get(at)
+                    .filter(|c| **c == '_' || c.is_alphanumeric())
+                {
                     name.push(*next);
                     at += 1;
                 }
@@ -146,9 +151,15 @@ mod tests {
     #[test]
     fn programs_that_only_print_are_plain() {
         for program in [
-            "/rm -rf/ {print NR}", "{print $1}", "NR==1 || /a|b/", "$3 > 5 {print $2, \"a|b\"}",
-            "{s += $1 / 2} END {print s}", "BEGIN{FS=\":\"} {print $1 \"system\"}", "length > 80",
-            "{print ($1 > 2) ? \"a\" : \"b\"}", "!seen[$0]++",
+            "/rm -rf/ {print NR}",
+            "{print $1}",
+            "NR==1 || /a|b/",
+            "$3 > 5 {print $2, \"a|b\"}",
+            "{s += $1 / 2} END {print s}",
+            "BEGIN{FS=\":\"} {print $1 \"system\"}",
+            "length > 80",
+            "{print ($1 > 2) ? \"a\" : \"b\"}",
+            "!seen[$0]++",
         ] {
             assert_eq!(read_program(program), Some(Vec::new()), "{program}");
         }
@@ -157,12 +168,24 @@ mod tests {
     #[test]
     fn programs_that_run_or_write_are_seen() {
         for program in [
-            "BEGIN{system(\"id\")}", "{print | \"sh\"}", "BEGIN{\"id\" | getline x}", "{print > $2}",
-            "@load \"x\"", "BEGIN { f=\"system\"; @f(\"id\") }", "{ print |& \"x\" }", "\"unclosed",
+            "BEGIN{system(\"id\")}",
+            "{print | \"sh\"}",
+            "BEGIN{\"id\" | getline x}",
+            "{print > $2}",
+            "@load \"x\"",
+            "BEGIN { f=\"system\"; @f(\"id\") }",
+            "{ print |& \"x\" }",
+            "\"unclosed",
         ] {
             assert_eq!(read_program(program), None, "{program}");
         }
-        assert_eq!(read_program("{print $1 > \"out\"}"), Some(vec!["out".to_owned()]));
-        assert_eq!(read_program("{printf \"%s\", $1 >> \"o\"}"), Some(vec!["o".to_owned()]));
+        assert_eq!(
+            read_program("{print $1 > \"out\"}"),
+            Some(vec!["out".to_owned()])
+        );
+        assert_eq!(
+            read_program("{printf \"%s\", $1 >> \"o\"}"),
+            Some(vec!["o".to_owned()])
+        );
     }
 }

@@ -22,7 +22,11 @@ impl Walker {
 
     /// Mirroring an empty folder onto another removes what is there.
     pub(super) fn rsync(&mut self, scan: &Scan) {
-        let target = scan.uses.iter().rev().find(|used| used.effect == Effect::TransferTo);
+        let target = scan
+            .uses
+            .iter()
+            .rev()
+            .find(|used| used.effect == Effect::TransferTo);
         if scan.marked('R')
             && let Some(target) = target
         {
@@ -50,7 +54,11 @@ impl Walker {
 
     /// `+command` is run by pagers and editors when they open a file.
     pub(super) fn pager(&mut self, name: &str, scan: &Scan) {
-        for word in scan.operands.iter().filter(|word| word.text.starts_with('+')) {
+        for word in scan
+            .operands
+            .iter()
+            .filter(|word| word.text.starts_with('+'))
+        {
             self.option_opaque(name, word);
         }
     }
@@ -60,8 +68,13 @@ impl Walker {
         let statements = scan.operands.get(1..).unwrap_or_default();
         let escapes = |word: &&Field| {
             !word.is_known()
-                || word.text.lines().any(|line| line.trim_start().starts_with('.'))
-                || ["load_extension", "writefile", "edit("].iter().any(|name| word.text.contains(name))
+                || word
+                    .text
+                    .lines()
+                    .any(|line| line.trim_start().starts_with('.'))
+                || ["load_extension", "writefile", "edit("]
+                    .iter()
+                    .any(|name| word.text.contains(name))
         };
         if let Some(word) = statements.iter().find(escapes) {
             self.option_opaque(name, word);

@@ -6,14 +6,51 @@ use crate::walk::{Invocation, Output, Walker};
 
 /// Tests that take one word and select some files.
 const NARROWING: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-iwholename", "-regex", "-iregex", "-lname",
-    "-ilname", "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer",
-    "-cnewer", "-user", "-group", "-uid", "-gid", "-perm", "-inum", "-links", "-samefile", "-used",
-    "-newermt", "-newerat", "-newerct", "-xtype",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-iwholename",
+    "-regex",
+    "-iregex",
+    "-lname",
+    "-ilname",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-anewer",
+    "-cnewer",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-perm",
+    "-inum",
+    "-links",
+    "-samefile",
+    "-used",
+    "-newermt",
+    "-newerat",
+    "-newerct",
+    "-xtype",
 ];
 /// Options and tests that take one word and select nothing.
-const NEUTRAL: &[&str] =
-    &["-maxdepth", "-mindepth", "-type", "-regextype", "-printf", "-fstype", "-D", "-context"];
+const NEUTRAL: &[&str] = &[
+    "-maxdepth",
+    "-mindepth",
+    "-type",
+    "-regextype",
+    "-printf",
+    "-fstype",
+    "-D",
+    "-context",
+];
 /// Tests without a word that select some files.
 const NARROWING_ALONE: &[&str] = &["-empty", "-executable", "-nouser", "-nogroup", "-false"];
 /// Actions that write to the file named next.
@@ -41,14 +78,21 @@ impl Walker {
     /// Walks the expression; what it prints comes back as names.
     pub(super) fn find(&mut self, arguments: &[Field], invocation: &Invocation) -> Output {
         let mut at = 0;
-        while arguments.get(at).is_some_and(|w| matches!(w.text.as_str(), "-H" | "-L" | "-P") || w.text.starts_with("-O")) {
+        while arguments.get(at).is_some_and(|w| {
+            matches!(w.text.as_str(), "-H" | "-L" | "-P") || w.text.starts_with("-O")
+        }) {
             at += 1;
         }
         let is_start = |word: &&Field| {
             !word.text.starts_with('-') && !matches!(word.text.as_str(), "(" | ")" | "!" | ",")
         };
-        let mut starts: Vec<Field> =
-            arguments.get(at..).unwrap_or_default().iter().take_while(is_start).cloned().collect();
+        let mut starts: Vec<Field> = arguments
+            .get(at..)
+            .unwrap_or_default()
+            .iter()
+            .take_while(is_start)
+            .cloned()
+            .collect();
         at += starts.len();
         if starts.is_empty() {
             starts.push(Field::literal("."));
@@ -73,7 +117,13 @@ impl Walker {
             return Output::nothing();
         }
         let selection = expression.last.clone();
-        Output::Names(expression.starts.iter().map(|start| found(start, &selection)).collect())
+        Output::Names(
+            expression
+                .starts
+                .iter()
+                .map(|start| found(start, &selection))
+                .collect(),
+        )
     }
 
     /// `a b -o c d`: hands back what is selected if every alternative selects.
@@ -88,9 +138,16 @@ impl Walker {
             let branch = self.conjunction(expression, before, invocation);
             all = Some(match all {
                 None => branch,
-                Some(earlier) => Selection { narrow: earlier.narrow && branch.narrow, name: None },
+                Some(earlier) => Selection {
+                    narrow: earlier.narrow && branch.narrow,
+                    name: None,
+                },
             });
-            match expression.words.get(expression.at).map(|word| word.text.as_str()) {
+            match expression
+                .words
+                .get(expression.at)
+                .map(|word| word.text.as_str())
+            {
                 Some("-o" | "-or" | ",") => expression.at += 1,
                 _ => break,
             }
@@ -132,7 +189,11 @@ impl Walker {
                         self.alternatives(expression, &Selection::default(), invocation)
                     };
                     expression.depth -= 1;
-                    if expression.words.get(expression.at).is_some_and(|word| word.text == ")") {
+                    if expression
+                        .words
+                        .get(expression.at)
+                        .is_some_and(|word| word.text == ")")
+                    {
                         expression.at += 1;
                     }
                     if inner.narrow && !negated {
@@ -147,7 +208,8 @@ impl Walker {
                     if !value.is_known() {
                         self.unknown_word(&value);
                     }
-                    let everything = matches!(value.text.as_str(), "*" | "**" | "*.*" | "?*" | ".*");
+                    let everything =
+                        matches!(value.text.as_str(), "*" | "**" | "*.*" | "?*" | ".*");
                     if !negated && !everything {
                         selection.narrow = true;
                         if text == "-name" && value.is_known() {
@@ -201,9 +263,27 @@ impl Walker {
             "-print" | "-print0" | "-ls" => {
                 expression.prints = true;
             }
-            "-depth" | "-d" | "-daystart" | "-follow" | "-mount" | "-xdev" | "-noleaf" | "-prune"
-            | "-quit" | "-true" | "-readable" | "-writable" | "-warn" | "-nowarn" | "-help"
-            | "-version" | "-ignore_readdir_race" | "-E" | "-X" | "-s" | "-x" => {}
+            "-depth"
+            | "-d"
+            | "-daystart"
+            | "-follow"
+            | "-mount"
+            | "-xdev"
+            | "-noleaf"
+            | "-prune"
+            | "-quit"
+            | "-true"
+            | "-readable"
+            | "-writable"
+            | "-warn"
+            | "-nowarn"
+            | "-help"
+            | "-version"
+            | "-ignore_readdir_race"
+            | "-E"
+            | "-X"
+            | "-s"
+            | "-x" => {}
             _ => {
                 let (program, word) = ("find".to_owned(), text.to_owned());
                 self.found.opaque(Opacity::Option { program, word });

@@ -22,8 +22,9 @@ use crate::expand::field::Field;
 use crate::walk::{Invocation, Output, Walker};
 
 /// Codes of commands that print nothing.
-const QUIET: &[&str] =
-    &["cd", "declare", "let", "read", "set", "shopt", "test", "trap", "unset", "kill"];
+const QUIET: &[&str] = &[
+    "cd", "declare", "let", "read", "set", "shopt", "test", "trap", "unset", "kill",
+];
 
 impl Walker {
     /// Runs the code that a row names.
@@ -36,7 +37,10 @@ impl Walker {
         invocation: &Invocation,
     ) -> Known {
         let arguments = words.get(1..).unwrap_or_default();
-        let mut known = Known { output: Output::Unknown, recorded: true };
+        let mut known = Known {
+            output: Output::Unknown,
+            recorded: true,
+        };
         if QUIET.contains(&code) {
             known.output = Output::nothing();
         }

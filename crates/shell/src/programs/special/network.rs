@@ -14,7 +14,9 @@ impl Walker {
                 let behind_name = value.text.find(['=', '<']).map_or(0, |at| at + 1);
                 for start in [0, behind_name] {
                     let piece = value.tail(start);
-                    if piece.text.starts_with('@') || (start > 0 && value.text.get(start - 1..start) == Some("<")) {
+                    if piece.text.starts_with('@')
+                        || (start > 0 && value.text.get(start - 1..start) == Some("<"))
+                    {
                         self.read_path(&piece.tail(usize::from(piece.text.starts_with('@'))));
                         break;
                     }
@@ -53,7 +55,9 @@ impl Walker {
             } else if text.contains("://") || is_scp_like(text) {
                 self.transfer(word, false);
                 named = true;
-            } else if !named && (text.starts_with('/') || text.starts_with("./") || text.starts_with("../")) {
+            } else if !named
+                && (text.starts_with('/') || text.starts_with("./") || text.starts_with("../"))
+            {
                 self.read_path(word);
                 named = true;
             }
@@ -66,22 +70,35 @@ impl Walker {
     /// Reading settings is harmless; writing them changes what git runs later.
     pub(super) fn git_config(&mut self, arguments: &[Field]) {
         let asks = |text: &str| {
-            text.starts_with("--get") || matches!(text, "--list" | "-l" | "get" | "list" | "--show-origin" | "--show-scope")
+            text.starts_with("--get")
+                || matches!(
+                    text,
+                    "--list" | "-l" | "get" | "list" | "--show-origin" | "--show-scope"
+                )
         };
         let plain = |word: &&Field| !word.text.starts_with('-');
         let operands = arguments.iter().filter(plain).count();
         let file = arguments.iter().any(|word| {
-            word.text.starts_with("-f") || word.text.starts_with("--file") || word.text.starts_with("--blob")
+            word.text.starts_with("-f")
+                || word.text.starts_with("--file")
+                || word.text.starts_with("--blob")
         });
         let questions = arguments.iter().any(|word| asks(&word.text)) || operands == 1;
         let edits = arguments.iter().any(|word| {
-            matches!(word.text.as_str(), "-e" | "--edit" | "edit") || word.text.starts_with("--unset") || word.text.starts_with("--remove") || word.text.starts_with("--rename") || word.text.starts_with("--add") || word.text.starts_with("--replace")
+            matches!(word.text.as_str(), "-e" | "--edit" | "edit")
+                || word.text.starts_with("--unset")
+                || word.text.starts_with("--remove")
+                || word.text.starts_with("--rename")
+                || word.text.starts_with("--add")
+                || word.text.starts_with("--replace")
         });
         let known = arguments.iter().all(Field::is_known);
         if questions && known && !file && !edits {
             return;
         }
-        let global = arguments.iter().any(|word| matches!(word.text.as_str(), "--global" | "--system"));
+        let global = arguments
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "--global" | "--system"));
         if global {
             let home = self.places.home().to_owned();
             self.write_path(&Field::literal(format!("{home}/.gitconfig")));

@@ -12,7 +12,11 @@ pub(super) fn echo(arguments: &[Field]) -> Output {
     let mut rest = arguments;
     while let Some((first, behind)) = rest.split_first() {
         let letters = first.text.strip_prefix('-').unwrap_or_default();
-        if letters.is_empty() || !letters.chars().all(|letter| matches!(letter, 'n' | 'e' | 'E')) {
+        if letters.is_empty()
+            || !letters
+                .chars()
+                .all(|letter| matches!(letter, 'n' | 'e' | 'E'))
+        {
             break;
         }
         for letter in letters.chars() {
@@ -84,7 +88,9 @@ fn code(
         count = usize::from(digit != '0');
     }
     while count < most {
-        let Some(digit) = characters.peek().and_then(|c| c.to_digit(base)) else { break };
+        let Some(digit) = characters.peek().and_then(|c| c.to_digit(base)) else {
+            break;
+        };
         value = value * base + digit;
         characters.next();
         count += 1;
@@ -94,10 +100,17 @@ fn code(
 
 /// The names that a plain listing prints.
 pub(super) fn listing(scan: &Scan) -> Output {
-    if scan.options.iter().any(|option| matches!(option.as_str(), "-l" | "-s" | "-R" | "-d")) {
+    if scan
+        .options
+        .iter()
+        .any(|option| matches!(option.as_str(), "-l" | "-s" | "-R" | "-d"))
+    {
         return Output::Unknown;
     }
-    let all = scan.options.iter().any(|option| option.starts_with("-a") || option.starts_with("-A"));
+    let all = scan
+        .options
+        .iter()
+        .any(|option| option.starts_with("-a") || option.starts_with("-A"));
     if scan.operands.is_empty() {
         let mut names = vec![Field::names("*", false)];
         if all {
@@ -133,21 +146,35 @@ pub(super) fn names(scan: &Scan) -> Output {
 
 /// Searches print names only when asked to.
 pub(super) fn matches(scan: &Scan) -> Output {
-    let lists = ["-l", "-L", "--files", "--files-with-matches", "--files-without-match"];
-    if lists.iter().any(|option| scan.has(option)) { names(scan) } else { Output::Unknown }
+    let lists = [
+        "-l",
+        "-L",
+        "--files",
+        "--files-with-matches",
+        "--files-without-match",
+    ];
+    if lists.iter().any(|option| scan.has(option)) {
+        names(scan)
+    } else {
+        Output::Unknown
+    }
 }
 
 impl Walker {
     pub(super) fn print_folder(&self) -> Output {
         match &self.scope.folder {
-            Some(folder) if self.scope.others.is_empty() => Output::Text(format!("{folder}\n")),
+            Some(folder) if self.scope.alternatives().next().is_none() => Output::Text(format!("{folder}\n")),
             _ => Output::Unknown,
         }
     }
 
     /// The top of the repository is most likely the root of the workspace.
     pub(super) fn print_toplevel(&self, scan: &Scan) -> Output {
-        if scan.options.iter().any(|option| option == "--show-toplevel") {
+        if scan
+            .options
+            .iter()
+            .any(|option| option == "--show-toplevel")
+        {
             return Output::Names(vec![Field::guess(self.places.root())]);
         }
         Output::Unknown
@@ -167,8 +194,12 @@ impl Walker {
         {
             rest = behind;
         }
-        let Some((format, values)) = rest.split_first() else { return Output::nothing() };
-        let Some(format) = format.exact().and_then(unescaped) else { return Output::Unknown };
+        let Some((format, values)) = rest.split_first() else {
+            return Output::nothing();
+        };
+        let Some(format) = format.exact().and_then(unescaped) else {
+            return Output::Unknown;
+        };
         let mut values = values.iter();
         let mut text = String::new();
         loop {
@@ -204,7 +235,10 @@ impl Walker {
     /// `cat` and `tee` hand on what they read; other readers change it.
     pub(super) fn pass_through(&self, name: &str, scan: &Scan) -> Output {
         let tee = matches!(name, "tee" | "gtee");
-        let plain = scan.options.iter().all(|option| tee && matches!(option.as_str(), "-a" | "--append"));
+        let plain = scan
+            .options
+            .iter()
+            .all(|option| tee && matches!(option.as_str(), "-a" | "--append"));
         if !plain || !(tee || name == "cat") {
             return Output::Unknown;
         }

@@ -87,12 +87,18 @@ impl<'t> Reader<'t> {
         }
         self.address()?;
         self.skip(|c| c == ' ' || c == '\t' || c == '!');
-        let Some(command) = self.next() else { return Some(()) };
+        let Some(command) = self.next() else {
+            return Some(());
+        };
         match command {
             '{' | '}' | '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x'
             | 'z' | 'F' => {}
             '#' | ':' | 'b' | 't' | 'T' | 'l' | 'L' | 'q' | 'Q' | 'v' => {
-                let end = if command == '#' { &['\n'][..] } else { &['\n', ';', '}'][..] };
+                let end = if command == '#' {
+                    &['\n'][..]
+                } else {
+                    &['\n', ';', '}'][..]
+                };
                 self.until(end);
             }
             'a' | 'i' | 'c' => self.text(),
@@ -246,9 +252,24 @@ mod tests {
     #[test]
     fn ordinary_scripts_do_nothing_but_print() {
         for script in [
-            "s/a/b/g", "s|/usr|/opt|", "/foo/d", "1,10p", "$!N;s/\\n/ /", "/a/,/b/{s/x/y/;p}", "5q",
-            "s/[/]/_/", "y/abc/xyz/", "/^#/!p", "1i\\header", "s/a\\/b/c/", ":a;N;$!ba;s/\\n/ /g",
-            "/rm -rf/p", "s/w/e/", "2,$d", "s/[[:space:]/]*$//", "s/[^]/]x/y/",
+            "s/a/b/g",
+            "s|/usr|/opt|",
+            "/foo/d",
+            "1,10p",
+            "$!N;s/\\n/ /",
+            "/a/,/b/{s/x/y/;p}",
+            "5q",
+            "s/[/]/_/",
+            "y/abc/xyz/",
+            "/^#/!p",
+            "1i\\header",
+            "s/a\\/b/c/",
+            ":a;N;$!ba;s/\\n/ /g",
+            "/rm -rf/p",
+            "s/w/e/",
+            "2,$d",
+            "s/[[:space:]/]*$//",
+            "s/[^]/]x/y/",
         ] {
             assert_eq!(writes(script), Vec::<String>::new(), "{script}");
         }
@@ -261,7 +282,15 @@ mod tests {
         assert_eq!(writes("/a/,$ w out"), ["out"]);
         assert_eq!(writes("s/a/b/gpw f;w g"), ["f;w g"]);
         assert_eq!(read_script("r /etc/passwd").reads, ["/etc/passwd"]);
-        for script in ["1e id", "s/a/b/e", "e", "s/x/id/ge", "$e reboot", "s/a/b", "k"] {
+        for script in [
+            "1e id",
+            "s/a/b/e",
+            "e",
+            "s/x/id/ge",
+            "$e reboot",
+            "s/a/b",
+            "k",
+        ] {
             assert!(read_script(script).unforeseen, "{script}");
         }
     }

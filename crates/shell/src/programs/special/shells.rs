@@ -14,7 +14,9 @@ impl Walker {
             if !word.is_known() && word.may_be_option() {
                 self.unknown_word(word);
             }
-            let Some(option) = text.strip_prefix(['-', '+']) else { break };
+            let Some(option) = text.strip_prefix(['-', '+']) else {
+                break;
+            };
             rest = behind;
             match option {
                 "" | "-" => break,
@@ -31,7 +33,11 @@ impl Walker {
                     if letters.ends_with(['o', 'O']) {
                         rest = rest.get(1..).unwrap_or_default();
                     }
-                    if letters.contains('i') || !letters.chars().all(|c| "abcefhiklmnoprstuvxBCDEHOPT".contains(c)) {
+                    if letters.contains('i')
+                        || !letters
+                            .chars()
+                            .all(|c| "abcefhiklmnoprstuvxBCDEHOPT".contains(c))
+                    {
                         self.option_opaque(name, word);
                     }
                 }
@@ -95,7 +101,9 @@ impl Walker {
 
     /// `source file`: like a shell, but in this one.
     pub(super) fn source(&mut self, name: &str, arguments: &[Field]) -> Output {
-        let Some((file, behind)) = arguments.split_first() else { return Output::nothing() };
+        let Some((file, behind)) = arguments.split_first() else {
+            return Output::nothing();
+        };
         let text = match (self.stream(&file.text), &self.input) {
             (Some(Output::Text(text)), _) => Some(text),
             (None, Some(Output::Text(text))) if file.text == "/dev/stdin" => Some(text.clone()),

@@ -1,7 +1,6 @@
 //! Commands that change the shell itself: folder, variables, options, traps.
 
-use crate::expand::field::Field;
-use crate::place::join;
+use crate::expand::field::{Field, UNKNOWN};
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::syntax::Part;
@@ -12,20 +11,37 @@ use crate::walk::Walker;
 const HARMLESS_SET: &str = "euxvfnCbmhBETo";
 /// Names that `set -o` and `shopt -s` take, likewise.
 const HARMLESS_OPTIONS: &[&str] = &[
-    "errexit", "nounset", "xtrace", "verbose", "pipefail", "noclobber", "noglob", "errtrace",
-    "functrace", "monitor", "notify", "nullglob", "failglob", "globstar", "inherit_errexit",
-    "checkwinsize", "histappend",
+    "errexit",
+    "nounset",
+    "xtrace",
+    "verbose",
+    "pipefail",
+    "noclobber",
+    "noglob",
+    "errtrace",
+    "functrace",
+    "monitor",
+    "notify",
+    "nullglob",
+    "failglob",
+    "globstar",
+    "inherit_errexit",
+    "checkwinsize",
+    "histappend",
 ];
 
 impl Walker {
     pub(super) fn change_folder(&mut self, name: &str, arguments: &[Field]) {
         let mut operands = arguments.iter().filter(|word| {
-            !matches!(word.text.as_str(), "-L" | "-P" | "-e" | "-@" | "--" | "-n" | "-LP" | "-PL")
+            !matches!(
+                word.text.as_str(),
+                "-L" | "-P" | "-e" | "-@" | "--" | "-n" | "-LP" | "-PL"
+            )
         });
         let target = operands.next();
         if operands.next().is_some() || name == "popd" {
             self.found.opaque(Opacity::Folder);
-            self.scope.change_folder(None);
+            self.scope.lose_folder();
             return;
         }
         let path = match target {
@@ -34,32 +50,32 @@ impl Walker {
             Some(word) if word.text == "-" => self.scope.previous.clone(),
             Some(word) => self.folder_named(word),
         };
-        match path {
-            Some(path) => {
-                if !self.places.is_inside(&path) {
-                    self.read_path(&Field::literal(path.clone()));
-                }
-                self.scope.change_folder(Some(path));
-            }
-            None => {
-                self.found.opaque(Opacity::Folder);
-                self.scope.change_folder(None);
+        if path.is_none() {
+            self.found.opaque(Opacity::Folder);
+        }
+        if path.as_ref().is_some_and(|path| path.starts_with('/')) && self.scope.folder.is_none() {
+            // An absolute path says where, wherever the line was before.
+            self.scope.folder = Some("/".to_owned());
+        }
+        self.scope.change_folder(path.as_deref());
+        let now: Vec<String> =
+            self.scope.folder.iter().chain(&self.scope.others).cloned().collect();
+        for folder in now {
+            if !self.places.is_inside(&folder) {
+                self.read_path(&Field::literal(folder));
             }
         }
     }
 
+    /// Where a word leads; a guess is good enough to find what must not be removed.
     fn folder_named(&mut self, word: &Field) -> Option<String> {
-        let folder = self.scope.folder.clone();
-        match word.exact() {
-            Some(text) if text.starts_with('/') => Some(join("/", text)),
-            Some(text) => folder.map(|folder| join(&folder, text)),
-            None if !word.is_pattern() && !word.text.contains(crate::expand::field::UNKNOWN) => {
-                // A guess is good enough to find what must not be removed, not for facts.
-                self.unknown_word(word);
-                folder.map(|folder| join(&folder, &word.text))
-            }
-            None => None,
+        if word.is_pattern() || word.text.contains(UNKNOWN) {
+            return None;
         }
+        if !word.is_known() {
+            self.unknown_word(word);
+        }
+        Some(word.text.clone())
     }
 
     pub(super) fn declare(&mut self, name: &str, arguments: &[Field]) {
@@ -70,7 +86,10 @@ impl Walker {
                 && !letters.is_empty()
             {
                 exported |= letters.contains('x');
-                if !letters.chars().all(|letter| matches!(letter, 'x' | 'r' | 'g' | 'p' | '-')) {
+                if !letters
+                    .chars()
+                    .all(|letter| matches!(letter, 'x' | 'r' | 'g' | 'p' | '-'))
+                {
                     self.option_opaque(name, word);
                 }
                 continue;
@@ -78,7 +97,14 @@ impl Walker {
             if is_setting(text) {
                 let (variable, rest) = text.split_once('=').unwrap_or((text, ""));
                 let value = word.tail(text.len() - rest.len());
-                self.assign(variable, Field { loose: false, ..value }, exported);
+                self.assign(
+                    variable,
+                    Field {
+                        loose: false,
+                        ..value
+                    },
+                    exported,
+                );
             } else if word.exact().is_some_and(is_name) {
                 let value = self.variable(text);
                 if exported || is_powerful(text) {
@@ -129,9 +155,14 @@ impl Walker {
 
     pub(super) fn shell_options(&mut self, arguments: &[Field]) {
         let changes = arguments.iter().any(|word| {
-            word.text.strip_prefix('-').is_some_and(|letters| letters.contains(['s', 'u']))
+            word.text
+                .strip_prefix('-')
+                .is_some_and(|letters| letters.contains(['s', 'u']))
         });
-        for word in arguments.iter().filter(|word| changes && !word.text.starts_with('-')) {
+        for word in arguments
+            .iter()
+            .filter(|word| changes && !word.text.starts_with('-'))
+        {
             if !HARMLESS_OPTIONS.contains(&word.text.as_str()) {
                 self.option_opaque("shopt", word);
             }
@@ -147,7 +178,8 @@ impl Walker {
             }
             match word.exact() {
                 Some(text) if text.starts_with('-') => {
-                    skip = text.len() == 2 && text.ends_with(['d', 'i', 'n', 'N', 'p', 't', 'u', 'c', 'O', 's'])
+                    skip = text.len() == 2
+                        && text.ends_with(['d', 'i', 'n', 'N', 'p', 't', 'u', 'c', 'O', 's'])
                         && !(name == "read" && text == "-s");
                     if name != "read" && text.starts_with("-C") {
                         self.code_opaque(name);
@@ -162,7 +194,9 @@ impl Walker {
     }
 
     pub(super) fn trap(&mut self, arguments: &[Field]) {
-        let action = arguments.iter().find(|word| !matches!(word.text.as_str(), "--" | "-l" | "-p"));
+        let action = arguments
+            .iter()
+            .find(|word| !matches!(word.text.as_str(), "--" | "-l" | "-p"));
         match action.map(Field::exact) {
             None | Some(Some("" | "-")) => {}
             Some(Some(text)) => {
@@ -182,15 +216,28 @@ impl Walker {
             self.arithmetic(&[Part::Quoted(word.text.clone())]);
             if let Some((name, _)) = word.text.split_once('=') {
                 let name = name.trim_end_matches(['+', '-', '*', '/', '%']).to_owned();
-                self.assign(&name, Field { number: true, ..Field::unknown() }, false);
+                self.assign(
+                    &name,
+                    Field {
+                        number: true,
+                        ..Field::unknown()
+                    },
+                    false,
+                );
             }
         }
     }
 
     pub(super) fn test_words(&mut self, arguments: &[Field]) {
         // Asking whether an element is set evaluates its index.
-        let asks = arguments.iter().any(|word| matches!(word.text.as_str(), "-v" | "-R"));
-        if asks && arguments.iter().any(|word| word.text.contains('[') || !word.is_known()) {
+        let asks = arguments
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "-v" | "-R"));
+        if asks
+            && arguments
+                .iter()
+                .any(|word| word.text.contains('[') || !word.is_known())
+        {
             self.code_opaque("test");
         }
     }
@@ -199,5 +246,7 @@ impl Walker {
 fn is_name(text: &str) -> bool {
     !text.is_empty()
         && !text.starts_with(|c: char| c.is_ascii_digit())
-        && text.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+        && text
+            .bytes()
+            .all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
 }

@@ -1,7 +1,6 @@
 //! `tar`: old-style letters, archives that are read or written, options that run.
 
 use crate::expand::field::Field;
-use crate::place::join;
 use crate::programs::hosts;
 use crate::walk::Walker;
 
@@ -9,17 +8,53 @@ use crate::walk::Walker;
 const WITH_VALUE: &str = "fCTXIgKNVbFLH";
 /// Long options with a value that is only data.
 const DATA: &[&str] = &[
-    "--exclude", "--transform", "--xform", "--owner", "--group", "--mode", "--mtime", "--format",
-    "--strip-components", "--blocking-factor", "--record-size", "--label", "--newer", "--after-date",
-    "--checkpoint", "--sort", "--level", "--suffix", "--warning", "--occurrence", "--pax-option",
-    "--quoting-style", "--starting-file", "--tape-length", "--sparse-version", "--hole-detection",
-    "--backup", "--exclude-tag", "--exclude-ignore", "--totals",
+    "--exclude",
+    "--transform",
+    "--xform",
+    "--owner",
+    "--group",
+    "--mode",
+    "--mtime",
+    "--format",
+    "--strip-components",
+    "--blocking-factor",
+    "--record-size",
+    "--label",
+    "--newer",
+    "--after-date",
+    "--checkpoint",
+    "--sort",
+    "--level",
+    "--suffix",
+    "--warning",
+    "--occurrence",
+    "--pax-option",
+    "--quoting-style",
+    "--starting-file",
+    "--tape-length",
+    "--sparse-version",
+    "--hole-detection",
+    "--backup",
+    "--exclude-tag",
+    "--exclude-ignore",
+    "--totals",
 ];
 /// Long options that run a program or take names from elsewhere.
 const RUNNING: &[&str] = &[
-    "--checkpoint-action", "--to-command", "--use-compress-program", "--info-script",
-    "--new-volume-script", "--rsh-command", "--rmt-command", "--files-from", "--index-file",
-    "--volno-file", "--listed-incremental", "--remove-files", "--unlink-first", "--recursive-unlink",
+    "--checkpoint-action",
+    "--to-command",
+    "--use-compress-program",
+    "--info-script",
+    "--new-volume-script",
+    "--rsh-command",
+    "--rmt-command",
+    "--files-from",
+    "--index-file",
+    "--volno-file",
+    "--listed-incremental",
+    "--remove-files",
+    "--unlink-first",
+    "--recursive-unlink",
 ];
 
 /// What is known about one run.
@@ -42,7 +77,8 @@ impl Walker {
             if !word.is_known() && word.may_be_option() {
                 self.unknown_word(word);
             }
-            let old_style = std::mem::take(&mut first) && !text.starts_with('-') && !text.contains(['/', '.']);
+            let old_style =
+                std::mem::take(&mut first) && !text.starts_with('-') && !text.contains(['/', '.']);
             if text.starts_with("--") && text.len() > 2 {
                 self.tar_long(name, word, &mut rest, &mut request);
             } else if old_style || (text.starts_with('-') && text.len() > 1) {
@@ -122,14 +158,19 @@ impl Walker {
             })
         };
         if DATA.contains(&option.as_str()) {
-            if attached.is_none() && !matches!(option.as_str(), "--checkpoint" | "--backup" | "--totals") {
+            if attached.is_none()
+                && !matches!(option.as_str(), "--checkpoint" | "--backup" | "--totals")
+            {
                 take();
             }
             return;
         }
         if RUNNING.iter().any(|full| means(full)) {
             let value = attached.clone().unwrap_or_default();
-            let command = value.text.split_once("exec=").map_or(value.text.as_str(), |(_, text)| text);
+            let command = value
+                .text
+                .split_once("exec=")
+                .map_or(value.text.as_str(), |(_, text)| text);
             if !command.is_empty() && value.is_known() {
                 let command = command.to_owned();
                 self.child_line(&command, Vec::new());
@@ -147,8 +188,13 @@ impl Walker {
             "--create" => request.mode = 'c',
             "--extract" | "--get" => request.mode = 'x',
             "--list" | "--diff" | "--compare" | "--test-label" => request.mode = 't',
-            "--append" | "--update" | "--catenate" | "--concatenate" | "--delete" => request.mode = 'r',
-            _ if ["--file", "--directory", "--create", "--extract", "--list"].iter().any(|full| means(full)) => {
+            "--append" | "--update" | "--catenate" | "--concatenate" | "--delete" => {
+                request.mode = 'r'
+            }
+            _ if ["--file", "--directory", "--create", "--extract", "--list"]
+                .iter()
+                .any(|full| means(full)) =>
+            {
                 self.option_opaque(name, word);
             }
             _ => {}
@@ -165,15 +211,13 @@ impl Walker {
                 None => self.read_path(archive),
             }
         }
-        let (folder, others) = (self.scope.folder.clone(), self.scope.others.clone());
+        let place = self.scope.clone();
         if let Some(target) = &request.folder {
-            match (target.exact(), &folder) {
-                (Some(path), Some(folder)) => self.scope.folder = Some(join(folder, path)),
-                _ => {
-                    self.unknown_word(target);
-                    self.scope.folder = None;
-                }
+            if target.exact().is_none() {
+                self.unknown_word(target);
             }
+            self.scope.change_folder(target.exact());
+            self.scope.unmoved.clear();
         }
         match request.mode {
             'x' => self.write_path(&Field::literal(".")),
@@ -184,7 +228,6 @@ impl Walker {
             }
             _ => {}
         }
-        self.scope.folder = folder;
-        self.scope.others = others;
+        self.scope.return_to(place);
     }
 }

@@ -6,12 +6,19 @@ use crate::walk::{Invocation, Output, Walker};
 
 impl Walker {
     pub(super) fn xargs(&mut self, words: &[Field], scan: &Scan, invocation: &Invocation) {
-        let mut command: Vec<Field> =
-            scan.rest.and_then(|at| words.get(at..)).unwrap_or_default().to_vec();
+        let mut command: Vec<Field> = scan
+            .rest
+            .and_then(|at| words.get(at..))
+            .unwrap_or_default()
+            .to_vec();
         if command.is_empty() {
             command.push(Field::literal("echo"));
         }
-        let input = if scan.has("-a") { Output::Unknown } else { self.input.clone().unwrap_or_default() };
+        let input = if scan.has("-a") {
+            Output::Unknown
+        } else {
+            self.input.clone().unwrap_or_default()
+        };
         let values = input_words(&input, scan);
         let placeholder = scan
             .values("-I")
@@ -29,7 +36,10 @@ impl Walker {
         match placeholder.filter(|text| !text.is_empty()) {
             Some(placeholder) => {
                 for value in &values {
-                    let words = command.iter().map(|word| filled(word, &placeholder, value)).collect();
+                    let words = command
+                        .iter()
+                        .map(|word| filled(word, &placeholder, value))
+                        .collect();
                     let inner = inner.clone();
                     self.forked(|walker| walker.dispatch(words, inner));
                 }
@@ -61,7 +71,9 @@ fn input_words(input: &Output, scan: &Scan) -> Vec<Field> {
             pieces
                 .into_iter()
                 .filter(|piece| !piece.is_empty())
-                .map(|piece| Field::literal(piece.trim_end_matches('\n').replace(['\'', '"', '\\'], "")))
+                .map(|piece| {
+                    Field::literal(piece.trim_end_matches('\n').replace(['\'', '"', '\\'], ""))
+                })
                 .collect()
         }
         Output::Names(names) => names.clone(),
@@ -81,7 +93,9 @@ fn filled(word: &Field, placeholder: &str, value: &Field) -> Field {
     if word.text == placeholder {
         return value.clone();
     }
-    let Some((head, tail)) = word.text.split_once(placeholder) else { return word.clone() };
+    let Some((head, tail)) = word.text.split_once(placeholder) else {
+        return word.clone();
+    };
     let mut field = Field::literal(head);
     field.append(value);
     field.append(&Field::literal(tail.replace(placeholder, &value.text)));

@@ -1,16 +1,14 @@
 //! `read_file`: what it returns, what it refuses, what it remembers.
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
-
-mod fixture;
 
 use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
-use fixture::Workspace;
 use serde_json::json;
 use toolgate_gate::{Settings, place};
 use toolgate_model::ErrorKind;
 use toolgate_tools::{ReadSettings, ToolSettings};
+
+use crate::fixture::Workspace;
 
 const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 
@@ -30,8 +28,14 @@ fn t_read_01_line_ranges_return_their_lines_and_wrong_ones_are_bad_args() {
         (json!({"limit": 1}), "1"),
         (json!({"start_line": 5, "limit": 10}), "5\n"),
         (json!({"lines": 3}), "1\n2\n3"),
-        (json!({"start_line": null, "end_line": null}), "1\n2\n3\n4\n5\n"),
-        (json!({"start_line": 4, "line_numbers": true}), "     4\t4\n     5\t5\n"),
+        (
+            json!({"start_line": null, "end_line": null}),
+            "1\n2\n3\n4\n5\n",
+        ),
+        (
+            json!({"start_line": 4, "line_numbers": true}),
+            "     4\t4\n     5\t5\n",
+        ),
     ] {
         let mut call = args.clone();
         call["path"] = "five.txt".into();
@@ -43,7 +47,10 @@ fn t_read_01_line_ranges_return_their_lines_and_wrong_ones_are_bad_args() {
         (json!({"limit": 0}), "at least 1"),
         (json!({"limit": -1}), "at least 1"),
         (json!({"start_line": 3, "end_line": 2}), "swap"),
-        (json!({"start_line": 2, "limit": 2, "end_line": 3}), "one of them"),
+        (
+            json!({"start_line": 2, "limit": 2, "end_line": 3}),
+            "one of them",
+        ),
         (json!({"lines": 2, "start_line": 2}), "stands alone"),
         (json!({"offset": 2, "start_line": 2}), "same argument"),
         (json!({"start_line": 6}), "has 5 lines"),
@@ -69,22 +76,37 @@ fn t_read_02_large_files_are_refused_whole_and_searched_only_so_far() {
         ..ToolSettings::default()
     };
     let ws = Workspace::with(tools, Settings::default());
-    let lines = |count: usize| -> String { (1..=count).map(|n| format!("line {n:04}\n")).collect() };
+    let lines =
+        |count: usize| -> String { (1..=count).map(|n| format!("line {n:04}\n")).collect() };
     ws.put("middle.txt", lines(2_000));
     ws.put("large.txt", lines(8_000));
 
     let (kind, message) = ws.fails("read_file", json!({"path": "middle.txt"}));
     assert_eq!(kind, ErrorKind::TooLarge);
-    for part in ["20000 bytes", "2000 lines", "10000", "start_line 1 and end_line 750"] {
+    for part in [
+        "20000 bytes",
+        "2000 lines",
+        "10000",
+        "start_line 1 and end_line 750",
+    ] {
         assert!(message.contains(part), "{message}");
     }
-    let asked = ws.ok("read_file", json!({"path": "middle.txt", "start_line": 1, "end_line": 750}));
+    let asked = ws.ok(
+        "read_file",
+        json!({"path": "middle.txt", "start_line": 1, "end_line": 750}),
+    );
     assert!(asked.ends_with("line 0750"));
 
     let (kind, message) = ws.fails("read_file", json!({"path": "large.txt"}));
     assert_eq!(kind, ErrorKind::TooLarge);
-    assert!(message.contains("80000 bytes") && !message.contains("in 4000 lines"), "{message}");
-    let near = ws.call("read_file", json!({"path": "large.txt", "start_line": 3999, "end_line": 4000}));
+    assert!(
+        message.contains("80000 bytes") && !message.contains("in 4000 lines"),
+        "{message}"
+    );
+    let near = ws.call(
+        "read_file",
+        json!({"path": "large.txt", "start_line": 3999, "end_line": 4000}),
+    );
     assert_eq!(near.content, "line 3999\nline 4000");
     assert_eq!(near.metadata["counts_as_read"], false);
     assert!(!near.metadata.contains_key("sha256"));
@@ -115,7 +137,10 @@ fn ac_13_a_missing_file_says_so_and_names_what_is_near() {
     ws.put("src/main.rs", "");
     let (kind, message) = ws.fails("file_read", json!({"path": "src/mian.rs"}));
     assert_eq!(kind, ErrorKind::NotFound);
-    assert!(message.to_lowercase().contains("file not found"), "{message}");
+    assert!(
+        message.to_lowercase().contains("file not found"),
+        "{message}"
+    );
     assert!(message.contains("`main.rs`"), "{message}");
 }
 
@@ -130,9 +155,19 @@ fn a_folder_read_as_a_file_shows_what_is_in_it() {
     std::fs::create_dir(ws.path("empty")).unwrap();
     let (kind, message) = ws.fails("read_file", json!({"path": "d"}));
     assert_eq!(kind, ErrorKind::NotAFile);
-    assert!(message.contains("`f00.txt`") && message.contains("and 6 more"), "{message}");
-    assert!(!message.contains(".env") && message.contains("list_directory"), "{message}");
-    assert!(ws.fails("read_file", json!({"path": "empty"})).1.contains("empty"));
+    assert!(
+        message.contains("`f00.txt`") && message.contains("and 6 more"),
+        "{message}"
+    );
+    assert!(
+        !message.contains(".env") && message.contains("list_directory"),
+        "{message}"
+    );
+    assert!(
+        ws.fails("read_file", json!({"path": "empty"}))
+            .1
+            .contains("empty")
+    );
 }
 
 #[test]
@@ -150,7 +185,11 @@ fn binary_content_comes_as_base64_within_the_limit() {
     for capacity in [10, 26, 27, 28, 64, 1000, 70_000] {
         ws.session.set_available_capacity(capacity);
         let result = ws.call("read_file", json!({"path": "big.dat"}));
-        assert!(result.content.len() <= capacity, "{capacity}: {}", result.content.len());
+        assert!(
+            result.content.len() <= capacity,
+            "{capacity}: {}",
+            result.content.len()
+        );
         assert!(result.content.starts_with("[binary:b"), "{capacity}");
         assert!(!result.truncated && result.output_handle.is_none());
         if capacity > 30 {
@@ -176,11 +215,17 @@ fn text_that_turns_out_to_be_binary_is_base64_too() {
 fn marks_and_encodings_are_understood_and_said() {
     let ws = Workspace::new();
     let utf16 = |mark: [u8; 2], unit: fn(u16) -> [u8; 2]| -> Vec<u8> {
-        mark.into_iter().chain("grün\nx\n".encode_utf16().flat_map(unit)).collect()
+        mark.into_iter()
+            .chain("grün\nx\n".encode_utf16().flat_map(unit))
+            .collect()
     };
     for (name, bytes, encoding) in [
         ("plain", "grün\nx\n".as_bytes().to_vec(), "utf-8"),
-        ("marked", "\u{feff}grün\nx\n".as_bytes().to_vec(), "utf-8-bom"),
+        (
+            "marked",
+            "\u{feff}grün\nx\n".as_bytes().to_vec(),
+            "utf-8-bom",
+        ),
         ("little", utf16([0xff, 0xfe], u16::to_le_bytes), "utf-16le"),
         ("big", utf16([0xfe, 0xff], u16::to_be_bytes), "utf-16be"),
     ] {
@@ -189,7 +234,13 @@ fn marks_and_encodings_are_understood_and_said() {
         assert_eq!(result.content, "grün\nx\n", "{name}");
         assert_eq!(result.metadata["encoding"], encoding);
         assert_eq!(result.metadata["total_lines"], 2);
-        assert_eq!(ws.ok("read_file", json!({"path": name, "start_line": 2, "end_line": 2})), "x");
+        assert_eq!(
+            ws.ok(
+                "read_file",
+                json!({"path": name, "start_line": 2, "end_line": 2})
+            ),
+            "x"
+        );
     }
 }
 
@@ -211,11 +262,19 @@ fn files_without_end_cost_nothing() {
     ws.put("line.txt", vec![b'x'; 32 << 20]);
     let began = Instant::now();
     let sparse = ws.call("read_file", json!({"path": "sparse"}));
-    assert!(sparse.content.starts_with("[binary:base64][truncated]\nAAAA"));
+    assert!(
+        sparse
+            .content
+            .starts_with("[binary:base64][truncated]\nAAAA")
+    );
     assert!(sparse.content.len() < 1 << 20);
     let line = ws.call("read_file", json!({"path": "line.txt"}));
     assert_eq!(line.kind(), Some(ErrorKind::TooLarge));
-    assert!(line.content.contains("33554432 bytes") && line.content.contains("too long"), "{}", line.content);
+    assert!(
+        line.content.contains("33554432 bytes") && line.content.contains("too long"),
+        "{}",
+        line.content
+    );
     let first = ws.call("read_file", json!({"path": "line.txt", "lines": 1}));
     assert_eq!(first.kind(), Some(ErrorKind::TooLarge));
     assert!(began.elapsed() < Duration::from_secs(3));
@@ -248,14 +307,27 @@ fn lines_with_secrets_are_masked_said_and_not_counted_as_read() {
     let key = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nBKcwggSjAgEAAoIBAQC7\n-----END PRIVATE KEY-----";
     ws.put("conf.txt", format!("a\ntoken {TOKEN}\nb\n{key}\nc\n"));
     let result = ws.call("read_file", json!({"path": "conf.txt"}));
-    assert!(!result.content.contains(TOKEN) && !result.content.contains("MIIE"), "{}", result.content);
+    assert!(
+        !result.content.contains(TOKEN) && !result.content.contains("MIIE"),
+        "{}",
+        result.content
+    );
     assert_eq!(result.metadata["redacted"], 2);
     assert_eq!(result.content.lines().count(), 8);
     // The middle of a key alone is not recognizable any more, but its file is known.
-    let middle = ws.call("read_file", json!({"path": "conf.txt", "start_line": 5, "end_line": 6}));
-    assert!(!middle.content.contains("MIIE") && !middle.content.contains("BKcw"), "{}", middle.content);
+    let middle = ws.call(
+        "read_file",
+        json!({"path": "conf.txt", "start_line": 5, "end_line": 6}),
+    );
+    assert!(
+        !middle.content.contains("MIIE") && !middle.content.contains("BKcw"),
+        "{}",
+        middle.content
+    );
     let known = place(&ws.gate.wall().open_read("conf.txt").unwrap());
-    let lines = ws.session.reads(|log| log.seen(&known).unwrap().lines.clone());
+    let lines = ws
+        .session
+        .reads(|log| log.seen(&known).unwrap().lines.clone());
     assert_eq!(lines.as_slice(), [(1, 1), (3, 3), (8, 8)]);
 }
 
@@ -268,7 +340,9 @@ fn what_did_not_fit_into_the_result_was_not_read() {
     let result = ws.call("read_file", json!({"path": "a.txt", "start_line": 1}));
     assert!(result.truncated && result.content.len() <= 2_000);
     let known = place(&ws.gate.wall().open_read("a.txt").unwrap());
-    let lines = ws.session.reads(|log| log.seen(&known).unwrap().lines.clone());
+    let lines = ws
+        .session
+        .reads(|log| log.seen(&known).unwrap().lines.clone());
     for line in 1..=400_u64 {
         let shown = result.content.contains(&format!("line {line:04}\n"));
         assert!(shown || !lines.covers(line, line), "{line}");
@@ -276,6 +350,9 @@ fn what_did_not_fit_into_the_result_was_not_read() {
     assert!(lines.covers(1, 50) && lines.covers(350, 400), "{lines:?}");
     // The rest is there under the handle.
     let handle = result.output_handle.unwrap();
-    let rest = ws.ok("read_output", json!({"handle": handle.as_str(), "start_line": 200, "end_line": 201}));
+    let rest = ws.ok(
+        "read_output",
+        json!({"handle": handle.as_str(), "start_line": 200, "end_line": 201}),
+    );
     assert_eq!(rest, "line 0200\nline 0201");
 }

@@ -1,0 +1,12 @@
+// A batch is run once: running it takes it.
+use std::sync::Arc;
+
+use toolgate_gate::session::Session;
+use toolgate_gate::{Gate, Passage, Ready};
+
+async fn twice(gate: Gate, session: Arc<Session>, ready: Ready, passage: Passage) {
+    gate.execute(&session, ready, &passage).await;
+    gate.execute(&session, ready, &passage).await;
+}
+
+fn main() {}

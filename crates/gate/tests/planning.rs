@@ -1,0 +1,601 @@
+//! From calls to plans: modes, limits, validation, panics, and that nothing is touched.
+#![allow(missing_docs)]
+
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolgate_gate::approve::Answer;
+use toolgate_gate::plan::{Mode, Plan};
+use toolgate_gate::registry::Alias;
+use toolgate_model::call::Call;
+use toolgate_model::json::JsonLimits;
+use toolgate_model::{Access, BadCall, ErrorKind, Facts, Status, ToolError};
+use toolgate_testkit::{
+    Act, Bench, Rig, Scripted, ScriptedApprover, Step, Workspace, asking, call, call_because,
+    paused, states_facts,
+};
+
+fn in_mode(mode: Mode, tool: Scripted) -> Bench {
+    Rig::new()
+        .tool(tool)
+        .settings(|settings| settings.mode = mode)
+        .build()
+}
+
+#[test]
+fn t_mode_01_disabled_mode_rejects_tool_calls() {
+    paused(async {
+        let tool = Scripted::new("noop");
+        let ran = tool.ran();
+        let bench = in_mode(Mode::Disabled, tool);
+        let bad = Call::from_wire("2", "noop", b"{", JsonLimits::default());
+        let results = bench
+            .run(vec![
+                call("1", "noop", json!({})),
+                bad,
+                call("3", "nobody", json!({})),
+            ])
+            .await;
+        for result in &results {
+            assert_eq!(result.kind(), Some(ErrorKind::Disabled));
+            assert_eq!(result.content, "Tool execution disabled by policy");
+        }
+        assert_eq!((results.len(), ran.get()), (3, 0));
+    });
+}
+
+#[test]
+fn t_mode_02_parse_only_mode_surfaces_pending_calls_without_execution() {
+    paused(async {
+        let tool = Scripted::new("look").does(Act::Echo).side_effects();
+        let ran = tool.ran();
+        let bench = in_mode(Mode::ParseOnly, tool);
+        let calls = || {
+            vec![
+                call("1", "look", json!({"text": "x"})),
+                call("2", "look", json!({"text": 1})),
+            ]
+        };
+        let planned = bench.gate.plan(&bench.session, calls()).await;
+        let plans: Vec<&Plan> = planned.plans().collect();
+        assert!(matches!(plans[0], Plan::Manual(_)), "{:?}", plans[0]);
+        assert!(plans[0].record().is_none());
+        assert!(
+            matches!(plans[1], Plan::Settled(_)),
+            "what does not fit is refused here too"
+        );
+        let mut manual = planned.into_manual();
+        assert_eq!(
+            (manual.len(), manual[0].call().args["text"].as_str()),
+            (1, Some("x"))
+        );
+        let supplied = manual.remove(0).supply("by hand");
+        assert_eq!(
+            (supplied.call_id.as_str(), supplied.content.as_str()),
+            ("1", "by hand")
+        );
+        let results = bench.run(calls()).await;
+        assert_eq!(results[0].kind(), Some(ErrorKind::Disabled));
+        assert!(
+            results[0]
+                .content
+                .contains("a person has to supply its result")
+        );
+        assert_eq!(ran.get(), 0);
+    });
+}
+
+#[test]
+fn t_lim_01_exceeding_max_tool_calls_per_batch_settles_the_extras() {
+    paused(async {
+        let tool = Scripted::new("noop");
+        let ran = tool.ran();
+        let bench = Rig::new()
+            .tool(tool)
+            .settings(|settings| settings.limits.max_calls = 2)
+            .build();
+        let calls = (1..=4)
+            .map(|n| call(&n.to_string(), "noop", json!({})))
+            .collect();
+        let results = bench.run(calls).await;
+        let kinds: Vec<_> = results.iter().map(|result| result.kind()).collect();
+        let over = Some(ErrorKind::LimitExceeded);
+        assert_eq!(kinds, [None, None, over, over]);
+        assert!(
+            results[2]
+                .content
+                .contains("call 3 of the batch and at most 2"),
+            "{}",
+            results[2].content
+        );
+        assert_eq!(ran.get(), 2);
+    });
+}
+
+#[test]
+fn t_val_01_an_unknown_tool_is_settled_without_a_question() {
+    paused(async {
+        let bench = Rig::new()
+            .tool(Scripted::new("write").side_effects())
+            .build();
+        let approver = ScriptedApprover::new([Answer::yes()]);
+        let calls = vec![call("1", "wirte", json!({}))];
+        let results = bench.run_through(calls, &asking(approver.clone())).await;
+        assert_eq!(results[0].kind(), Some(ErrorKind::UnknownTool));
+        assert_eq!(results[0].tool, "wirte");
+        assert!(
+            results[0].content.contains("did you mean \"write\""),
+            "{}",
+            results[0].content
+        );
+        assert!(approver.asked().is_empty());
+    });
+}
+
+#[test]
+fn t_val_02_arguments_that_do_not_fit_the_schema_are_settled_without_execution() {
+    paused(async {
+        let tool = Scripted::new("echo").does(Act::Echo).side_effects();
+        let ran = tool.ran();
+        let bench = Rig::new().tool(tool).build();
+        let approver = ScriptedApprover::new([Answer::yes()]);
+        let calls = vec![
+            call("1", "echo", json!({"text": 7})),
+            call("2", "echo", json!({"txet": "x"})),
+        ];
+        let results = bench.run_through(calls, &asking(approver.clone())).await;
+        assert!(
+            results[0]
+                .content
+                .contains("text: expected a string, got 7"),
+            "{}",
+            results[0].content
+        );
+        assert!(
+            results[1].content.contains("did you mean \"text\""),
+            "{}",
+            results[1].content
+        );
+        for result in results {
+            assert_eq!(result.kind(), Some(ErrorKind::BadArgs));
+        }
+        assert!(approver.asked().is_empty());
+        assert_eq!(ran.get(), 0);
+    });
+}
+
+#[test]
+fn limits_on_arguments_and_ids_settle_their_own_call_only() {
+    paused(async {
+        let bench = Rig::new()
+            .tool(
+                Scripted::new("echo")
+                    .does(Act::Echo)
+                    .spec(|spec| spec.schema = json!({"type": "object"})),
+            )
+            .settings(|settings| {
+                settings.limits.max_args_bytes = 40;
+                settings.limits.max_depth = 3;
+            })
+            .build();
+        let bad = BadCall {
+            id: "5".into(),
+            name: None,
+            error: ToolError::new(ErrorKind::BadCall, "cut off"),
+        };
+        let results = bench
+            .run(vec![
+                call("1", "echo", json!({"text": "fits"})),
+                call("2", "echo", json!({"text": "x".repeat(40)})),
+                call("3", "echo", json!({"deep": [[[1]]]})),
+                call("1", "echo", json!({"text": "again"})),
+                Call::Bad(bad),
+                call("6", "echo", json!({"deep": [[1]]})),
+            ])
+            .await;
+        let expected = [
+            (None, "fits"),
+            (Some(ErrorKind::LimitExceeded), "at most 40"),
+            (
+                Some(ErrorKind::LimitExceeded),
+                "4 levels deep and at most 3",
+            ),
+            (Some(ErrorKind::DuplicateCallId), "has the id \"1\""),
+            (Some(ErrorKind::BadCall), "cut off"),
+            (None, ""),
+        ];
+        for (result, (kind, part)) in results.iter().zip(expected) {
+            assert_eq!(result.kind(), kind, "{}", result.content);
+            assert!(result.content.contains(part), "{}", result.content);
+        }
+        assert_eq!(
+            results
+                .iter()
+                .map(|r| r.call_id.as_str())
+                .collect::<Vec<_>>(),
+            ["1", "2", "3", "1", "5", "6"]
+        );
+    });
+}
+
+#[test]
+fn a_tool_that_panics_while_it_is_planned_settles_its_own_call() {
+    paused(async {
+        for step in [
+            Step::Parse,
+            Step::Summary,
+            Step::Facts,
+            Step::Timeout,
+            Step::Preview,
+            Step::PreviewLater,
+        ] {
+            let tool = Scripted::new("bomb").panics_in(step).side_effects();
+            let ran = tool.ran();
+            let bench = Rig::new().tool(tool).tool(Scripted::new("fine")).build();
+            let calls = vec![call("1", "bomb", json!({})), call("2", "fine", json!({}))];
+            let results = bench.run_asked(calls, Answer::yes()).await;
+            assert_eq!(results[0].kind(), Some(ErrorKind::Panicked), "{step:?}");
+            let said = &results[0].content;
+            assert!(
+                said.contains("boom in") && said.contains("\\nsecond line"),
+                "{step:?}: {said}"
+            );
+            assert!(!said.contains('\u{1b}') && !said.contains('\n'), "{said}");
+            assert_eq!(results[1].kind(), None);
+            assert_eq!(ran.get(), 0);
+        }
+    });
+}
+
+#[test]
+fn a_preview_that_fails_settles_the_call_without_a_question() {
+    paused(async {
+        let workspace = Workspace::new().file("big", &"x".repeat(2 << 20));
+        let bench = Rig::new()
+            .workspace(workspace)
+            .tool(Scripted::new("edit").side_effects().shows("big"))
+            .build();
+        let approver = ScriptedApprover::new([Answer::yes()]);
+        let results = bench
+            .run_through(
+                vec![call("1", "edit", json!({}))],
+                &asking(approver.clone()),
+            )
+            .await;
+        assert_eq!(results[0].kind(), Some(ErrorKind::TooLarge));
+        assert!(approver.asked().is_empty());
+    });
+}
+
+#[test]
+fn a_plan_carries_the_canonical_name_and_arguments_and_a_hash_of_everything() {
+    paused(async {
+        let workspace = Workspace::new().file("a.txt", "old");
+        let bench = Rig::new()
+            .workspace(workspace)
+            .tool(Scripted::new("edit").side_effects().shows("a.txt"))
+            .build();
+        bench
+            .registry
+            .alias(Alias::new("change", "edit").preset("text", "preset"))
+            .unwrap();
+        let planned = bench
+            .gate
+            .plan(
+                &bench.session,
+                vec![call_because("1", "change", json!({}), "why not")],
+            )
+            .await;
+        let plan = planned.plans().next().unwrap();
+        assert!(format!("{plan:?}").starts_with("Ask("), "{plan:?}");
+        let record = plan.record().unwrap().clone();
+        assert_eq!(
+            (record.tool.as_str(), record.call.name.as_str()),
+            ("edit", "edit")
+        );
+        assert_eq!(record.call.args["text"], "preset");
+        assert_eq!(record.preview.as_deref(), Some("old"));
+        assert_eq!(record.rests_on.len(), 1);
+        let hash = |args: Value| {
+            let bench = &bench;
+            async move {
+                let planned = bench
+                    .gate
+                    .plan(&bench.session, vec![call("2", "edit", args)])
+                    .await;
+                planned
+                    .plans()
+                    .next()
+                    .unwrap()
+                    .record()
+                    .unwrap()
+                    .plan_hash
+                    .clone()
+            }
+        };
+        assert_eq!(
+            hash(json!({"text": "preset"})).await,
+            record.plan_hash,
+            "the same call, the same ground"
+        );
+        assert_ne!(hash(json!({"text": "other"})).await, record.plan_hash);
+        bench.workspace.write("a.txt", "new");
+        assert_ne!(hash(json!({"text": "preset"})).await, record.plan_hash);
+    });
+}
+
+/// Everything at once: allowed, asked, denied, damaged, panicking.
+fn everything() -> (Bench, Vec<Call>) {
+    let workspace = Workspace::new()
+        .file("a.txt", "old")
+        .file("deep/b.txt", "b")
+        .file(".env", "KEY=1");
+    let bench = Rig::new()
+        .workspace(workspace)
+        .tool(Scripted::new("noop"))
+        .tool(
+            Scripted::new("edit")
+                .side_effects()
+                .shows("a.txt")
+                .facts(Facts::writing("a.txt")),
+        )
+        .tool(
+            Scripted::new("bomb")
+                .panics_in(Step::Preview)
+                .side_effects(),
+        )
+        .tool(Scripted::new("make").side_effects().does(Act::Write {
+            path: "new/c.txt".into(),
+            content: "c".into(),
+        }))
+        .tool(states_facts("touch").side_effects())
+        .settings(|settings| {
+            settings.limits.max_calls = 20;
+            settings.command_wall = true;
+        })
+        .build();
+    let calls = vec![
+        call("1", "noop", json!({})),
+        call("2", "edit", json!({})),
+        call("3", "bomb", json!({})),
+        call("4", "make", json!({})),
+        call(
+            "5",
+            "touch",
+            json!({"reads": ["deep"], "writes": ["new/x"], "deletes": ["deep/b.txt"]}),
+        ),
+        call(
+            "6",
+            "touch",
+            json!({"connects": ["example.com:443"], "commands": [["curl", "http://example.com"]]}),
+        ),
+        call("7", "touch", json!({"reads": [".env"]})),
+        call("8", "touch", json!({"writes": ["../out"]})),
+        call("9", "nobody", json!({})),
+        Call::from_wire("10", "noop", b"{\"a\":1,\"a\":2}", JsonLimits::default()),
+    ];
+    (bench, calls)
+}
+
+#[test]
+fn planning_leaves_the_workspace_as_it_is() {
+    paused(async {
+        let (bench, calls) = everything();
+        let before = bench.workspace.snapshot();
+        let planned = bench.gate.plan(&bench.session, calls).await;
+        assert_eq!(planned.plans().count(), 10);
+        assert!(
+            planned
+                .plans()
+                .filter(|plan| matches!(plan, Plan::Ask(_)))
+                .count()
+                >= 4
+        );
+        assert_eq!(bench.workspace.snapshot(), before);
+        assert!(
+            bench.journal.entries().is_empty(),
+            "the record is written by the next stage"
+        );
+        assert_eq!(bench.entropy.given(), 0);
+    });
+}
+
+/// Set in the child process of the next test.
+const CHILD: &str = "TOOLGATE_TEST_PLANS_ONLY";
+
+/// A process that may not write a byte to any file: the kernel ends it at the first.
+#[test]
+fn planning_writes_to_no_file_and_opens_no_socket() {
+    if std::env::var_os(CHILD).is_some() {
+        return plan_under_the_limit();
+    }
+    let binary = std::env::current_exe().unwrap();
+    let test = "planning_writes_to_no_file_and_opens_no_socket";
+    let status = |mode: &str| {
+        std::process::Command::new("sh")
+            .args([
+                "-c",
+                "exec \"$0\" --exact \"$1\" --nocapture --test-threads=1",
+            ])
+            .args([binary.as_os_str(), test.as_ref()])
+            .env(CHILD, mode)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .output()
+            .unwrap()
+    };
+    let plans = status("plans");
+    assert!(
+        plans.status.success(),
+        "{}",
+        String::from_utf8_lossy(&plans.stderr)
+    );
+    let writes = status("writes");
+    assert!(!writes.status.success(), "the limit itself is in force");
+}
+
+fn plan_under_the_limit() {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let (bench, calls) = everything();
+    let sockets = || {
+        let names = std::fs::read_dir("/proc/self/fd").unwrap();
+        let links = names.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+        links
+            .filter(|link| link.to_string_lossy().starts_with("socket:"))
+            .count()
+    };
+    let before = (bench.workspace.snapshot(), sockets());
+    let nothing = Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    setrlimit(Resource::Fsize, nothing).unwrap();
+    if std::env::var(CHILD).as_deref() == Ok("writes") {
+        // The kernel's signal ends the process; were it ignored, the write fails.
+        std::fs::write(bench.workspace.path().join("x"), "x").unwrap();
+    }
+    paused(async {
+        let planned = bench.gate.plan(&bench.session, calls).await;
+        assert_eq!(planned.plans().count(), 10);
+    });
+    assert_eq!((bench.workspace.snapshot(), sockets()), before);
+}
+
+/// What planning runs through cannot even name a socket.
+#[test]
+fn nothing_on_the_way_of_a_plan_knows_the_network() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .unwrap();
+    let mut folders: Vec<_> = [
+        "gate/src",
+        "policy/src",
+        "shell/src",
+        "model/src",
+        "sandbox/src/paths",
+    ]
+    .iter()
+    .map(|f| root.join(f))
+    .collect();
+    let mut files = 0;
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]").next().unwrap();
+            for word in [
+                "tokio::net",
+                "TcpStream",
+                "UdpSocket",
+                "UnixStream",
+                "rustix::net",
+                "ToSocketAddrs",
+            ] {
+                assert!(!code.contains(word), "{} names {word}", path.display());
+            }
+            files += 1;
+        }
+    }
+    assert!(files > 60, "{files} files looked at");
+}
+
+fn json_value() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        "[a-z]{0,5}".prop_map(Value::from),
+        prop::collection::vec(any::<u8>().prop_map(Value::from), 0..3).prop_map(Value::from),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn property_44_tool_invocation_parameter_validation(
+        args in prop::collection::btree_map(prop::sample::select(vec!["text", "txt", "count"]), json_value(), 0..3)
+    ) {
+        let args = json!(args);
+        let fits = args.as_object().unwrap().iter().all(|(key, value)| key == "text" && value.is_string());
+        paused(async {
+            let tool = Scripted::new("echo").does(Act::Echo);
+            let ran = tool.ran();
+            let bench = Rig::new().tool(tool).build();
+            let result = bench.one("echo", args.clone()).await;
+            if fits {
+                assert_eq!(result.kind(), None);
+            } else {
+                assert_eq!(result.kind(), Some(ErrorKind::BadArgs), "{args}");
+                let error = result.error.unwrap();
+                assert!(["text", "txt", "count"].iter().any(|name| error.message.contains(name)), "{}", error.message);
+            }
+            assert_eq!(ran.get(), usize::from(fits));
+        });
+    }
+
+    #[test]
+    fn property_45_tool_invocation_description(text in any::<String>(), name in "[a-z]{1,10}") {
+        paused(async {
+            let bench = Rig::new().tool(Scripted::new(&name)).build();
+            let planned = bench.gate.plan(&bench.session, vec![call("1", &name, json!({"text": text}))]).await;
+            let summary = &planned.plans().next().unwrap().record().unwrap().summary;
+            assert!(summary.starts_with(&name) && !summary.trim().is_empty(), "{summary:?}");
+            assert!(summary.chars().count() <= 200, "{}", summary.chars().count());
+            assert!(!summary.chars().any(char::is_control), "{summary:?}");
+        });
+    }
+
+    #[test]
+    fn property_46_tool_invocation_locations(
+        reads in prop::collection::vec("[a-z]{1,5}/[a-z]{1,5}", 0..3),
+        writes in prop::collection::vec("[a-z]{1,5}", 0..3),
+        deletes in prop::collection::vec("[a-z]{1,5}", 0..2),
+        connects in prop::collection::vec("[a-z]{1,5}\\.example", 0..2),
+    ) {
+        paused(async {
+            let bench = Rig::new().tool(states_facts("touch").side_effects()).build();
+            let args = json!({"reads": reads, "writes": writes, "deletes": deletes, "connects": connects});
+            let planned = bench.gate.plan(&bench.session, vec![call("1", "touch", args)]).await;
+            let record = planned.plans().next().unwrap().record().unwrap();
+            for place in reads.iter().chain(&writes).chain(&deletes).chain(&connects) {
+                assert!(record.locations.contains(place), "{place} of {:?}", record.locations);
+            }
+            let touched = reads.len() + writes.len() + deletes.len() + connects.len();
+            assert!(record.locations.len() <= touched);
+            let written: Vec<_> = record.facts.paths().filter(|(access, _)| *access == Access::Write).collect();
+            assert_eq!(written.len(), writes.len());
+        });
+    }
+}
+
+#[test]
+fn a_name_nobody_registered_is_harmless_wherever_it_shows() {
+    paused(async {
+        let bench = Rig::new().tool(Scripted::new("noop")).build();
+        let evil = "x\u{1b}]0;evil\u{7}\nok";
+        let collected = toolgate_testkit::Collected::listen(8);
+        let passage = toolgate_gate::Passage {
+            events: collected.sink(),
+            ..Default::default()
+        };
+        let results = bench
+            .run_through(vec![call("1", evil, json!({}))], &passage)
+            .await;
+        drop(passage);
+        assert_eq!(results[0].status(), Status::Error);
+        let shown = format!(
+            "{} {} {}",
+            results[0].tool, results[0].content, results[0].display
+        );
+        assert!(
+            !shown.contains('\u{1b}') && !shown.contains('\n'),
+            "{shown:?}"
+        );
+        let events = serde_json::to_string(&collected.all().await).unwrap();
+        assert!(!events.contains("u001b"), "{events}");
+    });
+}

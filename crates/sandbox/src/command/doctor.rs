@@ -1,0 +1,173 @@
+//! What protects commands on this machine, what does not, and what to do about it.
+
+use rustix::io::Errno;
+
+use super::fence::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES};
+use super::report::{SetupFailure, Step};
+use super::rules::{Omit, Rung, WallRules};
+use super::wall::{CommandWall, WallError};
+use super::{sys, warden};
+
+/// One wall.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WallState {
+    /// Its name.
+    pub name: &'static str,
+    /// Whether it stands.
+    pub in_force: bool,
+    /// What that rests on, or why it does not.
+    pub why: String,
+    /// What to do, where something can be done.
+    pub advice: Option<&'static str>,
+}
+
+/// All walls around commands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DoctorReport {
+    /// The rung that commands run on; none where they are refused.
+    pub rung: Option<Rung>,
+    /// Each wall.
+    pub walls: Vec<WallState>,
+}
+
+impl DoctorReport {
+    /// Whether commands would be refused.
+    pub fn refuses(&self) -> bool {
+        self.rung.is_none()
+    }
+}
+
+/// Builds the wall that these rules ask for and says what came of it.
+pub fn probe(rules: &WallRules) -> DoctorReport {
+    let (rung, failure) = match CommandWall::start(rules) {
+        Ok(wall) => (Some(wall.rung()), wall.stepped_down().cloned()),
+        Err(WallError::Unavailable { failure, .. }) => (None, Some(failure)),
+        Err(error) => {
+            let wall = WallState {
+                name: "warden",
+                in_force: false,
+                why: error.to_string(),
+                advice: None,
+            };
+            return DoctorReport {
+                rung: None,
+                walls: vec![wall],
+            };
+        }
+    };
+    let namespaces = rung == Some(Rung::Namespaces);
+    let because = failure.as_ref().map(SetupFailure::to_string);
+    let advised = failure.as_ref().map(advice);
+    let stands = |name, in_force: bool, yes: &str| WallState {
+        name,
+        in_force,
+        why: if in_force {
+            yes.to_owned()
+        } else {
+            because.clone().unwrap_or_else(|| "switched off".to_owned())
+        },
+        advice: advised.filter(|_| !in_force),
+    };
+    let abi = sys::landlock_abi().unwrap_or(0);
+    let walls = vec![
+        stands(
+            "namespaces",
+            namespaces,
+            "user, mount, process, IPC and network namespaces for every command",
+        ),
+        stands(
+            "masks",
+            namespaces,
+            "denied files are hidden and protected paths read-only inside the roots",
+        ),
+        WallState {
+            name: "landlock",
+            in_force: rung.is_some() && !rules.omit.landlock,
+            why: format!("the kernel has version {abi}"),
+            advice: (abi < NEEDED_WITH_NAMESPACES).then_some(LANDLOCK),
+        },
+        WallState {
+            name: "seccomp",
+            in_force: rung.is_some() && !rules.omit.seccomp,
+            why: "system calls are filtered for every command".to_owned(),
+            advice: None,
+        },
+        processes(namespaces),
+        WallState {
+            name: "memory",
+            in_force: false,
+            why: "memory is not limited: a limit on address space breaks Node and the JVM"
+                .to_owned(),
+            advice: Some(
+                "run toolgate inside a cgroup with a limit: systemd-run --user --scope -p MemoryMax=8G toolgate …",
+            ),
+        },
+    ];
+    DoctorReport { rung, walls }
+}
+
+fn processes(namespaces: bool) -> WallState {
+    let root = rustix::process::geteuid().is_root();
+    let (in_force, why, advice) = match (namespaces && warden::has_own_pid_max(), root) {
+        (true, _) => (true, "the process namespace has a limit of its own", None),
+        (false, false) => (true, "by a resource limit of the user", None),
+        (false, true) => (
+            false,
+            "the kernel does not apply the resource limit to root",
+            Some("run toolgate as an ordinary user, or use Linux 6.14 or newer"),
+        ),
+    };
+    WallState {
+        name: "process limit",
+        in_force,
+        why: why.to_owned(),
+        advice,
+    }
+}
+
+const LANDLOCK: &str = "use a kernel with Landlock (Linux 6.2 or newer; 6.12 where namespaces are not available) and `landlock` in its list of security modules (`lsm=` on the kernel's command line)";
+
+/// What to do about a wall that failed.
+pub(super) fn advice(failure: &SetupFailure) -> &'static str {
+    let errno = Errno::from_raw_os_error(failure.errno);
+    match (failure.step, errno) {
+        (Step::Landlock, _) => LANDLOCK,
+        (Step::Clone, Errno::NOSPC) => {
+            "Raise the number of namespaces: sysctl -w user.max_user_namespaces=10000"
+        }
+        (
+            Step::Clone | Step::IdMaps | Step::Propagation | Step::NewRoot,
+            Errno::PERM | Errno::ACCESS,
+        ) => {
+            "Allow unprivileged user namespaces (sysctl -w kernel.unprivileged_userns_clone=1; on Ubuntu an AppArmor profile with `userns,`, or sysctl -w kernel.apparmor_restrict_unprivileged_userns=0; in a container, a seccomp profile that permits them)"
+        }
+        (Step::Clone, Errno::NOSYS) => {
+            "Use Linux 5.12 or newer; in a container, a seccomp profile that permits clone3"
+        }
+        (Step::Proc, _) => {
+            "In a container, start it so that /proc is not masked (docker run --security-opt systempaths=unconfined)"
+        }
+        (Step::System | Step::Devices, _) => {
+            "Use Linux 5.12 or newer, and see that the path named can be mounted"
+        }
+        _ => "See what the message names; `toolgate doctor` shows each wall",
+    }
+}
+
+/// What the kernel must have before a rung is worth trying.
+pub(super) fn needs_kernel(namespaces: bool, omit: Omit) -> Result<(), SetupFailure> {
+    let needed = if namespaces {
+        NEEDED_WITH_NAMESPACES
+    } else {
+        NEEDED_ALONE
+    };
+    let abi = sys::landlock_abi().unwrap_or(0);
+    if omit.landlock || abi >= needed {
+        return Ok(());
+    }
+    Err(
+        SetupFailure::new(Step::Landlock, Errno::NOSYS).about(format!(
+            "version {needed} is needed and the kernel has {abi}"
+        )),
+    )
+}

@@ -1,0 +1,126 @@
+//! Landlock: the second wall around files, and the only one on the lower rung.
+//!
+//! It only allows. What a rule here permits as a whole, the mounts have to take back in
+//! part; what no rule mentions stays shut even where a mount is missing.
+
+use std::os::fd::{AsFd, BorrowedFd};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
+    RestrictionStatus, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetError,
+    RulesetStatus, Scope,
+};
+use rustix::fs::FileType;
+use rustix::io::Errno;
+
+use super::mounts::{DEVICES, SYSTEM};
+use super::rules::Network;
+
+/// What the upper rung needs: files and truncation. The network and other processes are
+/// out of sight there.
+pub(super) const NEEDED_WITH_NAMESPACES: i32 = 3;
+/// What the lower rung needs as well: TCP, device requests, signals and abstract sockets.
+pub(super) const NEEDED_ALONE: i32 = 6;
+
+/// What to allow.
+#[derive(Debug)]
+pub(super) struct Fence<'a> {
+    /// The version of the kernel.
+    pub(super) abi: i32,
+    /// Whether namespaces stand around it.
+    pub(super) namespaces: bool,
+    /// The network.
+    pub(super) network: Network,
+    /// Folders, and whether they may be written.
+    pub(super) folders: Vec<(BorrowedFd<'a>, bool)>,
+    /// Private folders, which may be written.
+    pub(super) private: &'a [&'a str],
+}
+
+impl Fence<'_> {
+    /// Puts the fence in force for this thread, for good. All of it, or an error.
+    pub(super) fn close(&self) -> Result<(), Errno> {
+        let needed = if self.namespaces {
+            NEEDED_WITH_NAMESPACES
+        } else {
+            NEEDED_ALONE
+        };
+        if self.abi < needed {
+            return Err(Errno::NOSYS);
+        }
+        match self.build() {
+            Ok(RestrictionStatus {
+                ruleset: RulesetStatus::FullyEnforced,
+                no_new_privs: true,
+                ..
+            }) => Ok(()),
+            Ok(_) => Err(Errno::NOTSUP),
+            Err(_) => Err(Errno::INVAL),
+        }
+    }
+
+    fn build(&self) -> Result<RestrictionStatus, RulesetError> {
+        // Never more than was tested here, never less than this kernel has of it.
+        let abi = match self.abi {
+            ..=3 => ABI::V3,
+            4 => ABI::V4,
+            5 => ABI::V5,
+            _ => ABI::V6,
+        };
+        let all = AccessFs::from_all(abi);
+        let mut rules = Ruleset::default()
+            .set_compatibility(CompatLevel::HardRequirement)
+            .handle_access(all)?;
+        if !self.namespaces {
+            rules = rules.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
+            if self.network != Network::On {
+                rules = rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
+            }
+        }
+        let mut rules = rules.create()?;
+        let read = AccessFs::from_read(abi);
+        for name in SYSTEM {
+            rules = allow(rules, &format!("/{name}"), read, abi)?;
+        }
+        rules = allow(rules, "/proc", read, abi)?;
+        if self.namespaces {
+            // Names only. Beneath this root is nothing that is not shown on purpose.
+            rules = allow(rules, "/", AccessFs::ReadDir.into(), abi)?;
+        }
+        for name in DEVICES {
+            let access = AccessFs::ReadFile | AccessFs::WriteFile;
+            rules = allow(rules, &format!("/dev/{name}"), access, abi)?;
+        }
+        if self.network == Network::On {
+            rules = allow(rules, "/run/systemd/resolve", read, abi)?;
+        }
+        for path in self.private {
+            rules = allow(rules, path, all, abi)?;
+        }
+        for (folder, writable) in &self.folders {
+            let access = if *writable { all } else { read };
+            rules = rules.add_rule(PathBeneath::new(folder, access))?;
+        }
+        rules.restrict_self()
+    }
+}
+
+/// Allows a path, where it is there: Landlock has no rule for what is not.
+fn allow(
+    rules: RulesetCreated,
+    path: &str,
+    access: BitFlags<AccessFs>,
+    abi: ABI,
+) -> Result<RulesetCreated, RulesetError> {
+    let Ok(fd) = PathFd::new(path) else {
+        return Ok(rules);
+    };
+    let is_folder = rustix::fs::fstat(fd.as_fd())
+        .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
+    let access = if is_folder {
+        access
+    } else {
+        access & AccessFs::from_file(abi)
+    };
+    rules.add_rule(PathBeneath::new(fd, access))
+}

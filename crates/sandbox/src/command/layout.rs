@@ -1,0 +1,293 @@
+//! Which folders a command gets, and what in them is guarded.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::init::Kind;
+use super::message::{BadOrder, Folder, Mask, Order};
+use super::placeholders::Held;
+use super::rules::{CommandSpec, Grant, Program, WallRules};
+use super::search::{Found, Search, masks};
+use super::wall::{Inner, WallError, bytes};
+use crate::paths::RootAccess;
+
+/// What the wall sets itself.
+const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
+
+/// A grant, opened.
+#[derive(Debug)]
+pub(super) struct Opened {
+    path: PathBuf,
+    handle: OwnedFd,
+    writable: bool,
+    /// What is denied in it. Looked for once, where commands cannot change it: a package
+    /// cache is large.
+    found: Option<Found>,
+}
+
+/// The folders of a wall and the shell that is there.
+#[derive(Debug)]
+pub(super) struct Layout {
+    grants: Vec<Opened>,
+    /// The protected paths that were opened, by root.
+    opened: Vec<Vec<Vec<u8>>>,
+    shell: Vec<Vec<u8>>,
+}
+
+/// A command on its way to the warden.
+#[derive(Debug)]
+pub(super) struct Prepared<'a> {
+    pub(super) order: Order,
+    pub(super) folders: Vec<BorrowedFd<'a>>,
+    pub(super) held: Held,
+    /// What was found in each writable root.
+    pub(super) found: Vec<(usize, Found)>,
+}
+
+/// One folder among those of a command.
+struct Part<'a> {
+    path: &'a Path,
+    handle: BorrowedFd<'a>,
+    writable: bool,
+    root: Option<usize>,
+    grant: Option<&'a Opened>,
+}
+
+impl Opened {
+    fn open(grant: &Grant) -> Result<Self, WallError> {
+        let failed = |errno| WallError::Grant {
+            path: grant.path.clone(),
+            errno,
+        };
+        let handle = rustix::fs::openat(
+            CWD,
+            &grant.path,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(failed)?;
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+            .map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
+        Ok(Self {
+            path,
+            handle,
+            writable: grant.access == RootAccess::ReadWrite,
+            found: None,
+        })
+    }
+}
+
+impl Layout {
+    pub(super) fn open(rules: &WallRules) -> Result<Self, WallError> {
+        let mut grants = rules
+            .grants
+            .iter()
+            .map(Opened::open)
+            .collect::<Result<Vec<_>, _>>()?;
+        for grant in grants.iter_mut().filter(|grant| !grant.writable) {
+            grant.found = Some(search(rules, grant.handle.as_fd(), None, false, Vec::new()));
+        }
+        let roots: Vec<&Path> = rules.paths.roots().iter().map(|root| root.path()).collect();
+        let opened = roots
+            .iter()
+            .map(|root| {
+                let working = roots.first().copied().unwrap_or(Path::new("/"));
+                rules
+                    .opened
+                    .iter()
+                    .filter_map(|path| working.join(path).strip_prefix(root).ok().map(bytes))
+                    .filter(|path| !path.is_empty())
+                    .collect()
+            })
+            .collect();
+        Ok(Self {
+            grants,
+            opened,
+            shell: shell(),
+        })
+    }
+
+    /// The opened paths of a root.
+    pub(super) fn opened(&self, root: usize) -> Vec<Vec<u8>> {
+        self.opened.get(root).cloned().unwrap_or_default()
+    }
+
+    /// Opens the grants of one command.
+    pub(super) fn open_more(&self, grants: &[Grant]) -> Result<Vec<Opened>, WallError> {
+        grants.iter().map(Opened::open).collect()
+    }
+
+    /// Finds what is guarded, makes the placeholders and writes the order.
+    pub(super) fn prepare<'a>(
+        &'a self,
+        inner: &'a Inner,
+        spec: &CommandSpec,
+        kind: Kind,
+        more: &'a [Opened],
+    ) -> Result<Prepared<'a>, WallError> {
+        let rules = &inner.rules;
+        let mut parts: Vec<Part<'_>> = Vec::new();
+        for (number, root) in rules.paths.roots().iter().enumerate() {
+            parts.push(Part {
+                path: root.path(),
+                handle: root.handle(),
+                writable: root.access() == RootAccess::ReadWrite,
+                root: Some(number),
+                grant: None,
+            });
+        }
+        for grant in self.grants.iter().chain(more) {
+            parts.push(Part {
+                path: &grant.path,
+                handle: grant.handle.as_fd(),
+                writable: grant.writable,
+                root: None,
+                grant: Some(grant),
+            });
+        }
+        // Of two that are the same folder the stricter comes first and stays; inner ones
+        // come after the outer ones that they lie on.
+        parts.sort_by(|a, b| (a.path, a.writable).cmp(&(b.path, b.writable)));
+        parts.dedup_by(|later, first| later.path == first.path);
+        let mut held = Held::none();
+        match self.guard(inner, &parts, kind, &mut held) {
+            Ok((all_masks, found)) => Ok(Prepared {
+                order: self.order(rules, spec, kind, &parts, all_masks),
+                folders: parts.iter().map(|part| part.handle).collect(),
+                held,
+                found,
+            }),
+            Err(error) => {
+                inner.placeholders.release(held);
+                Err(error)
+            }
+        }
+    }
+
+    fn guard(
+        &self,
+        inner: &Inner,
+        parts: &[Part<'_>],
+        kind: Kind,
+        held: &mut Held,
+    ) -> Result<(Vec<Mask>, Vec<(usize, Found)>), WallError> {
+        let rules = &inner.rules;
+        let mut all_masks = Vec::new();
+        let mut all_found = Vec::new();
+        for (number, part) in parts.iter().enumerate() {
+            let number = u16::try_from(number).map_err(|_| BadOrder::TooLarge)?;
+            let opened = part.root.map(|root| self.opened(root)).unwrap_or_default();
+            let search = Search {
+                rules: &rules.paths,
+                folder: part.handle,
+                root: part.root,
+                writable: part.writable,
+                opened,
+                most: rules.scan_entries,
+            };
+            let found = match part.grant.and_then(|grant| grant.found.clone()) {
+                Some(found) => found,
+                None => search.run(),
+            };
+            let mut vacant = Vec::new();
+            if let Some(root) = part.root
+                && part.writable
+                // Without mounts nothing could lie on a placeholder.
+                && kind.namespaces
+            {
+                vacant = inner
+                    .placeholders
+                    .hold(
+                        &rules.paths,
+                        root,
+                        part.handle,
+                        |path| search.is_opened(path),
+                        held,
+                    )
+                    .map_err(|(path, errno)| WallError::Placeholder { path, errno })?;
+            }
+            if kind.namespaces {
+                all_masks.extend(masks(number, &found.guarded, &vacant));
+            }
+            if let Some(root) = part.root.filter(|_| part.writable) {
+                all_found.push((root, found));
+            }
+        }
+        Ok((all_masks, all_found))
+    }
+
+    fn order(
+        &self,
+        rules: &WallRules,
+        spec: &CommandSpec,
+        kind: Kind,
+        parts: &[Part<'_>],
+        all_masks: Vec<Mask>,
+    ) -> Order {
+        let argv = match &spec.program {
+            Program::Line(line) => self.shell.iter().cloned().chain([bytes(line)]).collect(),
+            Program::Exact(argv) => argv.iter().map(bytes).collect(),
+        };
+        let variables = spec
+            .env
+            .iter()
+            .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
+            .filter(|(name, _)| !name.is_empty() && !OWN_VARIABLES.contains(name));
+        Order {
+            namespaces: kind.namespaces,
+            omit: rules.omit,
+            network: kind.network,
+            limits: spec.limits.unwrap_or(rules.limits),
+            argv,
+            env: variables
+                .map(|(name, value)| [name, b"=", value].concat())
+                .collect(),
+            cwd: bytes(&spec.cwd),
+            folders: parts
+                .iter()
+                .map(|part| Folder {
+                    path: bytes(part.path),
+                    writable: part.writable,
+                })
+                .collect(),
+            masks: all_masks,
+        }
+    }
+
+    /// What is guarded in a writable root now.
+    pub(super) fn look_again(&self, rules: &WallRules, root: usize) -> Option<Found> {
+        let handle = rules.paths.roots().get(root)?.handle();
+        Some(search(rules, handle, Some(root), true, self.opened(root)))
+    }
+}
+
+fn search(
+    rules: &WallRules,
+    folder: BorrowedFd<'_>,
+    root: Option<usize>,
+    writable: bool,
+    opened: Vec<Vec<u8>>,
+) -> Found {
+    Search {
+        rules: &rules.paths,
+        folder,
+        root,
+        writable,
+        opened,
+        most: rules.scan_entries,
+    }
+    .run()
+}
+
+/// The shell without start-up files.
+fn shell() -> Vec<Vec<u8>> {
+    let bash = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
+    match bash.iter().find(|path| Path::new(path).exists()) {
+        Some(bash) => [bash, "--noprofile", "--norc", "-c"].map(bytes).to_vec(),
+        None => ["/bin/sh", "-c"].map(bytes).to_vec(),
+    }
+}

@@ -1,0 +1,71 @@
+//! The command wall: what stands between a command that a model wrote and the machine.
+//!
+//! ```text
+//!  gate's side               warden                  behind the wall
+//!  CommandSpec               one thread,             init ── namespaces, mounts, masks,
+//!    │ search, placeholders  empty environment         │      limits, no privileges
+//!    ▼                         │                       ▼
+//!  Order ── memfd, pipes, ──▶ hands it to a ────────▶ shell ─ session, Landlock,
+//!    ▲      root descriptors  sandbox made before      │       seccomp, exec
+//!    └── outcome ◀─ status socket ◀────────────────────┘
+//!    └── pidfd: readable when everything is gone; killing it ends everything
+//! ```
+//!
+//! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end. The
+//! program itself never forks: it starts a copy of itself once ([`init`]), and that small
+//! process makes the others.
+//!
+//! What can go wrong: the machine lacks a wall ([`WallError::Unavailable`], and
+//! [`probe`] says what to do), or a step of the way fails ([`Outcome::Setup`], with the
+//! step, the kernel's reason and the path). There is no second try with fewer walls.
+
+mod confine;
+mod doctor;
+mod fence;
+mod init;
+mod kin;
+mod layout;
+mod message;
+mod mounts;
+mod placeholders;
+mod report;
+mod rules;
+mod running;
+mod search;
+mod seccomp;
+mod shell;
+mod supervise;
+mod sweep;
+mod sys;
+mod wall;
+mod warden;
+mod wire;
+
+use std::sync::atomic::Ordering;
+
+pub use doctor::{DoctorReport, WallState, probe};
+pub use message::{BadOrder, Folder, Mask, MaskKind, Order};
+pub use report::{Outcome, SetupFailure, Step};
+pub use rules::{CommandSpec, Grant, Limits, Network, Omit, Program, Rung, SetAside, WallRules};
+pub use running::{Cause, Deadlines, Finished, Running, Stream};
+pub use sweep::{Appeared, Settled};
+pub use wall::{CommandWall, InForce, WallError};
+
+/// To be called first thing in `main`.
+///
+/// Where the program was started as a warden, this becomes the warden and never returns.
+/// Otherwise it only notes that the program can start itself as one.
+pub fn init() {
+    if std::env::args_os()
+        .next()
+        .is_some_and(|name| name == warden::NAME)
+    {
+        // A copy of a process with several threads could not be trusted to do anything.
+        let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
+        if threads == 1 {
+            warden::serve();
+        }
+        sys::end(1);
+    }
+    wall::READY.store(true, Ordering::Release);
+}

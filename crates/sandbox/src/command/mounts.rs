@@ -1,0 +1,405 @@
+//! The file system that a command sees, built mount by mount.
+//!
+//! Everything happens in a mount namespace of the command's own. The new root covers
+//! `/proc` of the old tree while it is built: that is the one place where no root and
+//! no grant can be, so every source stays reachable by its path.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+use rustix::mount::{
+    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
+};
+use rustix::path::Arg;
+
+use super::message::{Mask, MaskKind};
+use super::report::{SetupFailure, Step};
+use super::rules::{Limits, Network};
+use super::sys;
+
+/// Where the new root hangs in the old tree.
+const PLACE: &str = "/proc";
+/// What of the system is shown, where it is there; links are copied as links.
+pub(super) const SYSTEM: [&str; 11] = [
+    "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu",
+];
+/// The devices that programs need and that lead nowhere.
+pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
+
+const RDONLY: u64 = libc::MOUNT_ATTR_RDONLY;
+const NOSUID: u64 = libc::MOUNT_ATTR_NOSUID;
+const NODEV: u64 = libc::MOUNT_ATTR_NODEV;
+
+/// The new root, while it still hangs in the old tree.
+#[derive(Debug)]
+pub(super) struct NewRoot {
+    root: OwnedFd,
+    /// The machine's `/proc`, which the new root covers.
+    machine_proc: OwnedFd,
+    /// Read-only: something that cannot be read, as a file and as a folder, and an
+    /// empty folder.
+    masks: OwnedFd,
+}
+
+fn at(step: Step) -> impl Fn(Errno) -> SetupFailure {
+    move |errno| SetupFailure::new(step, errno)
+}
+
+fn open_folder(from: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat(
+        from,
+        path,
+        OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+    )
+}
+
+fn copy_of(from: impl AsFd, path: &str) -> Result<OwnedFd, Errno> {
+    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
+        | OpenTreeFlags::OPEN_TREE_CLOEXEC
+        | OpenTreeFlags::AT_RECURSIVE
+        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
+    if path.is_empty() {
+        flags |= OpenTreeFlags::AT_EMPTY_PATH;
+    }
+    rustix::mount::open_tree(from, path, flags)
+}
+
+fn put(tree: &OwnedFd, to: impl AsFd, path: &str) -> Result<(), Errno> {
+    let mut flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
+    if path.is_empty() {
+        flags |= MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
+    }
+    rustix::mount::move_mount(tree, "", to, path, flags)
+}
+
+/// A bind mount with attributes, from one place to another.
+fn bind(
+    from: impl AsFd,
+    source: &str,
+    to: impl AsFd,
+    target: &str,
+    attributes: u64,
+) -> Result<OwnedFd, Errno> {
+    let tree = copy_of(from, source)?;
+    if attributes != 0 {
+        sys::mount_setattr(&tree, c"", true, attributes)?;
+    }
+    put(&tree, to, target)?;
+    Ok(tree)
+}
+
+fn tmpfs(path: &str, options: &str) -> Result<(), Errno> {
+    let options = CString::new(options).map_err(|_| Errno::INVAL)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    rustix::mount::mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))
+}
+
+impl NewRoot {
+    /// Everything that does not depend on the command.
+    pub(super) fn prepare(network: Network, hidden: &[String]) -> Result<Self, SetupFailure> {
+        let machine_proc = open_folder(CWD, PLACE).map_err(at(Step::Proc))?;
+        rustix::mount::mount_change(
+            "/",
+            MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
+        )
+        .map_err(at(Step::Propagation))?;
+        let root = (|| {
+            tmpfs(PLACE, "mode=755,size=4m,nr_inodes=16k")?;
+            open_folder(CWD, PLACE)
+        })()
+        .map_err(at(Step::NewRoot))?;
+        let masks = mask_sources(root.as_fd()).map_err(at(Step::NewRoot))?;
+        let new = Self {
+            root,
+            machine_proc,
+            masks,
+        };
+        new.system()?;
+        new.hide_in_system(hidden)?;
+        new.devices().map_err(at(Step::Devices))?;
+        new.scratch().map_err(at(Step::Scratch))?;
+        new.own_proc().map_err(at(Step::Proc))?;
+        match network {
+            Network::Off => {}
+            Network::Loopback => sys::loopback_up().map_err(at(Step::Network))?,
+            Network::On => new.name_servers().map_err(at(Step::System))?,
+        }
+        Ok(new)
+    }
+
+    fn mkdir(&self, path: &str, mode: u32) -> Result<(), Errno> {
+        rustix::fs::mkdirat(&self.root, path, Mode::from_raw_mode(mode))
+    }
+
+    fn system(&self) -> Result<(), SetupFailure> {
+        for name in SYSTEM {
+            let path = format!("/{name}");
+            let failed = |errno| SetupFailure::new(Step::System, errno).about(path.as_str());
+            let Ok(stat) = rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW) else {
+                continue;
+            };
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::Symlink => {
+                    let target = rustix::fs::readlinkat(CWD, &path, Vec::new()).map_err(failed)?;
+                    rustix::fs::symlinkat(&target, &self.root, name).map_err(failed)?;
+                }
+                FileType::Directory => {
+                    self.mkdir(name, 0o755).map_err(failed)?;
+                    bind(CWD, &path, &self.root, name, RDONLY | NOSUID | NODEV).map_err(failed)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Root sees of the system's configuration what everybody sees.
+    fn hide_in_system(&self, hidden: &[String]) -> Result<(), SetupFailure> {
+        for path in hidden {
+            let failed = |errno| SetupFailure::new(Step::System, errno).about(path.as_str());
+            match beneath(self.root.as_fd(), path.trim_start_matches('/').as_bytes()) {
+                Ok(target) => self.hide(&target).map_err(failed)?,
+                Err(Errno::NOENT) => {}
+                Err(errno) => return Err(failed(errno)),
+            }
+        }
+        Ok(())
+    }
+
+    fn devices(&self) -> Result<(), Errno> {
+        self.mkdir("dev", 0o755)?;
+        for name in DEVICES {
+            let path = format!("dev/{name}");
+            rustix::fs::openat(
+                &self.root,
+                &path,
+                OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC,
+                Mode::from_raw_mode(0o644),
+            )?;
+            bind(CWD, &format!("/{path}"), &self.root, &path, NOSUID)?;
+        }
+        for (name, target) in [
+            ("dev/fd", "/proc/self/fd"),
+            ("dev/stdin", "/proc/self/fd/0"),
+            ("dev/stdout", "/proc/self/fd/1"),
+            ("dev/stderr", "/proc/self/fd/2"),
+        ] {
+            rustix::fs::symlinkat(target, &self.root, name)?;
+        }
+        Ok(())
+    }
+
+    /// One file system in memory for all that is private: `/tmp`, the home folder and
+    /// shared memory.
+    fn scratch(&self) -> Result<(), Errno> {
+        for name in ["run", "tmp", "var", "dev/shm"] {
+            self.mkdir(name, 0o755)?;
+        }
+        rustix::fs::symlinkat("/tmp", &self.root, "var/tmp")?;
+        tmpfs(
+            &format!("{PLACE}/run"),
+            &scratch_options(Limits::default().scratch_bytes),
+        )?;
+        let run = open_folder(&self.root, "run")?;
+        for (name, mode) in [("home", 0o700), ("tmp", 0o1777), ("shm", 0o1777)] {
+            rustix::fs::mkdirat(&run, name, Mode::from_raw_mode(mode))?;
+            // The umask had its say in mkdir.
+            rustix::fs::chmodat(&run, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+        }
+        bind(&run, "tmp", &self.root, "tmp", 0)?;
+        bind(&run, "shm", &self.root, "dev/shm", 0)?;
+        Ok(())
+    }
+
+    fn own_proc(&self) -> Result<(), Errno> {
+        self.mkdir("proc", 0o555)?;
+        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+        rustix::mount::mount("proc", format!("{PLACE}/proc"), "proc", flags, None)
+    }
+
+    /// Where names are resolved by a service, the file that says so lies outside `/etc`.
+    fn name_servers(&self) -> Result<(), Errno> {
+        let Ok(target) = std::fs::canonicalize("/etc/resolv.conf") else {
+            return Ok(());
+        };
+        let Some(path) = target.to_str().filter(|path| !path.starts_with("/etc/")) else {
+            return Ok(());
+        };
+        let Some((folder, name)) = path.rsplit_once('/') else {
+            return Ok(());
+        };
+        let folder = self.make_folders(folder.as_bytes())?;
+        rustix::fs::openat(
+            &folder,
+            name,
+            OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC,
+            Mode::from_raw_mode(0o644),
+        )?;
+        bind(CWD, path, &folder, name, RDONLY | NOSUID | NODEV)?;
+        Ok(())
+    }
+
+    /// Opens a folder of the new root, made where it is missing.
+    fn make_folders(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let mut at = open_folder(&self.root, ".")?;
+        for part in path.split(|b| *b == b'/').filter(|part| !part.is_empty()) {
+            match rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755)) {
+                // In a read-only place only what exists can be a mount point.
+                Ok(()) | Err(Errno::EXIST | Errno::ROFS) => {}
+                Err(errno) => return Err(errno),
+            }
+            at = open_folder(&at, part)?;
+        }
+        Ok(at)
+    }
+
+    /// Shows a folder of the machine at its own path; the descriptor says which folder.
+    ///
+    /// A descriptor from outside cannot be mounted in this namespace. So the kernel says
+    /// where it is now, that place is opened here, and it has to be the same folder.
+    pub(super) fn show(
+        &self,
+        folder: BorrowedFd<'_>,
+        writable: bool,
+    ) -> Result<OwnedFd, SetupFailure> {
+        let link = format!("self/fd/{}", folder.as_raw_fd());
+        let name = rustix::fs::readlinkat(&self.machine_proc, link, Vec::new())
+            .map_err(at(Step::Folder))?;
+        let shown = name.to_string_lossy().into_owned();
+        let failed = |errno| SetupFailure::new(Step::Folder, errno).about(shown.as_str());
+        let path = name.as_bytes();
+        if !may_be_shown(path) {
+            return Err(failed(Errno::PERM));
+        }
+        let here = rustix::fs::openat2(
+            CWD,
+            path,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+        )
+        .map_err(failed)?;
+        let (asked, found) = (
+            rustix::fs::fstat(folder).map_err(failed)?,
+            rustix::fs::fstat(&here).map_err(failed)?,
+        );
+        if (asked.st_dev, asked.st_ino) != (found.st_dev, found.st_ino) {
+            return Err(failed(Errno::STALE));
+        }
+        let attributes = NOSUID | NODEV | if writable { 0 } else { RDONLY };
+        let target = self.make_folders(path).map_err(failed)?;
+        bind(&here, "", &target, "", attributes).map_err(failed)
+    }
+
+    /// Puts a guard on a path of a folder that is shown.
+    pub(super) fn guard(&self, folder: &OwnedFd, mask: &Mask) -> Result<(), SetupFailure> {
+        let failed =
+            |errno| SetupFailure::new(Step::Mask, errno).about(String::from_utf8_lossy(&mask.path));
+        let target = match beneath(folder.as_fd(), &mask.path) {
+            // It was there when the folders were searched; what is gone needs no guard.
+            Err(Errno::NOENT) if mask.kind != MaskKind::Vacant => return Ok(()),
+            other => other.map_err(failed)?,
+        };
+        match mask.kind {
+            MaskKind::Hide => self.hide(&target),
+            MaskKind::Freeze => bind(&target, "", &target, "", RDONLY).map(drop),
+            MaskKind::Pin => bind(&target, "", &target, "", 0).map(drop),
+            MaskKind::Vacant => bind(&self.masks, "vacant", &target, "", 0).map(drop),
+        }
+        .map_err(failed)
+    }
+
+    fn hide(&self, target: &OwnedFd) -> Result<(), Errno> {
+        let stat = rustix::fs::fstat(target)?;
+        let source = match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => "folder",
+            _ => "file",
+        };
+        bind(&self.masks, source, target, "", 0).map(drop)
+    }
+
+    /// Makes the new root the only one. Nothing can be added afterwards.
+    pub(super) fn enter(self, limits: &Limits, own_pid_max: bool) -> Result<(), SetupFailure> {
+        if limits.scratch_bytes != Limits::default().scratch_bytes {
+            let options = CString::new(scratch_options(limits.scratch_bytes))
+                .map_err(|_| at(Step::Scratch)(Errno::INVAL))?;
+            rustix::mount::mount_remount(
+                format!("{PLACE}/run"),
+                MountFlags::NOSUID | MountFlags::NODEV,
+                options.as_c_str(),
+            )
+            .map_err(at(Step::Scratch))?;
+        }
+        if own_pid_max {
+            self.limit_processes(limits.processes)
+                .map_err(at(Step::Limits))?;
+        }
+        // All of it, not only `sys`: as root, without capabilities, the trigger files
+        // beside it can be opened for writing too.
+        sys::mount_setattr(&self.root, c"proc", false, RDONLY).map_err(at(Step::Proc))?;
+        (|| {
+            rustix::process::fchdir(&self.root)?;
+            rustix::process::pivot_root(".", ".")?;
+            rustix::mount::unmount(".", UnmountFlags::DETACH)?;
+            rustix::process::chdir("/")?;
+            sys::mount_setattr(&self.root, c"", false, RDONLY)
+        })()
+        .map_err(at(Step::Pivot))
+    }
+
+    /// The process ids of this namespace end here, for root as well.
+    fn limit_processes(&self, processes: u32) -> Result<(), Errno> {
+        // Fewer the kernel does not take: the first 300 are its reserve.
+        let most = processes.max(301).to_string();
+        let file = rustix::fs::openat(
+            &self.root,
+            "proc/sys/kernel/pid_max",
+            OFlags::WRONLY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )?;
+        rustix::io::write(file, most.as_bytes()).map(drop)
+    }
+}
+
+fn scratch_options(bytes: u64) -> String {
+    format!("mode=755,size={bytes},nr_inodes=1m")
+}
+
+/// Whether a folder can be shown at all: not everything, and not what is made anew.
+pub(super) fn may_be_shown(path: &[u8]) -> bool {
+    let made: [&[u8]; 5] = [b"/proc", b"/dev", b"/sys", b"/run/home", b"/.masks"];
+    path.starts_with(b"/")
+        && path != b"/"
+        && made.iter().all(|made| {
+            path.strip_prefix(*made)
+                .is_none_or(|rest| !rest.is_empty() && !rest.starts_with(b"/"))
+        })
+}
+
+fn beneath(folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+    rustix::fs::openat2(
+        folder,
+        path,
+        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+        Mode::empty(),
+        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+    )
+}
+
+/// What lies on top of guarded paths. Copies of a read-only mount are read-only.
+fn mask_sources(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
+    let none = Mode::empty();
+    rustix::fs::mkdirat(root, ".masks", Mode::from_raw_mode(0o755))?;
+    rustix::fs::mkdirat(root, ".masks/folder", none)?;
+    rustix::fs::mkdirat(root, ".masks/vacant", Mode::from_raw_mode(0o555))?;
+    rustix::fs::openat(
+        root,
+        ".masks/file",
+        OFlags::CREATE | OFlags::EXCL | OFlags::WRONLY | OFlags::CLOEXEC,
+        none,
+    )?;
+    bind(root, ".masks", root, ".masks", RDONLY | NOSUID | NODEV)
+}

@@ -1,0 +1,220 @@
+//! What comes back from behind the wall: how far a command got, and how it ended.
+
+use std::fmt;
+
+/// A step of the way from an order to a running program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Step {
+    /// Reading the order.
+    Order,
+    /// Making the process in its namespaces.
+    Clone,
+    /// Mapping user and group ids.
+    IdMaps,
+    /// Taking the mounts out of the machine's.
+    Propagation,
+    /// The new root.
+    NewRoot,
+    /// The system's folders, read-only.
+    System,
+    /// The devices.
+    Devices,
+    /// The private temporary folder.
+    Scratch,
+    /// The process's own `/proc`.
+    Proc,
+    /// The loopback device.
+    Network,
+    /// A root or a grant.
+    Folder,
+    /// A guarded path.
+    Mask,
+    /// Changing to the new root.
+    Pivot,
+    /// The limits.
+    Limits,
+    /// Giving up capabilities and new privileges.
+    Privileges,
+    /// Making the shell's process.
+    Fork,
+    /// Session, signals and descriptors of the shell.
+    Session,
+    /// The folder to start in.
+    Cwd,
+    /// Landlock.
+    Landlock,
+    /// Seccomp.
+    Seccomp,
+    /// Starting the program.
+    Exec,
+}
+
+impl Step {
+    const ALL: [Self; 21] = [
+        Self::Order,
+        Self::Clone,
+        Self::IdMaps,
+        Self::Propagation,
+        Self::NewRoot,
+        Self::System,
+        Self::Devices,
+        Self::Scratch,
+        Self::Proc,
+        Self::Network,
+        Self::Folder,
+        Self::Mask,
+        Self::Pivot,
+        Self::Limits,
+        Self::Privileges,
+        Self::Fork,
+        Self::Session,
+        Self::Cwd,
+        Self::Landlock,
+        Self::Seccomp,
+        Self::Exec,
+    ];
+
+    fn byte(self) -> u8 {
+        Self::ALL
+            .iter()
+            .position(|step| *step == self)
+            .and_then(|at| u8::try_from(at).ok())
+            .unwrap_or(u8::MAX)
+    }
+
+    /// The step in words that complete "the wall failed at …".
+    pub fn describe(self) -> &'static str {
+        match self {
+            Self::Order => "reading the command",
+            Self::Clone => "making namespaces",
+            Self::IdMaps => "mapping user ids",
+            Self::Propagation => "separating the mounts",
+            Self::NewRoot => "making a new root",
+            Self::System => "mounting the system read-only",
+            Self::Devices => "mounting the devices",
+            Self::Scratch => "making the private temporary folder",
+            Self::Proc => "mounting /proc",
+            Self::Network => "starting the loopback device",
+            Self::Folder => "mounting a folder",
+            Self::Mask => "guarding a path",
+            Self::Pivot => "entering the new root",
+            Self::Limits => "setting limits",
+            Self::Privileges => "giving up privileges",
+            Self::Fork => "starting a process",
+            Self::Session => "starting a session",
+            Self::Cwd => "entering the working folder",
+            Self::Landlock => "Landlock",
+            Self::Seccomp => "seccomp",
+            Self::Exec => "starting the program",
+        }
+    }
+}
+
+/// A step that failed, with the kernel's reason and the path it was about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SetupFailure {
+    /// Which step.
+    pub step: Step,
+    /// The kernel's reason.
+    pub errno: i32,
+    /// What it was about: a path, or a word on what was missing.
+    pub about: String,
+}
+
+impl SetupFailure {
+    pub(super) fn new(step: Step, errno: impl Into<rustix::io::Errno>) -> Self {
+        Self {
+            step,
+            errno: errno.into().raw_os_error(),
+            about: String::new(),
+        }
+    }
+
+    pub(super) fn about(mut self, about: impl Into<String>) -> Self {
+        self.about = about.into();
+        self
+    }
+}
+
+impl fmt::Display for SetupFailure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the command wall failed at {}", self.step.describe())?;
+        if !self.about.is_empty() {
+            write!(f, " ({})", self.about)?;
+        }
+        write!(f, ": {}", std::io::Error::from_raw_os_error(self.errno))
+    }
+}
+
+impl std::error::Error for SetupFailure {}
+
+/// How a command ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// By itself, with this exit code.
+    Exited(i32),
+    /// The shell by this signal, from within.
+    Signaled(i32),
+    /// It never began: the wall could not be built, or the program not started.
+    Setup(SetupFailure),
+    /// It was ended from outside, with everything it had started.
+    Killed,
+}
+
+/// One message on the status socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Report {
+    /// The command has a process; its descriptor travels beside.
+    Started,
+    /// A sandbox is ready.
+    Ready,
+    /// The end.
+    Ended(Outcome),
+}
+
+/// No report is longer.
+pub(super) const MOST_REPORT: usize = 1024;
+
+impl Report {
+    pub(super) fn encode(&self) -> Vec<u8> {
+        let (tag, step, value, about) = match self {
+            Self::Started => (b's', 0, 0, ""),
+            Self::Ready => (b'r', 0, 0, ""),
+            Self::Ended(Outcome::Exited(code)) => (b'e', 0, *code, ""),
+            Self::Ended(Outcome::Signaled(signal)) => (b'k', 0, *signal, ""),
+            Self::Ended(Outcome::Killed) => (b'x', 0, 0, ""),
+            Self::Ended(Outcome::Setup(failure)) => (
+                b'f',
+                failure.step.byte(),
+                failure.errno,
+                failure.about.as_str(),
+            ),
+        };
+        let mut out = vec![tag, step];
+        out.extend(value.to_le_bytes());
+        out.extend(about.bytes().take(MOST_REPORT - out.len()));
+        out
+    }
+
+    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
+        let (head, about) = bytes.split_at_checked(6)?;
+        let [tag, step, value @ ..] = head else {
+            return None;
+        };
+        let value = i32::from_le_bytes(value.try_into().ok()?);
+        Some(match tag {
+            b's' => Self::Started,
+            b'r' => Self::Ready,
+            b'e' => Self::Ended(Outcome::Exited(value)),
+            b'k' => Self::Ended(Outcome::Signaled(value)),
+            b'x' => Self::Ended(Outcome::Killed),
+            b'f' => Self::Ended(Outcome::Setup(SetupFailure {
+                step: *Step::ALL.get(usize::from(*step))?,
+                errno: value,
+                about: String::from_utf8_lossy(about).into_owned(),
+            })),
+            _ => return None,
+        })
+    }
+}

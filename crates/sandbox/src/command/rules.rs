@@ -1,0 +1,180 @@
+//! What a wall is built from, and what one command asks of it.
+
+use std::ffi::OsString;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use crate::paths::{PathWall, RootAccess};
+
+/// What a command may reach over the network.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Network {
+    /// Nothing, not even itself.
+    #[default]
+    Off,
+    /// Itself: a loopback device of its own, with nobody else on it.
+    Loopback,
+    /// Whatever the machine reaches.
+    On,
+}
+
+/// How much of the wall stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rung {
+    /// Landlock and seccomp only. Secrets inside a root cannot be masked, so every
+    /// command has to be asked for.
+    Landlock,
+    /// Namespaces, mounts, Landlock and seccomp.
+    Namespaces,
+}
+
+/// What a command may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processes and threads alive at once.
+    pub processes: u32,
+    /// Bytes in one file.
+    pub file_size: u64,
+    /// Descriptors open in one process.
+    pub open_files: u32,
+    /// Seconds of processor time in one process.
+    pub cpu_seconds: Option<u32>,
+    /// Bytes in the private temporary folder, which lives in memory.
+    pub scratch_bytes: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            processes: 4096,
+            file_size: 8 << 30,
+            open_files: 4096,
+            cpu_seconds: None,
+            scratch_bytes: 1 << 30,
+        }
+    }
+}
+
+/// A folder beyond the roots that commands may use: a toolchain, a package cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What may be done there.
+    pub access: RootAccess,
+}
+
+/// Which of the walls are left out, so that a test can show what the others hold.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Omit {
+    /// No Landlock rules.
+    pub landlock: bool,
+    /// No seccomp filters.
+    pub seccomp: bool,
+}
+
+/// What the sweep after a command does with what appeared under a guarded name.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum SetAside {
+    /// Moves what is protected, because it would be run later; what is denied is
+    /// reported, and masked from the next command on.
+    #[default]
+    Protected,
+    /// Moves both.
+    ProtectedAndDenied,
+}
+
+/// Everything a [`super::CommandWall`] is built from.
+#[derive(Clone, Debug)]
+pub struct WallRules {
+    /// The roots, with what is denied and protected in them.
+    pub paths: PathWall,
+    /// Folders beyond the roots.
+    pub grants: Vec<Grant>,
+    /// Protected paths that a person opened to commands, with all that is beneath
+    /// them: `.git` before `git init`. Relative to the working folder, or absolute.
+    pub opened: Vec<PathBuf>,
+    /// The network, unless a command says otherwise.
+    pub network: Network,
+    /// The limits, unless a command says otherwise.
+    pub limits: Limits,
+    /// The highest rung to try.
+    pub highest: Rung,
+    /// The lowest rung to accept. Below it the wall refuses.
+    pub lowest: Rung,
+    /// The folder where placeholders are written down, so that the next start removes
+    /// those of a process that was killed. Without it they stay after a crash.
+    pub records: Option<PathBuf>,
+    /// A program that calls [`super::init`], if this one does not.
+    pub warden: Option<PathBuf>,
+    /// How many names the search for guarded paths looks at.
+    pub scan_entries: usize,
+    /// What happens to new names that are guarded.
+    pub set_aside: SetAside,
+    /// Walls to leave out. For tests of the other walls only.
+    pub omit: Omit,
+}
+
+impl WallRules {
+    /// The defaults over these roots.
+    pub fn new(paths: PathWall) -> Self {
+        Self {
+            paths,
+            grants: Vec::new(),
+            opened: Vec::new(),
+            network: Network::Off,
+            limits: Limits::default(),
+            highest: Rung::Namespaces,
+            lowest: Rung::Landlock,
+            records: None,
+            warden: None,
+            scan_entries: 100_000,
+            set_aside: SetAside::default(),
+            omit: Omit::default(),
+        }
+    }
+}
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A line for the shell: `bash` without start-up files, `sh` where there is none.
+    Line(OsString),
+    /// A program by its absolute path, and its arguments after the name.
+    Exact(Vec<OsString>),
+}
+
+/// One command.
+#[derive(Debug)]
+pub struct CommandSpec {
+    /// What to run.
+    pub program: Program,
+    /// Its environment, usually from [`crate::env::clean`]. `HOME`, `TMPDIR` and
+    /// `PWD` are the wall's to set.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it starts; absolute, in a root or a grant.
+    pub cwd: PathBuf,
+    /// Limits of its own.
+    pub limits: Option<Limits>,
+    /// A network of its own.
+    pub network: Option<Network>,
+    /// Grants of its own, beside those of the wall.
+    pub grants: Vec<Grant>,
+    /// Its standard input; empty if there is none.
+    pub stdin: Option<OwnedFd>,
+}
+
+impl CommandSpec {
+    /// A line for the shell, started in a folder, with nothing in its environment.
+    pub fn line(line: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
+        Self {
+            program: Program::Line(line.into()),
+            env: Vec::new(),
+            cwd: cwd.into(),
+            limits: None,
+            network: None,
+            grants: Vec::new(),
+            stdin: None,
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! A command that runs, and its end.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::Signal;
+
+use super::placeholders::Held;
+use super::report::{Outcome, Report};
+use super::rules::Rung;
+use super::search::Found;
+use super::sweep::{Settled, sweep};
+use super::wall::{InForce, Inner};
+use super::wire;
+
+/// How long the end of a command may take once it was ordered.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// A command that was started.
+///
+/// [`Running::stdout`] and [`Running::stderr`] do not block. [`Running::end`] becomes
+/// readable when the command and everything it started is gone; that, and not the end of
+/// a pipe, is the end of the command. Dropping it ends the command.
+#[derive(Debug)]
+pub struct Running {
+    pub(super) wall: Arc<Inner>,
+    pub(super) in_force: InForce,
+    /// None where nothing was started; then the outcome is there.
+    pub(super) pidfd: Option<OwnedFd>,
+    pub(super) status: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+    pub(super) outcome: Option<Outcome>,
+    pub(super) before: Option<(Held, Vec<(usize, Found)>)>,
+}
+
+/// Which output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It ended.
+    Itself,
+    /// Its time was over.
+    Timeout,
+    /// It said nothing for too long.
+    IdleTimeout,
+    /// The descriptor that stands for cancellation became readable.
+    Cancelled,
+}
+
+/// When to end a command that does not end itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deadlines {
+    /// After this, whatever happens.
+    pub total: Option<Duration>,
+    /// After this without output.
+    pub idle: Option<Duration>,
+}
+
+/// A command that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why.
+    pub cause: Cause,
+    /// What was left to do.
+    pub settled: Settled,
+}
+
+impl Running {
+    /// What the command wrote to standard output.
+    pub fn stdout(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    /// What the command wrote to standard error.
+    pub fn stderr(&self) -> BorrowedFd<'_> {
+        self.stderr.as_fd()
+    }
+
+    /// Readable when everything is gone. Where nothing was started it is readable at once.
+    pub fn end(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_ref().unwrap_or(&self.status).as_fd()
+    }
+
+    /// The walls that stand around it.
+    pub fn in_force(&self) -> InForce {
+        self.in_force
+    }
+
+    /// Ends the command and everything it started. The end is near when this returns;
+    /// [`Running::end`] says when it is there.
+    pub fn kill(&self) {
+        if let Some(pidfd) = &self.pidfd {
+            // On the lower rung the supervisor does the killing, and has to live for it.
+            let signal = match self.in_force.rung {
+                Rung::Namespaces => Signal::KILL,
+                Rung::Landlock => Signal::TERM,
+            };
+            let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+        }
+    }
+
+    /// How the command ended, if it has.
+    pub fn try_wait(&mut self) -> Option<Outcome> {
+        if self.outcome.is_none() {
+            let over = self
+                .pidfd
+                .as_ref()
+                .is_none_or(|pidfd| wire::readable(pidfd, Duration::ZERO).unwrap_or(true));
+            if over {
+                self.outcome = Some(self.last_report());
+            }
+        }
+        self.outcome.clone()
+    }
+
+    /// Waits for the end, for so long at most.
+    pub fn wait(&mut self, at_most: Duration) -> Option<Outcome> {
+        if self.outcome.is_none()
+            && let Some(pidfd) = &self.pidfd
+        {
+            let _ = wire::readable(pidfd, at_most);
+        }
+        self.try_wait()
+    }
+
+    /// The first word on the end is the true one: where the program could not be started,
+    /// the process that was to become it says so, and exits.
+    fn last_report(&self) -> Outcome {
+        while let Ok(packet) = wire::receive(&self.status, RecvFlags::DONTWAIT) {
+            match Report::decode(&packet.bytes) {
+                Some(Report::Ended(outcome)) => return outcome,
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Outcome::Killed
+    }
+
+    /// Clears up after the command: ends it if it runs, removes placeholders, and moves
+    /// aside what appeared under protected names.
+    pub fn settle(mut self) -> Settled {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Settled {
+        if self.try_wait().is_none() {
+            self.kill();
+            self.wait(GRACE);
+        }
+        let Some((held, before)) = self.before.take() else {
+            return Settled::default();
+        };
+        self.wall.placeholders.release(held);
+        let rules = &self.wall.rules;
+        let mut settled = Settled {
+            appeared: Vec::new(),
+            complete: true,
+        };
+        for (number, before) in before {
+            let Some(root) = rules.paths.roots().get(number) else {
+                continue;
+            };
+            let Some(after) = self.wall.layout.look_again(rules, number) else {
+                continue;
+            };
+            settled.complete &= before.complete && after.complete;
+            settled.appeared.extend(sweep(
+                root.path(),
+                root.handle(),
+                &before,
+                &after,
+                rules.set_aside,
+                |path| self.wall.placeholders.is_held(path),
+            ));
+        }
+        settled
+    }
+
+    /// Runs the command to its end: hands on what it writes, keeps its deadlines, and
+    /// returns at most a second after one of them.
+    pub fn drive(
+        mut self,
+        deadlines: Deadlines,
+        cancel: Option<BorrowedFd<'_>>,
+        mut sink: impl FnMut(Stream, &[u8]),
+    ) -> Finished {
+        let begun = Instant::now();
+        let mut heard = begun;
+        let mut open = [true, true];
+        let mut buffer = vec![0; 64 << 10];
+        let cause = loop {
+            let now = Instant::now();
+            let until = |since: Instant, limit: Option<Duration>| {
+                limit.map(|limit| (since + limit).saturating_duration_since(now))
+            };
+            let total = until(begun, deadlines.total);
+            let idle = until(heard, deadlines.idle);
+            if total.is_some_and(|left| left.is_zero()) {
+                break Cause::Timeout;
+            }
+            if idle.is_some_and(|left| left.is_zero()) {
+                break Cause::IdleTimeout;
+            }
+            let Ok(events) = self.poll(open, cancel, total.into_iter().chain(idle).min()) else {
+                break Cause::Cancelled;
+            };
+            if events.cancelled {
+                break Cause::Cancelled;
+            }
+            for (nth, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
+                if events.written.get(nth) == Some(&true)
+                    && let Some(open) = open.get_mut(nth)
+                {
+                    let read = self.read(stream, &mut buffer, &mut sink);
+                    *open = read != Some(0);
+                    if read.is_some_and(|read| read > 0) {
+                        heard = Instant::now();
+                    }
+                }
+            }
+            if events.ended {
+                break Cause::Itself;
+            }
+        };
+        let settled = self.finish();
+        // What is in the pipes now is all there will be; they are not waited for.
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let mut left: usize = 4 << 20;
+            while let Some(read) = self.read(stream, &mut buffer, &mut sink) {
+                left = left.saturating_sub(read);
+                if read == 0 || left == 0 {
+                    break;
+                }
+            }
+        }
+        Finished {
+            outcome: self.outcome.clone().unwrap_or(Outcome::Killed),
+            cause,
+            settled,
+        }
+    }
+
+    /// Reads once; none where there is nothing to read.
+    fn read(
+        &self,
+        stream: Stream,
+        buffer: &mut [u8],
+        sink: &mut impl FnMut(Stream, &[u8]),
+    ) -> Option<usize> {
+        let from = match stream {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+        };
+        match rustix::io::read(from, &mut *buffer) {
+            Ok(read) => {
+                if let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) {
+                    sink(stream, bytes);
+                }
+                Some(read)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(_) => Some(0),
+        }
+    }
+
+    fn poll(
+        &self,
+        open: [bool; 2],
+        cancel: Option<BorrowedFd<'_>>,
+        within: Option<Duration>,
+    ) -> Result<Events, Errno> {
+        let end = self.end();
+        let wanted = |wanted| {
+            if wanted {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            }
+        };
+        // A closed pipe would be reported for ever; the end stands in for it.
+        let pipe = |fd, open| if open { fd } else { end };
+        let [out, err] = open;
+        let cancel_fd = cancel.unwrap_or(end);
+        let mut fds = [
+            PollFd::from_borrowed_fd(end, PollFlags::IN),
+            PollFd::from_borrowed_fd(cancel_fd, wanted(cancel.is_some())),
+            PollFd::from_borrowed_fd(pipe(self.stdout(), out), wanted(out)),
+            PollFd::from_borrowed_fd(pipe(self.stderr(), err), wanted(err)),
+        ];
+        let timeout = within
+            .map(|within| Timespec::try_from(within).map_err(|_| Errno::INVAL))
+            .transpose()?;
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let [ended, cancelled, stdout, stderr] = fds.map(|fd| !fd.revents().is_empty());
+        Ok(Events {
+            ended,
+            cancelled: cancelled && cancel.is_some(),
+            written: [stdout && out, stderr && err],
+        })
+    }
+}
+
+struct Events {
+    ended: bool,
+    cancelled: bool,
+    written: [bool; 2],
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

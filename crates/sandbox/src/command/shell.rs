@@ -1,0 +1,111 @@
+//! The last steps before a program runs.
+
+use std::ffi::CString;
+use std::os::fd::{BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+
+use super::fence::Fence;
+use super::message::Order;
+use super::report::{SetupFailure, Step};
+use super::sys;
+use super::warden::Machine;
+
+/// The three standard descriptors of a command.
+#[derive(Debug)]
+pub(super) struct Stdio {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+/// Where a command keeps what is nobody else's.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    pub(super) home: &'a str,
+    pub(super) temporary: &'a str,
+    /// All folders that are its own.
+    pub(super) private: &'a [&'a str],
+}
+
+/// Becomes the program. What comes back is why that did not happen.
+pub(super) fn become_program(
+    order: &Order,
+    stdio: &Stdio,
+    folders: Vec<BorrowedFd<'_>>,
+    places: &Places<'_>,
+    machine: &Machine,
+) -> SetupFailure {
+    match last_steps(order, stdio, folders, places, machine) {
+        Ok(never) => match never {},
+        Err(failure) => failure,
+    }
+}
+
+fn last_steps(
+    order: &Order,
+    stdio: &Stdio,
+    folders: Vec<BorrowedFd<'_>>,
+    places: &Places<'_>,
+    machine: &Machine,
+) -> Result<std::convert::Infallible, SetupFailure> {
+    let (argv, env) = texts(order, places)?;
+    let program = argv
+        .first()
+        .ok_or_else(|| SetupFailure::new(Step::Order, Errno::INVAL))?;
+    (|| {
+        // A session of its own has no terminal, so nothing can be typed on it.
+        rustix::process::setsid()?;
+        sys::reset_signals();
+        sys::put_at(&stdio.stdin, 0)?;
+        sys::put_at(&stdio.stdout, 1)?;
+        sys::put_at(&stdio.stderr, 2)?;
+        sys::close_rest_on_exec()
+    })()
+    .map_err(|errno| SetupFailure::new(Step::Session, errno))?;
+    rustix::process::chdir(order.cwd.as_slice()).map_err(|errno| {
+        SetupFailure::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
+    })?;
+    if !order.omit.landlock {
+        Fence {
+            abi: machine.landlock_abi,
+            namespaces: order.namespaces,
+            network: order.network,
+            folders: folders
+                .into_iter()
+                .zip(order.folders.iter().map(|folder| folder.writable))
+                .collect(),
+            private: places.private,
+        }
+        .close()
+        .map_err(|errno| {
+            SetupFailure::new(Step::Landlock, errno)
+                .about(format!("the kernel has version {}", machine.landlock_abi))
+        })?;
+    }
+    if !order.omit.seccomp {
+        machine
+            .filters
+            .apply(order.namespaces, order.network)
+            .map_err(|problem| {
+                SetupFailure::new(Step::Seccomp, Errno::INVAL).about(problem.to_string())
+            })?;
+    }
+    let errno = sys::exec(program, &argv, &env);
+    Err(SetupFailure::new(Step::Exec, errno).about(program.to_string_lossy()))
+}
+
+fn texts(order: &Order, places: &Places<'_>) -> Result<(Vec<CString>, Vec<CString>), SetupFailure> {
+    let failed = |_| SetupFailure::new(Step::Order, Errno::INVAL);
+    let own = [
+        [b"HOME=", places.home.as_bytes()].concat(),
+        [b"TMPDIR=", places.temporary.as_bytes()].concat(),
+        [b"PWD=", order.cwd.as_slice()].concat(),
+    ];
+    let argv = order.argv.iter().cloned().map(CString::new).collect();
+    let env = order.env.iter().cloned().chain(own).map(CString::new);
+    Ok((
+        Result::map_err(argv, failed)?,
+        env.collect::<Result<_, _>>().map_err(failed)?,
+    ))
+}

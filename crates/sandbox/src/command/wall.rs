@@ -1,0 +1,360 @@
+//! The gate's side: starting a warden and giving it commands.
+
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::fs::{CWD, MemfdFlags, Mode, OFlags};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::pipe::PipeFlags;
+
+use super::init::Kind;
+use super::layout::Layout;
+use super::message::BadOrder;
+use super::placeholders::Placeholders;
+use super::report::{Outcome, Report, SetupFailure, Step};
+use super::rules::{CommandSpec, Network, Omit, Rung, WallRules};
+use super::running::Running;
+use super::{warden, wire};
+
+/// Whether this program became able to be a warden.
+pub(super) static READY: AtomicBool = AtomicBool::new(false);
+
+/// How long the warden may take to answer. It does so in milliseconds; a machine that
+/// needs longer than this is not one to start commands on.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Why there is no wall, or why a command was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum WallError {
+    /// The program cannot start itself as a warden.
+    #[error(
+        "commands need a warden process: call `toolgate_sandbox::command::init()` first thing in `main`, or name a program that does in `WallRules::warden`"
+    )]
+    NotInitialised,
+    /// The warden could not be started or does not answer.
+    #[error("the warden process did not start: {0}. Commands are refused without it")]
+    Warden(std::io::Error),
+    /// No rung that the rules accept can be had.
+    #[error("commands are refused: {failure}. {advice}")]
+    Unavailable {
+        /// What failed on the highest rung tried.
+        failure: SetupFailure,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A grant cannot be opened.
+    #[error("the granted folder {path} cannot be opened: {errno}. Correct or remove the grant")]
+    Grant {
+        /// Which.
+        path: PathBuf,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// A placeholder cannot be made or recorded.
+    #[error("{path} cannot be kept vacant while the command runs: {errno}")]
+    Placeholder {
+        /// Which.
+        path: PathBuf,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// The command does not fit into a message.
+    #[error("{0}")]
+    Order(#[from] BadOrder),
+    /// There is no network of this kind on this rung.
+    #[error(
+        "a loopback network of its own needs namespaces, which are not available here: use `network = \"off\"` or `\"on\"`"
+    )]
+    NoLoopback,
+    /// A system call failed on the way.
+    #[error("the command could not be handed to the warden: {0}")]
+    System(#[from] Errno),
+}
+
+/// The walls in force, for the metadata of a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InForce {
+    /// The rung.
+    pub rung: Rung,
+    /// What is left out.
+    pub omit: Omit,
+    /// The network.
+    pub network: Network,
+}
+
+impl std::fmt::Display for InForce {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let parts = [
+            (self.rung == Rung::Namespaces, "namespaces"),
+            (!self.omit.landlock, "landlock"),
+            (!self.omit.seccomp, "seccomp"),
+        ];
+        let names: Vec<&str> = parts
+            .iter()
+            .filter_map(|(there, name)| there.then_some(*name))
+            .collect();
+        f.write_str(&names.join("+"))
+    }
+}
+
+/// The wall around commands. Cheap to clone; the last clone ends the warden, and with it
+/// every command.
+#[derive(Clone, Debug)]
+pub struct CommandWall {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(super) struct Inner {
+    pub(super) rules: WallRules,
+    pub(super) placeholders: Placeholders,
+    pub(super) layout: Layout,
+    socket: OwnedFd,
+    rung: Rung,
+    /// Why the highest rung was not reached.
+    stepped_down: Option<SetupFailure>,
+}
+
+impl CommandWall {
+    /// Starts a warden and finds the highest rung it can reach.
+    pub fn start(rules: &WallRules) -> Result<Self, WallError> {
+        let socket = start_warden(rules.warden.as_deref())?;
+        let (rung, stepped_down) = find_rung(&socket, rules)?;
+        let placeholders =
+            Placeholders::open(rules.records.as_deref()).map_err(WallError::Warden)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                layout: Layout::open(rules)?,
+                rules: rules.clone(),
+                placeholders,
+                socket,
+                rung,
+                stepped_down,
+            }),
+        })
+    }
+
+    /// The rung that commands run on. On [`Rung::Landlock`] every command has to be asked
+    /// for, whatever the rules say.
+    pub fn rung(&self) -> Rung {
+        self.inner.rung
+    }
+
+    /// Why the rung is not the highest that was allowed.
+    pub fn stepped_down(&self) -> Option<&SetupFailure> {
+        self.inner.stepped_down.as_ref()
+    }
+
+    /// Starts a command. It returns when the command has a process, not when it ends.
+    pub fn run(&self, spec: CommandSpec) -> Result<Running, WallError> {
+        let inner = &self.inner;
+        let network = spec.network.unwrap_or(inner.rules.network);
+        let kind = Kind {
+            namespaces: inner.rung == Rung::Namespaces,
+            network,
+        };
+        if !kind.namespaces && network == Network::Loopback {
+            return Err(WallError::NoLoopback);
+        }
+        let grants = inner.layout.open_more(&spec.grants)?;
+        let prepared = inner.layout.prepare(inner, &spec, kind, &grants)?;
+        let sent = prepared.order.encode().map_err(WallError::from);
+        let sent = sent.and_then(|bytes| self.send(&bytes, spec.stdin, kind, &prepared.folders));
+        match sent {
+            Ok(Sent {
+                pidfd,
+                status,
+                stdout,
+                stderr,
+                outcome,
+            }) => Ok(Running {
+                wall: Arc::clone(inner),
+                in_force: InForce {
+                    rung: inner.rung,
+                    omit: inner.rules.omit,
+                    network,
+                },
+                pidfd,
+                status,
+                stdout,
+                stderr,
+                outcome,
+                before: Some((prepared.held, prepared.found)),
+            }),
+            Err(error) => {
+                inner.placeholders.release(prepared.held);
+                Err(error)
+            }
+        }
+    }
+
+    fn send(
+        &self,
+        order: &[u8],
+        stdin: Option<OwnedFd>,
+        kind: Kind,
+        folders: &[BorrowedFd<'_>],
+    ) -> Result<Sent, WallError> {
+        let body = rustix::fs::memfd_create("order", MemfdFlags::CLOEXEC)?;
+        let mut rest = order;
+        while !rest.is_empty() {
+            let written = rustix::io::write(&body, rest)?;
+            rest = rest.get(written..).unwrap_or_default();
+        }
+        let stdin = match stdin {
+            Some(stdin) => stdin,
+            None => rustix::fs::openat(
+                CWD,
+                "/dev/null",
+                OFlags::RDONLY | OFlags::CLOEXEC,
+                Mode::empty(),
+            )?,
+        };
+        let (stdout, stdout_in) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        let (stderr, stderr_in) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
+        for end in [&stdout, &stderr] {
+            // Only the reading end: a program does not expect its output to be non-blocking.
+            rustix::io::ioctl_fionbio(end, true)?;
+        }
+        let (status, status_in) = wire::pair()?;
+        let mut fds: Vec<BorrowedFd<'_>> = vec![
+            body.as_fd(),
+            status_in.as_fd(),
+            stdin.as_fd(),
+            stdout_in.as_fd(),
+            stderr_in.as_fd(),
+        ];
+        fds.extend(folders);
+        wire::send(&self.inner.socket, &warden::run_packet(kind), &fds)?;
+        drop(status_in);
+        if !wire::readable(&status, PATIENCE)? {
+            return Err(WallError::System(Errno::TIMEDOUT));
+        }
+        let packet = wire::receive(&status, RecvFlags::empty())?;
+        let (pidfd, outcome) = match Report::decode(&packet.bytes) {
+            Some(Report::Started) => (packet.fds.into_iter().next(), None),
+            Some(Report::Ended(outcome)) => (None, Some(outcome)),
+            _ => return Err(WallError::System(Errno::PIPE)),
+        };
+        Ok(Sent {
+            pidfd,
+            status,
+            stdout,
+            stderr,
+            outcome,
+        })
+    }
+}
+
+/// What is held of a command that was sent off.
+struct Sent {
+    pidfd: Option<OwnedFd>,
+    status: OwnedFd,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    outcome: Option<Outcome>,
+}
+
+/// Starts the warden from a thread that waits for its end: the warden is told to die when
+/// the thread that started it does, not only when the process does.
+fn start_warden(program: Option<&Path>) -> Result<OwnedFd, WallError> {
+    if program.is_none() && !READY.load(Ordering::Acquire) {
+        return Err(WallError::NotInitialised);
+    }
+    let program = program.map_or_else(|| PathBuf::from("/proc/self/exe"), Path::to_path_buf);
+    let (ours, theirs) = wire::pair()?;
+    let (tell, told) = std::sync::mpsc::sync_channel(1);
+    std::thread::Builder::new()
+        .name(warden::NAME.to_owned())
+        .spawn(move || {
+            let started = Command::new(program)
+                .arg0(warden::NAME)
+                .env_clear()
+                .current_dir("/")
+                .stdin(theirs)
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .spawn();
+            match started {
+                Ok(mut child) => {
+                    let _ = tell.send(Ok(()));
+                    let _ = child.wait();
+                }
+                Err(error) => {
+                    let _ = tell.send(Err(error));
+                }
+            }
+        })
+        .map_err(WallError::Warden)?;
+    told.recv()
+        .map_err(|_| WallError::System(Errno::PIPE))?
+        .map_err(WallError::Warden)?;
+    if wire::readable(&ours, PATIENCE)?
+        && wire::receive(&ours, RecvFlags::empty())?.bytes == warden::HELLO
+    {
+        Ok(ours)
+    } else {
+        let text = "it does not answer; the program named has to call `toolgate_sandbox::command::init()` first thing in `main`";
+        Err(WallError::Warden(std::io::Error::other(text)))
+    }
+}
+
+/// Tries the rungs from the highest down to the lowest that is accepted.
+fn find_rung(
+    socket: &OwnedFd,
+    rules: &WallRules,
+) -> Result<(Rung, Option<SetupFailure>), WallError> {
+    let mut first = None;
+    if rules.highest == Rung::Namespaces {
+        match try_rung(socket, true, rules)? {
+            Ok(()) => return Ok((Rung::Namespaces, None)),
+            Err(failure) => first = Some(failure),
+        }
+    }
+    if rules.lowest == Rung::Landlock {
+        match try_rung(socket, false, rules)? {
+            Ok(()) => return Ok((Rung::Landlock, first)),
+            Err(failure) => first = first.or(Some(failure)),
+        }
+    }
+    let failure = first.unwrap_or_else(|| SetupFailure::new(Step::Clone, Errno::NOTSUP));
+    let advice = super::doctor::advice(&failure);
+    Err(WallError::Unavailable { failure, advice })
+}
+
+fn try_rung(
+    socket: &OwnedFd,
+    namespaces: bool,
+    rules: &WallRules,
+) -> Result<Result<(), SetupFailure>, WallError> {
+    if let Err(failure) = super::doctor::needs_kernel(namespaces, rules.omit) {
+        return Ok(Err(failure));
+    }
+    let kind = Kind {
+        namespaces,
+        network: rules.network,
+    };
+    wire::send(socket, &warden::try_packet(kind), &[])?;
+    if !wire::readable(socket, PATIENCE)? {
+        return Err(WallError::System(Errno::TIMEDOUT));
+    }
+    let packet = wire::receive(socket, RecvFlags::empty())?;
+    match Report::decode(&packet.bytes) {
+        Some(Report::Ready) => Ok(Ok(())),
+        Some(Report::Ended(Outcome::Setup(failure))) => Ok(Err(failure)),
+        _ => Err(WallError::System(Errno::PIPE)),
+    }
+}
+
+/// The bytes of a path or an argument.
+pub(super) fn bytes(text: impl AsRef<OsStr>) -> Vec<u8> {
+    text.as_ref().as_bytes().to_vec()
+}

@@ -1,0 +1,336 @@
+//! The warden: a small process with one thread that makes sandboxes.
+//!
+//! The program starts itself under a private name, with nothing in its environment and a
+//! socket as standard input. The end of the socket ends the warden, and the end of the
+//! warden ends every command. It never looks into an order: it passes the packet on to a
+//! sandbox and the sandbox's descriptor back.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{PidfdFlags, Signal};
+
+use super::init::{self, GO, Kind};
+use super::kin;
+use super::message::{network_byte, network_of};
+use super::report::{Outcome, Report, SetupFailure, Step};
+use super::seccomp::Filters;
+use super::sys::{self, Child, Side};
+use super::wire::{self, Packet};
+
+/// The name under which the program is a warden.
+pub(super) const NAME: &str = "toolgate-warden";
+/// What the warden says first.
+pub(super) const HELLO: &[u8] = b"toolgate warden 1";
+
+/// What is the same for all commands on this machine.
+#[derive(Debug)]
+pub(super) struct Machine {
+    pub(super) filters: Filters,
+    /// Files of the system that only root can read.
+    pub(super) hidden: Vec<String>,
+    pub(super) landlock_abi: i32,
+    /// Whether a PID namespace has a limit of its own.
+    pub(super) own_pid_max: bool,
+}
+
+impl Machine {
+    fn look() -> Option<Self> {
+        Some(Self {
+            filters: Filters::build().ok()?,
+            hidden: if rustix::process::geteuid().is_root() {
+                only_for_root(Path::new("/etc"))
+            } else {
+                Vec::new()
+            },
+            landlock_abi: sys::landlock_abi().unwrap_or(0),
+            own_pid_max: has_own_pid_max(),
+        })
+    }
+}
+
+/// Whether `pid_max` belongs to the PID namespace. Before it did, writing it would have
+/// changed the whole machine's.
+pub(super) fn has_own_pid_max() -> bool {
+    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release
+        .split(|c: char| !c.is_ascii_digit())
+        .map(str::parse::<u32>);
+    match (numbers.next(), numbers.next()) {
+        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (6, 14),
+        _ => false,
+    }
+}
+
+/// What an ordinary user could not read here. User 0 could, even without capabilities,
+/// because it owns it.
+fn only_for_root(folder: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut open = vec![folder.to_path_buf()];
+    while let Some(folder) = open.pop() {
+        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let Ok(metadata) = entry.path().symlink_metadata() else {
+                continue;
+            };
+            let mode = metadata.permissions().mode();
+            let others = if metadata.is_dir() { 0o005 } else { 0o004 };
+            let path = entry.path();
+            if metadata.is_symlink() {
+                continue;
+            } else if mode & others != others && metadata.uid() == 0 {
+                found.extend(path.to_str().map(str::to_owned));
+            } else if metadata.is_dir() {
+                open.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A sandbox that waits for its command.
+#[derive(Debug)]
+struct Ready {
+    kind: Kind,
+    child: Child,
+    control: OwnedFd,
+}
+
+/// The warden's life. The caller has made sure that there is only one thread.
+pub(super) fn serve() -> ! {
+    let socket = sys::own_stdin();
+    // The socket says the same, but not while the warden is busy.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _ = rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC);
+    sys::reset_signals();
+    sys::ignore_children();
+    if let Some(machine) = Machine::look()
+        && wire::send(&socket, HELLO, &[]).is_ok()
+    {
+        let mut warden = Warden {
+            machine,
+            ready: None,
+            at_work: Vec::new(),
+        };
+        while let Ok(packet) = warden.next(&socket) {
+            if packet.bytes.is_empty() {
+                break;
+            }
+            warden.answer(&socket, packet);
+        }
+    }
+    sys::end(0)
+}
+
+struct Warden {
+    machine: Machine,
+    ready: Option<Ready>,
+    /// Sandboxes that have a command.
+    at_work: Vec<Child>,
+}
+
+impl Warden {
+    /// The next packet; meanwhile, sandboxes that ended are forgotten.
+    fn next(&mut self, socket: &OwnedFd) -> Result<Packet, Errno> {
+        loop {
+            let ended: Vec<bool> = {
+                let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
+                fds.extend(
+                    self.at_work
+                        .iter()
+                        .map(|child| PollFd::new(&child.pidfd, PollFlags::IN)),
+                );
+                match rustix::event::poll(&mut fds, None) {
+                    Ok(_) => {}
+                    Err(Errno::INTR) => continue,
+                    Err(errno) => return Err(errno),
+                }
+                fds.iter().map(|fd| !fd.revents().is_empty()).collect()
+            };
+            let mut gone = ended.iter().skip(1);
+            let before = self.at_work.len();
+            self.at_work
+                .retain(|_| gone.next().is_none_or(|gone| !gone));
+            if self.at_work.len() < before {
+                self.end_strays();
+            }
+            if ended.first() == Some(&true) {
+                return wire::receive(socket, RecvFlags::empty());
+            }
+        }
+    }
+
+    /// A supervisor that was killed leaves its command to the warden, which ends it. A
+    /// stray is a child of the warden that it did not make.
+    fn end_strays(&self) {
+        let ready = self.ready.iter().map(|ready| &ready.child);
+        let known: Vec<_> = ready.chain(&self.at_work).map(|child| child.pid).collect();
+        loop {
+            let mut strays = kin::children();
+            strays.retain(|pid| !known.contains(pid));
+            if strays.is_empty() {
+                return;
+            }
+            for pid in strays {
+                let Ok(stray) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+                    continue;
+                };
+                let _ = rustix::process::pidfd_send_signal(&stray, Signal::KILL);
+                // Its children are the warden's from then on, and found in the next round.
+                let _ = wire::readable(&stray, Duration::from_millis(200));
+            }
+        }
+    }
+
+    fn answer(&mut self, socket: &OwnedFd, packet: Packet) {
+        let [tag, namespaces, network] = packet.bytes.as_slice() else {
+            return;
+        };
+        let Ok(network) = network_of(*network) else {
+            return;
+        };
+        let kind = Kind {
+            namespaces: *namespaces == 1,
+            network,
+        };
+        if *tag == TRY {
+            let tried = self.make(kind).and_then(|ready| {
+                let said = first_word(&ready);
+                self.ready = Some(ready);
+                said
+            });
+            let said = match tried {
+                Ok(()) => Report::Ready,
+                Err(failure) => {
+                    self.ready = None;
+                    Report::Ended(Outcome::Setup(failure))
+                }
+            };
+            init::report(socket, &said);
+        } else {
+            self.start(kind, packet);
+            // While the command runs, so that the next one finds it done.
+            if self.ready.is_none() {
+                self.ready = self.make(kind).ok();
+            }
+        }
+    }
+
+    /// Gives the packet to a sandbox, and the sandbox to whoever sent it.
+    fn start(&mut self, kind: Kind, packet: Packet) {
+        let Some(status) = packet.fds.get(1) else {
+            return;
+        };
+        let ready = match self.ready.take().filter(|ready| ready.kind == kind) {
+            Some(ready) => Ok(ready),
+            None => self.make(kind),
+        };
+        let given = ready.and_then(|ready| {
+            let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
+            wire::send(&ready.control, &packet.bytes, &fds)
+                .and_then(|()| {
+                    let started = Report::Started.encode();
+                    wire::send(status, &started, &[ready.child.pidfd.as_fd()])
+                })
+                .map_err(|errno| SetupFailure::new(Step::Clone, errno))?;
+            Ok(ready.child)
+        });
+        match given {
+            Ok(child) => self.at_work.push(child),
+            Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
+        }
+    }
+
+    fn make(&self, kind: Kind) -> Result<Ready, SetupFailure> {
+        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+        let (ours, theirs) = wire::pair().map_err(failed)?;
+        let mut flags = 0;
+        if kind.namespaces {
+            flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+            flags |= libc::CLONE_NEWIPC;
+            if kind.network != super::rules::Network::On {
+                flags |= libc::CLONE_NEWNET;
+            }
+        }
+        match sys::clone3(flags).map_err(failed)? {
+            Side::Child => init::live(theirs, kind, &self.machine),
+            Side::Parent(child) => {
+                let maps = if kind.namespaces {
+                    write_maps(&child)
+                } else {
+                    Ok(())
+                };
+                // A child that gets no word, because `ours` is closed, ends.
+                maps.and_then(|()| wire::send(&ours, GO, &[]))
+                    .map_err(|errno| SetupFailure::new(Step::IdMaps, errno))?;
+                Ok(Ready {
+                    kind,
+                    child,
+                    control: ours,
+                })
+            }
+        }
+    }
+}
+
+/// Asks for a sandbox to be made, and how that went.
+const TRY: u8 = b't';
+/// Brings an order.
+const RUN: u8 = b'r';
+
+/// The packet that asks whether a sandbox can be made.
+pub(super) fn try_packet(kind: Kind) -> [u8; 3] {
+    [TRY, u8::from(kind.namespaces), network_byte(kind.network)]
+}
+
+/// The packet that an order travels with.
+pub(super) fn run_packet(kind: Kind) -> [u8; 3] {
+    [RUN, u8::from(kind.namespaces), network_byte(kind.network)]
+}
+
+fn first_word(ready: &Ready) -> Result<(), SetupFailure> {
+    let failed = |errno| SetupFailure::new(Step::Clone, errno);
+    let packet = wire::receive(&ready.control, RecvFlags::empty()).map_err(failed)?;
+    match Report::decode(&packet.bytes) {
+        Some(Report::Ready) => Ok(()),
+        Some(Report::Ended(Outcome::Setup(failure))) => Err(failure),
+        _ => Err(failed(Errno::PIPE)),
+    }
+}
+
+/// Every id means itself inside, as far as this process may say so.
+fn write_maps(child: &Child) -> Result<(), Errno> {
+    let io = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
+    let of = |file: &str| format!("/proc/{}/{file}", child.pid.as_raw_nonzero());
+    let own = rustix::process::geteuid();
+    if own.is_root()
+        && let (Ok(users), Ok(groups)) = (identity("uid_map"), identity("gid_map"))
+        && std::fs::write(of("uid_map"), users).is_ok()
+    {
+        return std::fs::write(of("gid_map"), groups).map_err(io);
+    }
+    let group = rustix::process::getegid().as_raw();
+    let user = own.as_raw();
+    std::fs::write(of("uid_map"), format!("{user} {user} 1")).map_err(io)?;
+    // Without this the kernel takes no group map from an ordinary user.
+    std::fs::write(of("setgroups"), "deny").map_err(io)?;
+    std::fs::write(of("gid_map"), format!("{group} {group} 1")).map_err(io)
+}
+
+/// The ids that exist here, each mapped to itself.
+fn identity(file: &str) -> std::io::Result<String> {
+    let mut out = String::new();
+    for line in std::fs::read_to_string(format!("/proc/self/{file}"))?.lines() {
+        let mut words = line.split_whitespace();
+        if let (Some(first), Some(count)) = (words.next(), words.nth(1)) {
+            out.push_str(&format!("{first} {first} {count}\n"));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,106 @@
+//! Packets with descriptors over a Unix socket.
+
+use std::io::{IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags,
+    SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+};
+
+/// Descriptors in one packet: the kernel's own limit is 253.
+pub(super) const MOST_FDS: usize = super::message::MOST_FOLDERS + 8;
+
+/// Two ends that keep the borders of packets, both closed on exec.
+pub(super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {
+    rustix::net::socketpair(
+        AddressFamily::UNIX,
+        SocketType::SEQPACKET,
+        SocketFlags::CLOEXEC,
+        None,
+    )
+}
+
+/// Sends one packet.
+pub(super) fn send(socket: impl AsFd, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = SendAncillaryBuffer::new(&mut space);
+    if !fds.is_empty() && !control.push(SendAncillaryMessage::ScmRights(fds)) {
+        return Err(Errno::TOOBIG);
+    }
+    loop {
+        match rustix::net::sendmsg(
+            &socket,
+            &[IoSlice::new(bytes)],
+            &mut control,
+            SendFlags::NOSIGNAL,
+        ) {
+            Ok(_) => return Ok(()),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// A packet as it came.
+#[derive(Debug, Default)]
+pub(super) struct Packet {
+    /// Its bytes; none means that the other end is closed.
+    pub(super) bytes: Vec<u8>,
+    /// Its descriptors, closed on exec.
+    pub(super) fds: Vec<OwnedFd>,
+}
+
+/// Receives one packet. One that does not fit is an error, never half a packet.
+pub(super) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Packet, Errno> {
+    let mut bytes = [0_u8; super::report::MOST_REPORT];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_FDS))];
+    let mut control = RecvAncillaryBuffer::new(&mut space);
+    let got = loop {
+        match rustix::net::recvmsg(
+            &socket,
+            &mut [IoSliceMut::new(&mut bytes)],
+            &mut control,
+            flags | RecvFlags::CMSG_CLOEXEC,
+        ) {
+            Ok(got) => break got,
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    };
+    let mut fds = Vec::new();
+    for message in control.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            fds.extend(received);
+        }
+    }
+    if got
+        .flags
+        .intersects(ReturnFlags::TRUNC | ReturnFlags::CTRUNC)
+    {
+        return Err(Errno::MSGSIZE);
+    }
+    Ok(Packet {
+        bytes: bytes.get(..got.bytes).unwrap_or_default().to_vec(),
+        fds,
+    })
+}
+
+/// Waits until a descriptor has something to say; `false` when the time is over.
+pub(super) fn readable(fd: impl AsFd, within: std::time::Duration) -> Result<bool, Errno> {
+    let until = std::time::Instant::now() + within;
+    loop {
+        let left = until.saturating_duration_since(std::time::Instant::now());
+        let timeout = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
+        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
+        match rustix::event::poll(&mut fds, Some(&timeout)) {
+            Ok(0) => return Ok(false),
+            Ok(_) => return Ok(true),
+            Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! The acceptance criteria of the specifications that the path wall answers for.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+use std::os::unix::fs::symlink;
+
+use toolgate_model::{Access, ErrorKind};
+use toolgate_sandbox::paths::{PathRules, PathWall};
+
+fn wall() -> (tempfile::TempDir, PathWall) {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file.txt"), "hello").unwrap();
+    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    (folder, wall)
+}
+
+#[test]
+fn ac_03_a_path_that_climbs_out_is_refused() {
+    let (_folder, wall) = wall();
+    let error = wall
+        .preflight("../../etc/passwd", Access::Read)
+        .unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutsideSandbox);
+    assert!(error.to_string().contains(".."), "{error}");
+}
+
+#[test]
+fn ac_04_a_link_that_leads_out_is_refused() {
+    let (folder, wall) = wall();
+    symlink("/etc/passwd", folder.path().join("link")).unwrap();
+    let error = wall.preflight("link", Access::Read).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::OutsideSandbox, "{error}");
+    assert_eq!(
+        wall.open_read("link").unwrap_err().kind(),
+        ErrorKind::OutsideSandbox
+    );
+}
+
+#[test]
+fn ac_05_a_path_inside_is_resolved_for_writing() {
+    let (folder, wall) = wall();
+    let resolved = wall.preflight("file.txt", Access::Write).unwrap();
+    let root = wall.roots().get(resolved.root).unwrap();
+    let expected = folder.path().canonicalize().unwrap().join("file.txt");
+    assert_eq!(
+        root.path().canonicalize().unwrap().join(resolved.path),
+        expected
+    );
+}
+
+#[test]
+fn ac_06_a_dangerous_path_is_refused_for_writing() {
+    let (_folder, wall) = wall();
+    let error = wall.preflight(".env", Access::Write).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{error}");
+}

@@ -1,0 +1,184 @@
+//! What a real shell does, compared with what is said about it.
+//!
+//! The scripts that are run are made of words, quotes and bounded control flow
+//! around one function that writes down how it was called. `PATH` leads nowhere,
+//! so nothing else can be run by accident; no script defines a function or loops
+//! without end, and should one do so all the same, nesting is bounded and the
+//! whole group is killed. Soups of tokens are only parsed, never run.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod support;
+
+use std::process::{Command, Stdio};
+
+use proptest::prelude::*;
+use support::analyse_line;
+
+/// Runs a script and hands back how `c` was called, call by call.
+fn calls_in_bash(script: &str) -> Vec<Vec<String>> {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let record = folder.path().join("record");
+    let prelude = "c() { local s; printf -v s '%s\\037' \"$#\" \"$@\"; printf '%s\\036' \"$s\" >> \"$RECORD\"; }";
+    let output = Command::new(bash())
+        .args(["--noprofile", "--norc", "-c"])
+        .arg(format!("ulimit -t 5\n{prelude}\n{script}\n"))
+        .env_clear()
+        .env("PATH", "/nonexistent")
+        .env("RECORD", &record)
+        .env("HOME", support::HOME)
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .output()
+        .expect("bash runs");
+    drop(output);
+    let text = std::fs::read_to_string(&record).unwrap_or_default();
+    text.split_terminator('\u{1e}')
+        // The first entry is the number of arguments, so that none and an empty one differ.
+        .map(|call| call.split_terminator('\u{1f}').skip(1).map(ToOwned::to_owned).collect())
+        .collect()
+}
+
+fn bash() -> std::path::PathBuf {
+    on_path("bash")
+}
+
+fn on_path(program: &str) -> std::path::PathBuf {
+    let path = std::env::var_os("PATH").expect("a search path");
+    std::env::split_paths(&path)
+        .map(|folder| folder.join(program))
+        .find(|file| file.is_file())
+        .expect("bash and timeout are installed: these tests compare with them")
+}
+
+fn accepted_by_bash(script: &str) -> bool {
+    Command::new(bash())
+        .args(["--noprofile", "--norc", "-n", "-c", script])
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .expect("bash runs")
+        .success()
+}
+
+/// Every call bash made has to be among the commands that were found, or the line is incomplete.
+fn assert_nothing_is_missed(script: &str) -> Result<(), TestCaseError> {
+    let analysis = analyse_line(script);
+    if !analysis.facts.complete {
+        return Ok(());
+    }
+    for call in calls_in_bash(script) {
+        let found = analysis.facts.runs.iter().any(|run| {
+            run.words.first().is_some_and(|program| program == "c")
+                && run.words.get(1..).unwrap_or_default() == call.as_slice()
+        });
+        prop_assert!(found, "{script:?} calls {call:?}, found {:?}", analysis.facts.runs);
+    }
+    Ok(())
+}
+
+fn literal() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => "[a-z0-9._/=:+,-]{1,5}",
+        2 => "[ -&(-~]{0,6}".prop_map(|text| format!("'{text}'")),
+        2 => "[ -!#%-\\[\\]-_a-~]{0,6}".prop_map(|text| format!("\"{text}\"")),
+        1 => "[ -~]".prop_map(|text| format!("\\{text}")),
+        1 => prop::sample::select(vec![
+            "$'\\x41'", "$'a\\tb'", "$'\\101'", "$'\\''", "$'\\u00e9'", "\"\\$x\"", "\"a\\\"b\"", "''", "\"\"",
+            "$\"loc\"", "\"\\\\\"", "\"\\a\"", "'a'\"b\"c", "\\\n", "a\\\nb", "\"x\\\ny\"", "#", "a#b", "$", "\"$\"",
+            "a$", "{", "}", "{}", "!", "~", "~/x", "a~", "{a,b}", "{a,b}c{d,e}", "{1..3}", "{a", "a,b}", "{,x}",
+            "\"{a,b}\"", "{'a b',c}", "=", "a=b",
+        ]).prop_map(str::to_owned),
+    ]
+}
+
+fn word() -> impl Strategy<Value = String> {
+    prop::collection::vec(literal(), 1..4).prop_map(|pieces| pieces.concat())
+}
+
+/// Words with expansions whose value the line itself fixes.
+fn open_word() -> impl Strategy<Value = String> {
+    prop_oneof![
+        5 => word(),
+        3 => prop::sample::select(vec![
+            "$v", "\"$v\"", "${v}", "\"${v}x\"", "${v:-d}", "${v%b}", "${v#a}", "${v##*/}", "${v%%.*}", "${v/a/b}",
+            "${#v}", "${v:1}", "${v:0:2}", "${v^}", "${v^^}", "$(echo p q)", "\"$(echo p q)\"", "`echo r`",
+            "$(printf '%s-' a b)", "$w", "\"$w\"", "$v$w", "a$IFS", "x${IFS}y", "$(echo \"$v\")", "${v:+alt}",
+            "$(c inner)", "\"$(c deep; echo z)\"", "$(echo $(echo n))", "$@", "\"$@\"", "$1", "\"$1\"",
+        ]).prop_map(str::to_owned),
+    ]
+}
+
+fn simple() -> impl Strategy<Value = String> {
+    let call = prop::collection::vec(open_word(), 0..4).prop_map(|words| format!("c {}", words.join(" "))).boxed();
+    prop_oneof![
+        6 => call.clone(),
+        1 => word().prop_map(|value| format!("v={value}")),
+        1 => open_word().prop_map(|value| format!("w={value}")),
+        1 => prop::sample::select(vec!["true", "false", ":", "set -- one 'two three'", "export v", "shift"])
+            .prop_map(str::to_owned),
+        1 => (call.clone(), word()).prop_map(|(call, text)| format!("{call} <<< {text}")),
+        1 => call.clone().prop_map(|call| format!("{call} 2>&1 < /dev/null")),
+        1 => call.prop_map(|call| format!("eval '{}'", call.replace('\'', "'\\''"))),
+    ]
+}
+
+fn script() -> impl Strategy<Value = String> {
+    simple().prop_recursive(4, 24, 3, |inner| {
+        prop_oneof![
+            3 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}; {b}")),
+            2 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a}\n{b}")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} && {b}")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} || {b}")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("{a} | {b}")),
+            1 => inner.clone().prop_map(|a| format!("( {a} )")),
+            1 => inner.clone().prop_map(|a| format!("{{ {a}\n}}")),
+            1 => inner.clone().prop_map(|a| format!("! {a}")),
+            1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("if {a}\nthen {b}\nelse c no\nfi")),
+            1 => (open_word(), inner.clone()).prop_map(|(w, a)| format!("for v in a {w}; do {a}\ndone")),
+            1 => (open_word(), inner.clone()).prop_map(|(w, a)| format!("case {w} in a*|b) {a}\n;; *) c other ;; esac")),
+            1 => inner.clone().prop_map(|a| format!("c <<E\nx $v $(c here) \\$\nE\n{a}")),
+            1 => inner.clone().prop_map(|a| format!("c <<'E'\nx $v $(c never)\nE\n{a}")),
+            1 => inner.clone().prop_map(|a| format!("i=0; while [ $i -lt 2 ]; do i=$((i+1)); {a}\ndone")),
+            1 => inner.clone().prop_map(|a| format!("c before # {a}")),
+        ]
+    })
+}
+
+fn soup() -> impl Strategy<Value = String> {
+    let token = prop::sample::select(vec![
+        "c", "c a", "c b", "'", "\"", "`", "$(", "$((", "))", ")", "(", "{", "}", "${v", "$v", "|", "||", "&&", ";",
+        ";;", "\n", "\\\n", "\\", "<<E", "\nE\n", "<<-E", "<<'E'", "#", " ", "\t", "=", "v=", "if", "then", "fi", "for",
+        "v", "in", "do", "done", "case", "esac", "f()", "!", "[[", "]]", "eval", "echo", "true", "false", "x", ":-", "%",
+        "\"", "'", "function", "else", "elif", "time", "-p", "2>&1", "<<<", "~", "{a,b}", "..", "1",
+    ]);
+    (prop::collection::vec(token, 1..16), any::<bool>())
+        .prop_map(|(tokens, blanks)| if blanks { tokens.join(" ") } else { tokens.concat() })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn words_are_what_bash_makes_of_them(words in prop::collection::vec(word(), 1..5)) {
+        let line = format!("c {}", words.join(" "));
+        let analysis = analyse_line(&line);
+        let calls = calls_in_bash(&line);
+        prop_assume!(calls.len() == 1 && analysis.facts.complete);
+        prop_assert_eq!(&analysis.commands[0].words[1..], calls[0].as_slice(), "{}", line);
+    }
+
+    #[test]
+    fn every_call_bash_makes_is_found(script in script()) {
+        assert_nothing_is_missed(&script)?;
+    }
+
+    #[test]
+    fn what_bash_accepts_is_parsed_or_incomplete(script in soup()) {
+        if accepted_by_bash(&script) {
+            let facts = analyse_line(&script).facts;
+            prop_assert!(!facts.complete || !facts.runs.is_empty(), "{}", script);
+        }
+    }
+}

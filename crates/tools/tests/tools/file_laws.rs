@@ -1,0 +1,137 @@
+//! Laws of reading and writing files.
+
+use proptest::prelude::*;
+use serde_json::json;
+use toolgate_model::ErrorKind;
+
+use crate::fixture::Workspace;
+use crate::tree::Folders;
+
+const CASES: u32 = 256;
+
+/// Runs a law with one gate for all cases.
+fn hold<S: Strategy>(
+    strategy: S,
+    law: impl Fn(&Workspace, &str, S::Value) -> Result<(), TestCaseError>,
+) {
+    let (ws, folders) = (Workspace::new(), Folders::default());
+    let config = ProptestConfig {
+        cases: CASES,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    };
+    let mut runner = proptest::test_runner::TestRunner::new(config);
+    let held = runner.run(&strategy, |value| law(&ws, &folders.next(), value));
+    if let Err(error) = held {
+        panic!("{error}");
+    }
+}
+
+/// Any text a file can hold: no NUL, which would make it binary, and no mark, which is not text.
+fn texts() -> impl Strategy<Value = String> {
+    let c = prop_oneof![
+        4 => prop::char::range('a', 'e'),
+        2 => prop::sample::select(vec!['\n', '\r', '\t', ' ', '\u{1b}', '"', '\\']),
+        1 => any::<char>().prop_filter("no NUL and no mark", |c| !matches!(c, '\0' | '\u{feff}')),
+    ];
+    prop::collection::vec(c, 0..60).prop_map(|chars| chars.into_iter().collect())
+}
+
+#[test]
+fn property_06_file_read_round_trip() {
+    hold(texts(), |ws, folder, text| {
+        let path = format!("{folder}/f.txt");
+        ws.ok("write_file", json!({"path": path, "content": text}));
+        prop_assert_eq!(ws.get(&path), text.as_bytes());
+        prop_assert_eq!(ws.read(&path), text);
+        Ok(())
+    });
+}
+
+#[test]
+fn property_07_file_read_line_range_slicing() {
+    let lines = prop::collection::vec("[a-c\r]{0,4}", 1..12);
+    let strategy = (lines, any::<bool>(), 1_usize..14, 0_usize..14);
+    hold(strategy, |ws, folder, (lines, ended, start, more)| {
+        let path = format!("{folder}/f.txt");
+        let text = lines.join("\n") + if ended { "\n" } else { "" };
+        ws.put(&path, &text);
+        let end = start + more;
+        let parts: Vec<&str> = text.split('\n').collect();
+        let total = parts.len() - usize::from(text.ends_with('\n') || text.is_empty());
+        let args = json!({"path": path, "start_line": start, "end_line": end});
+        let result = ws.call("read_file", args);
+        if start > total.max(1) {
+            prop_assert_eq!(result.kind(), Some(ErrorKind::BadArgs));
+        } else {
+            prop_assert_eq!(
+                result.content,
+                parts[start - 1..end.min(parts.len())].join("\n")
+            );
+            prop_assert_eq!(&result.metadata["total_lines"], &json!(total));
+            let numbered =
+                json!({"path": path, "start_line": start, "end_line": end, "line_numbers": true});
+            let numbers: Vec<usize> = ws
+                .ok("read_file", numbered)
+                .lines()
+                .filter_map(|line| line.split_once('\t')?.0.trim().parse().ok())
+                .collect();
+            prop_assert_eq!(numbers, (start..=end.min(total)).collect::<Vec<_>>());
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn property_08_file_read_error_handling() {
+    hold("[a-z]{1,8}(/[a-z]{1,8}){0,3}", |ws, folder, name| {
+        let (kind, message) = ws.fails("read_file", json!({"path": format!("{folder}/{name}")}));
+        prop_assert_eq!(kind, ErrorKind::NotFound);
+        prop_assert!(message.contains(&name), "{}", message);
+        Ok(())
+    });
+}
+
+#[test]
+fn property_10_file_write_overwrite_protection() {
+    let strategy = (texts(), texts(), any::<bool>());
+    hold(strategy, |ws, folder, (old, new, read)| {
+        let path = format!("{folder}/f.txt");
+        ws.put(&path, &old);
+        if read {
+            ws.read(&path);
+        }
+        let (kind, _) = ws.fails("write_file", json!({"path": path, "content": new}));
+        prop_assert_eq!(kind, ErrorKind::AlreadyExists);
+        prop_assert_eq!(ws.get(&path), old.as_bytes());
+        Ok(())
+    });
+}
+
+#[test]
+fn property_11_file_write_overwrite_behavior() {
+    hold((texts(), texts()), |ws, folder, (old, new)| {
+        let path = format!("{folder}/f.txt");
+        ws.put(&path, &old);
+        ws.read(&path);
+        let args = json!({"path": path, "content": new, "overwrite": true});
+        let result = ws.call("write_file", args);
+        prop_assert_eq!(result.error, None);
+        prop_assert_eq!(&result.metadata["changed"], &json!(old != new));
+        prop_assert_eq!(ws.read(&path), new);
+        Ok(())
+    });
+}
+
+#[test]
+fn property_12_parent_directory_creation() {
+    hold("[a-z]{1,4}(/[a-z]{1,4}){0,4}", |ws, folder, folders| {
+        let path = format!("{folder}/{folders}/f.txt");
+        let result = ws.call("write_file", json!({"path": path, "content": "x"}));
+        prop_assert_eq!(result.error, None);
+        prop_assert_eq!(ws.get(&path), b"x");
+        let made = result.metadata["made_folders"].as_array().unwrap().len();
+        prop_assert_eq!(made, folders.split('/').count() + 1);
+        Ok(())
+    });
+}

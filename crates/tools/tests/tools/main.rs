@@ -1,0 +1,21 @@
+//! The built-in tools, each through a real gate over a temporary workspace.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    missing_docs
+)]
+
+mod discovery_laws;
+mod file_laws;
+mod fixture;
+mod kept;
+mod listing;
+mod names;
+mod read;
+mod search;
+mod tree;
+mod write;

@@ -1,0 +1,93 @@
+//! What the tools are called and how they describe themselves.
+
+use serde_json::Value;
+use toolgate_gate::registry::{Registry, RegistryError};
+use toolgate_tools::{ToolSettings, register_all};
+
+fn registry() -> Registry {
+    let registry = Registry::new();
+    register_all(&registry, &ToolSettings::default()).unwrap();
+    registry
+}
+
+fn offered(profile: &str) -> Vec<String> {
+    let definitions = registry().definitions(profile).unwrap();
+    definitions
+        .iter()
+        .map(|definition| definition.name.clone())
+        .collect()
+}
+
+#[test]
+fn every_name_of_the_specification_leads_to_its_tool() {
+    let registry = registry();
+    for (name, tool) in [
+        ("read_file", "read_file"),
+        ("file_read", "read_file"),
+        ("write_file", "write_file"),
+        ("file_write", "write_file"),
+        ("list_directory", "list_directory"),
+        ("ls", "list_directory"),
+        ("glob", "glob"),
+        ("grep", "grep"),
+        ("search", "grep"),
+        ("read_output", "read_output"),
+        ("sanitize", "sanitize"),
+    ] {
+        assert_eq!(registry.get(name).unwrap().spec().name, tool);
+    }
+    let twice = register_all(&registry, &ToolSettings::default());
+    assert!(matches!(twice, Err(RegistryError::DuplicateTool { .. })));
+}
+
+#[test]
+fn diagnostic_tools_are_not_offered_and_a_profile_chooses_names() {
+    assert_eq!(
+        offered(""),
+        [
+            "glob",
+            "grep",
+            "list_directory",
+            "read_file",
+            "read_output",
+            "write_file"
+        ]
+    );
+    assert_eq!(
+        offered("classic"),
+        [
+            "file_read",
+            "file_write",
+            "glob",
+            "ls",
+            "read_output",
+            "search"
+        ]
+    );
+}
+
+#[test]
+fn every_argument_is_described_and_only_writing_has_side_effects() {
+    for entry in registry().list() {
+        let spec = entry.spec();
+        assert_eq!(
+            spec.side_effects,
+            spec.name == "write_file",
+            "{}",
+            spec.name
+        );
+        assert!(spec.description.len() > 40, "{}", spec.name);
+        let properties = spec.schema["properties"].as_object().unwrap();
+        for (argument, schema) in properties {
+            let described = schema["description"]
+                .as_str()
+                .is_some_and(|text| text.len() > 8);
+            assert!(described, "{}.{argument}: {schema}", spec.name);
+        }
+        assert_eq!(spec.schema["additionalProperties"], Value::Bool(false));
+        for spelling in &spec.spellings {
+            assert!(properties.contains_key(&spelling.canonical), "{spelling:?}");
+            assert!(!properties.contains_key(&spelling.other), "{spelling:?}");
+        }
+    }
+}
