@@ -14,12 +14,19 @@ const TWENTY: &str = "cd src && git status -s && git diff --stat HEAD~1 | head -
     tar czf ../src.tgz .; env RUST_LOG=debug timeout 60 cargo run -- --help; echo done";
 
 fn main() {
-    let context = LineContext { cwd: "", home: Some("/home/ann"), roots: &["/home/ann/work"] };
+    let context = LineContext {
+        cwd: "",
+        home: Some("/home/ann"),
+        roots: &["/home/ann/work"],
+    };
     let hidden = format!("{}rm -rf /", "true && ".repeat(50));
     let cases = [
         ("shell_one_command", "git status --short"),
         ("shell_twenty_commands", TWENTY),
-        ("shell_nested_wrappers", "sudo env -i timeout 5 bash -lc \"sh -c 'rm -rf /'\""),
+        (
+            "shell_nested_wrappers",
+            "sudo env -i timeout 5 bash -lc \"sh -c 'rm -rf /'\"",
+        ),
         ("shell_long_chain", hidden.as_str()),
     ];
     for (name, line) in cases {

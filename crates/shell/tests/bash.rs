@@ -34,7 +34,12 @@ fn calls_in_bash(script: &str) -> Vec<Vec<String>> {
     let text = std::fs::read_to_string(&record).unwrap_or_default();
     text.split_terminator('\u{1e}')
         // The first entry is the number of arguments, so that none and an empty one differ.
-        .map(|call| call.split_terminator('\u{1f}').skip(1).map(ToOwned::to_owned).collect())
+        .map(|call| {
+            call.split_terminator('\u{1f}')
+                .skip(1)
+                .map(ToOwned::to_owned)
+                .collect()
+        })
         .collect()
 }
 
@@ -73,7 +78,11 @@ fn assert_nothing_is_missed(script: &str) -> Result<(), TestCaseError> {
             run.words.first().is_some_and(|program| program == "c")
                 && run.words.get(1..).unwrap_or_default() == call.as_slice()
         });
-        prop_assert!(found, "{script:?} calls {call:?}, found {:?}", analysis.facts.runs);
+        prop_assert!(
+            found,
+            "{script:?} calls {call:?}, found {:?}",
+            analysis.facts.runs
+        );
     }
     Ok(())
 }
@@ -111,7 +120,9 @@ fn open_word() -> impl Strategy<Value = String> {
 }
 
 fn simple() -> impl Strategy<Value = String> {
-    let call = prop::collection::vec(open_word(), 0..4).prop_map(|words| format!("c {}", words.join(" "))).boxed();
+    let call = prop::collection::vec(open_word(), 0..4)
+        .prop_map(|words| format!("c {}", words.join(" ")))
+        .boxed();
     prop_oneof![
         6 => call.clone(),
         1 => word().prop_map(|value| format!("v={value}")),
@@ -148,13 +159,19 @@ fn script() -> impl Strategy<Value = String> {
 
 fn soup() -> impl Strategy<Value = String> {
     let token = prop::sample::select(vec![
-        "c", "c a", "c b", "'", "\"", "`", "$(", "$((", "))", ")", "(", "{", "}", "${v", "$v", "|", "||", "&&", ";",
-        ";;", "\n", "\\\n", "\\", "<<E", "\nE\n", "<<-E", "<<'E'", "#", " ", "\t", "=", "v=", "if", "then", "fi", "for",
-        "v", "in", "do", "done", "case", "esac", "f()", "!", "[[", "]]", "eval", "echo", "true", "false", "x", ":-", "%",
-        "\"", "'", "function", "else", "elif", "time", "-p", "2>&1", "<<<", "~", "{a,b}", "..", "1",
+        "c", "c a", "c b", "'", "\"", "`", "$(", "$((", "))", ")", "(", "{", "}", "${v", "$v", "|",
+        "||", "&&", ";", ";;", "\n", "\\\n", "\\", "<<E", "\nE\n", "<<-E", "<<'E'", "#", " ", "\t",
+        "=", "v=", "if", "then", "fi", "for", "v", "in", "do", "done", "case", "esac", "f()", "!",
+        "[[", "]]", "eval", "echo", "true", "false", "x", ":-", "%", "\"", "'", "function", "else",
+        "elif", "time", "-p", "2>&1", "<<<", "~", "{a,b}", "..", "1",
     ]);
-    (prop::collection::vec(token, 1..16), any::<bool>())
-        .prop_map(|(tokens, blanks)| if blanks { tokens.join(" ") } else { tokens.concat() })
+    (prop::collection::vec(token, 1..16), any::<bool>()).prop_map(|(tokens, blanks)| {
+        if blanks {
+            tokens.join(" ")
+        } else {
+            tokens.concat()
+        }
+    })
 }
 
 proptest! {

@@ -63,3 +63,63 @@ fn allowing_a_program_never_allows_what_its_options_reach() {
         stands_out(&analysis.facts, &row.rules)
     });
 }
+
+/// What a line is expected to touch; lists that are not given are empty, `runs` may be left out.
+#[derive(Debug, Deserialize)]
+struct Stated {
+    line: String,
+    runs: Option<Vec<Vec<String>>>,
+    #[serde(default)]
+    reads: Vec<String>,
+    #[serde(default)]
+    writes: Vec<String>,
+    #[serde(default)]
+    deletes: Vec<String>,
+    #[serde(default)]
+    connects: Vec<String>,
+}
+
+#[test]
+fn facts_name_exactly_what_a_line_touches() {
+    for row in rows::<Stated>("facts.jsonl") {
+        let analysis = analyse_line(&row.line);
+        let facts = analysis.facts;
+        assert!(facts.complete, "{}: {:?}", row.line, analysis.opaque);
+        let sorted = |list: &[String]| {
+            let mut list = list.to_vec();
+            list.sort();
+            list
+        };
+        assert_eq!(
+            sorted(&facts.reads),
+            sorted(&row.reads),
+            "reads of {}",
+            row.line
+        );
+        assert_eq!(
+            sorted(&facts.writes),
+            sorted(&row.writes),
+            "writes of {}",
+            row.line
+        );
+        assert_eq!(
+            sorted(&facts.deletes),
+            sorted(&row.deletes),
+            "deletes of {}",
+            row.line
+        );
+        assert_eq!(
+            sorted(&facts.connects),
+            sorted(&row.connects),
+            "connects of {}",
+            row.line
+        );
+        if let Some(expected) = &row.runs {
+            let mut expected = expected.clone();
+            let mut found: Vec<Vec<String>> = facts.runs.into_iter().map(|run| run.words).collect();
+            expected.sort();
+            found.sort();
+            assert_eq!(found, expected, "runs of {}", row.line);
+        }
+    }
+}

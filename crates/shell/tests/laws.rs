@@ -44,17 +44,51 @@ const CATASTROPHIC: &[&str] = &[
 
 /// Words to put before a simple command.
 const PREFIXES: &[&str] = &[
-    "env ", "env A=b ", "sudo ", "nohup ", "timeout 5 ", "nice -n 3 ", "command ", "exec ", "stdbuf -o0 ",
-    "setsid ", "eval ", "busybox ", "xargs ", "flock l ", "strace ", "doas ", "ionice -c3 ", "time ",
+    "env ",
+    "env A=b ",
+    "sudo ",
+    "nohup ",
+    "timeout 5 ",
+    "nice -n 3 ",
+    "command ",
+    "exec ",
+    "stdbuf -o0 ",
+    "setsid ",
+    "eval ",
+    "busybox ",
+    "xargs ",
+    "flock l ",
+    "strace ",
+    "doas ",
+    "ionice -c3 ",
+    "time ",
 ];
 
 /// Ways to put something around any command.
 const AROUND: &[(&str, &str)] = &[
-    ("! ", ""), ("ls; ", ""), ("ls && ", ""), ("ls || ", ""), ("ls | ", ""), ("( ", " )"), ("{ ", "; }"),
-    ("if true; then ", "; fi"), ("for i in 1 2; do ", "; done"), ("while false; do ", "; done"),
-    ("echo \"$( ", ")\""), ("f() { ", "; }; f"), ("case x in x) ", " ;; esac"), ("x=$( ", ")"),
-    ("ls\n", "\nls"), ("( ", " & )"), ("echo ${x:-$( ", ")}"), ("diff <( ", " ) a"), ("cd src && cd .. && ", ""),
-    ("if ", "; then ls; fi"), ("until ", "; do ls; done"), ("true && { ", "; } || ls"), ("cat <<E\n$( ", ")\nE\n"),
+    ("! ", ""),
+    ("ls; ", ""),
+    ("ls && ", ""),
+    ("ls || ", ""),
+    ("ls | ", ""),
+    ("( ", " )"),
+    ("{ ", "; }"),
+    ("if true; then ", "; fi"),
+    ("for i in 1 2; do ", "; done"),
+    ("while false; do ", "; done"),
+    ("echo \"$( ", ")\""),
+    ("f() { ", "; }; f"),
+    ("case x in x) ", " ;; esac"),
+    ("x=$( ", ")"),
+    ("ls\n", "\nls"),
+    ("( ", " & )"),
+    ("echo ${x:-$( ", ")}"),
+    ("diff <( ", " ) a"),
+    ("cd src && cd .. && ", ""),
+    ("if ", "; then ls; fi"),
+    ("until ", "; do ls; done"),
+    ("true && { ", "; } || ls"),
+    ("cat <<E\n$( ", ")\nE\n"),
 ];
 
 fn any_piece() -> impl Strategy<Value = String> {

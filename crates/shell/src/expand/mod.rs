@@ -87,9 +87,12 @@ impl Walker {
                 if !self.afford(values.iter().map(|value| value.text.len()).sum()) {
                     values = vec![Field::unknown()];
                 }
-                let separate = values.len() > 1 && matches!(parameter.name.as_str(), "@" | "*");
+                // `"$*"` is one word, and so is everything where nothing is split.
+                let joined = whole || (quoted && parameter.name == "*");
                 for (index, value) in values.iter().enumerate() {
-                    if index > 0 && separate && !whole {
+                    if index > 0 && joined {
+                        builder.quoted(" ");
+                    } else if index > 0 {
                         builder.finish_field();
                     }
                     builder.value(value, quoted);

@@ -5,6 +5,11 @@ use std::rc::Rc;
 use super::{Parsed, Parser};
 use crate::syntax::{Assignment, Compound, Fault, Node, Part, Script, Simple, Word};
 
+/// Words that start something where a command starts.
+const KEYWORDS: &[&str] = &[
+    "if", "while", "until", "for", "select", "case", "{", "[[", "function", "coproc", "time", "!",
+];
+
 /// Words that mean something only where a command starts, and never start one.
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
 
@@ -16,6 +21,9 @@ impl Parser<'_> {
             return self.deeper(|parser| parser.bracketed(opened));
         }
         let keyword = self.peek_plain_word();
+        if keyword.is_empty() {
+            self.no_joined_keyword()?;
+        }
         match keyword {
             "if" | "while" | "until" | "for" | "select" | "case" | "{" | "[[" => {
                 self.advance(keyword.len());
@@ -33,6 +41,24 @@ impl Parser<'_> {
             word if CLOSERS.contains(&word) => Err(self.unexpected()),
             _ => self.simple(),
         }
+    }
+
+    /// A keyword that is spread over joined lines is still one to a shell.
+    fn no_joined_keyword(&self) -> Parsed<()> {
+        let rest = self.bytes.get(self.position..).unwrap_or_default();
+        let end = rest
+            .iter()
+            .enumerate()
+            .position(|(at, byte)| {
+                let joined = *byte == b'\n' && at > 0 && rest.get(at - 1) == Some(&b'\\');
+                b" \t\n;&|()<>".contains(byte) && !joined
+            })
+            .unwrap_or(rest.len());
+        let word = self.slice(self.position, self.position + end);
+        if word.contains("\\\n") && KEYWORDS.contains(&word.replace("\\\n", "").as_str()) {
+            return Err(self.unexpected());
+        }
+        Ok(())
     }
 
     fn compound(&mut self, keyword: &str, opened: usize) -> Parsed<Node> {
@@ -365,22 +391,15 @@ impl Parser<'_> {
             return Ok(None);
         }
         let name = self.slice(start, end).to_owned();
-        let mut element = false;
+        let mut subscript = None;
         if self.bytes.get(end) == Some(&b'[') {
-            // Only plain subscripts: others are evaluated, and stay words the walk calls odd.
-            let mut close = end + 1;
-            while self
-                .bytes
-                .get(close)
-                .is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_')
-            {
-                close += 1;
+            match self.subscript(end + 1)? {
+                Some((word, behind)) => {
+                    subscript = Some(word);
+                    end = behind;
+                }
+                None => return Ok(None),
             }
-            if self.bytes.get(close) != Some(&b']') {
-                return Ok(None);
-            }
-            element = true;
-            end = close + 1;
         }
         let append = self.bytes.get(end) == Some(&b'+');
         if append {
@@ -399,13 +418,42 @@ impl Parser<'_> {
                 values,
             }));
         }
-        let values = vec![self.word_or_nothing()?];
+        let array = subscript.is_some();
+        let mut values: Vec<Word> = subscript.into_iter().collect();
+        values.push(self.word_or_nothing()?);
         Ok(Some(Assignment {
             name,
             append,
-            array: element,
+            array,
             values,
         }))
+    }
+
+    /// What stands between the brackets of `name[…]=`, and where that ends.
+    ///
+    /// A shell reads it as one piece, blanks and `#` included, because it is
+    /// arithmetic. So it is read as one piece here, and is odd unless it is plain.
+    fn subscript(&mut self, from: usize) -> Parsed<Option<(Word, usize)>> {
+        let start = self.position;
+        self.position = from;
+        let mut word = self.bracket_operand()?;
+        let end = self.position;
+        let closed = self.peek() == Some(b']');
+        self.position = start;
+        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-!^.*?".contains(&byte);
+        let is_plain = word.raw.bytes().all(plain);
+        let behind = self.bytes.get(end + 1).copied();
+        let assigns = behind == Some(b'=') || behind == Some(b'+');
+        match (closed, is_plain, assigns) {
+            (true, true, true) => Ok(Some((word, end + 1))),
+            (true, false, true) => {
+                word.parts.push(Part::Odd(word.raw.clone()));
+                Ok(Some((word, end + 1)))
+            }
+            // A pattern in place of a name.
+            (_, true, false) => Ok(None),
+            _ => Err(self.unexpected()),
+        }
     }
 
     fn array_values(&mut self) -> Parsed<Vec<Word>> {

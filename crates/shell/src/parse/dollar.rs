@@ -192,6 +192,11 @@ impl Parser<'_> {
         })
     }
 
+    /// The text of a subscript, up to its bracket.
+    pub(super) fn bracket_operand(&mut self) -> Parsed<Word> {
+        self.operand(Some(b']'), false)
+    }
+
     fn operand(&mut self, stop: Option<u8>, quoted: bool) -> Parsed<Word> {
         self.word_in(Context::Operand { stop, quoted })
     }

@@ -13,6 +13,7 @@
 
 mod effects;
 mod hosts;
+mod inside;
 pub(crate) mod scan;
 mod special;
 pub(crate) mod table;
@@ -92,6 +93,13 @@ impl Walker {
             return Output::nothing();
         };
         let before = self.found.opaque_count();
+        if scan::is_setting(&program.text) {
+            // Only some spellings make this a setting, and all of them look alike here.
+            self.found.opaque(Opacity::Construct {
+                what: program.shown(),
+            });
+            return self.dispatch(arguments.to_vec(), invocation);
+        }
         let called = self.call(&program.text, arguments);
         if let Some(last) = words.last() {
             self.scope.last_argument = last.clone();
@@ -213,94 +221,6 @@ impl Walker {
             self.scope.return_to(place);
         }
         known
-    }
-
-    fn run_line(&mut self, words: &[Field], scan: &Scan) {
-        let Some(rest) = scan.rest.and_then(|at| words.get(at..)) else {
-            return;
-        };
-        if let Some(open) = rest.iter().find(|word| word.exact().is_none()) {
-            self.unknown_word(open);
-        }
-        let text: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
-        self.line(&text.join(" "));
-    }
-
-    fn run_subcommand(
-        &mut self,
-        program: &Program,
-        name: &str,
-        rest: &[Field],
-        invocation: &Invocation,
-    ) -> Output {
-        let Some(word) = rest.first() else {
-            return Output::Unknown;
-        };
-        if word.exact().is_none() {
-            self.unknown_word(word);
-        }
-        match program.subcommand(&word.text) {
-            Some(row) => self.run_known(row, name, rest, invocation).output,
-            None => {
-                if let Some(open) = rest.iter().find(|word| !word.is_known()) {
-                    self.unknown_word(open);
-                }
-                Output::Unknown
-            }
-        }
-    }
-
-    /// The command inside a wrapper.
-    fn run_inside(
-        &mut self,
-        program: &Program,
-        name: &str,
-        words: &[Field],
-        scan: &Scan,
-        invocation: &Invocation,
-    ) -> Known {
-        let traits = &program.row.traits;
-        let keep = traits.keep || traits.peek;
-        let inside = scan.rest.and_then(|at| words.get(at..)).unwrap_or_default();
-        let mut command: Vec<Field> = Vec::new();
-        for used in scan.uses.iter().filter(|used| used.effect == Effect::Split) {
-            command.extend(self.split_words(&used.value));
-        }
-        command.extend_from_slice(inside);
-        if command.is_empty() || scan.marked('N') {
-            return Known {
-                output: Output::Unknown,
-                recorded: true,
-            };
-        }
-        let mut inner = invocation.clone();
-        inner.wrappers.push(name.to_owned());
-        if traits.peek {
-            // Its facts count, its name does not: the wrapper is what was asked for.
-            let mark = self.found.run_count();
-            let output = self.dispatch(command, inner);
-            self.found.forget_runs_since(mark);
-            return Known {
-                output,
-                recorded: true,
-            };
-        }
-        let output = self.dispatch(command, inner);
-        Known {
-            output,
-            recorded: keep,
-        }
-    }
-
-    /// The words of a text, split as a shell would.
-    fn split_words(&mut self, field: &Field) -> Vec<Field> {
-        let Some(text) = field.exact() else {
-            self.unknown_word(field);
-            return Vec::new();
-        };
-        text.split_whitespace()
-            .map(|word| Field::literal(word.trim_matches(['"', '\''])))
-            .collect()
     }
 
     fn apply_traits(&mut self, program: &Program, name: &str, words: &[Field], scan: &Scan) {
@@ -428,7 +348,7 @@ impl Walker {
                 let word = if used.option.is_empty() {
                     value.clone()
                 } else {
-                    Field::literal(used.option.as_str())
+                    Field::literal(used.option)
                 };
                 self.option_opaque(name, &word);
             }

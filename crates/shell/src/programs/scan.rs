@@ -1,5 +1,7 @@
 //! A program's words, sorted by what its row says about them.
 
+use std::borrow::Cow;
+
 use super::table::{Arity, Effect, End, Flag, Replaces, Row};
 use crate::expand::field::Field;
 
@@ -9,7 +11,7 @@ pub(crate) struct Use {
     pub(crate) effect: Effect,
     pub(crate) value: Field,
     /// The option it belongs to; empty for operands.
-    pub(crate) option: String,
+    pub(crate) option: &'static str,
 }
 
 /// All words of a command, sorted.
@@ -19,7 +21,7 @@ pub(crate) struct Scan {
     /// The operands alone, in order, before their kinds were applied.
     pub(crate) operands: Vec<Field>,
     /// The options that were met, by the first name of their row or as written.
-    pub(crate) options: Vec<String>,
+    pub(crate) options: Vec<Cow<'static, str>>,
     pub(crate) marks: Vec<char>,
     /// Where in the words the command, line or subcommand starts.
     pub(crate) rest: Option<usize>,
@@ -71,11 +73,13 @@ pub(crate) fn scan(row: &Row, words: &[Field]) -> Scan {
         if !options_ended && !word.is_known() && word.may_be_option() && !word.number {
             scan.unforeseen.push(word.clone());
         }
-        if row.shape.settings && scan.operands.is_empty() && is_setting(text) {
+        // Wrappers take any word with `=` in it for a setting, whatever its name.
+        let setting = row.shape.settings && !text.starts_with('=') && text.contains('=');
+        if setting && scan.operands.is_empty() {
             scan.uses.push(Use {
                 effect: Effect::Setting,
                 value: word.clone(),
-                option: String::new(),
+                option: "",
             });
             continue;
         }
@@ -147,7 +151,7 @@ impl Scan {
             .get(1..)
             .is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
         {
-            self.options.push(text.to_owned());
+            self.options.push(Cow::Owned(text.to_owned()));
             return next;
         }
         // Some rows list options of several letters with one dash.
@@ -194,7 +198,7 @@ impl Scan {
     }
 
     fn unlisted(&mut self, row: &Row, word: &Field) {
-        self.options.push(word.text.clone());
+        self.options.push(Cow::Owned(word.text.clone()));
         let help = matches!(word.text.as_str(), "--help" | "--version");
         if row.traits.closed && !help {
             self.unforeseen.push(word.clone());
@@ -210,7 +214,7 @@ impl Scan {
     ) -> usize {
         let name = flag.names.first().copied().unwrap_or_default();
         self.options
-            .extend(flag.names.iter().map(|name| (*name).to_owned()));
+            .extend(flag.names.iter().map(|name| Cow::Borrowed(*name)));
         self.marks.extend(flag.mark);
         match flag.replaces {
             Replaces::Nothing => {}
@@ -221,6 +225,10 @@ impl Scan {
         let value = match (flag.arity, attached) {
             (Arity::Required, None) => {
                 consumed = next + 1;
+                words.get(next).cloned()
+            }
+            (Arity::Pair, _) => {
+                consumed = next + 2;
                 words.get(next).cloned()
             }
             (Arity::None, _) => None,
@@ -240,7 +248,7 @@ impl Scan {
         self.uses.push(Use {
             effect,
             value,
-            option: name.to_owned(),
+            option: name,
         });
         consumed
     }
@@ -273,7 +281,7 @@ impl Scan {
             self.uses.push(Use {
                 effect,
                 value: operand.clone(),
-                option: String::new(),
+                option: "",
             });
         }
     }

@@ -54,6 +54,8 @@ pub(crate) enum Arity {
     None,
     Optional,
     Required,
+    /// Two words, both data.
+    Pair,
 }
 
 /// Which operand an option takes the place of.
@@ -195,7 +197,28 @@ fn read(text: &'static str) -> (HashMap<&'static str, Program>, Vec<&'static str
         let levels: Vec<&'static str> = head.split_whitespace().collect();
         insert(&mut table, &levels, &row);
     }
+    for program in table.values_mut() {
+        share_options(program);
+    }
     (table, broken)
+}
+
+/// Gives the options of the subcommand `+` to all others.
+fn share_options(program: &mut Program) {
+    let Some(shared) = program.subcommands.remove("+") else {
+        return;
+    };
+    for below in program.subcommands.values_mut() {
+        for flag in &shared.row.flags {
+            let listed = flag
+                .names
+                .iter()
+                .any(|name| below.row.flags.iter().any(|own| own.names.contains(name)));
+            if !listed {
+                below.row.flags.push(flag.clone());
+            }
+        }
+    }
 }
 
 fn insert(table: &mut HashMap<&'static str, Program>, levels: &[&'static str], row: &Row) {
@@ -321,6 +344,7 @@ fn flag(token: &'static str) -> Option<Flag> {
     let mut mark = None;
     let (arity, effect) = match kind {
         None => (Arity::None, Effect::Data),
+        Some('=') if behind == "_2" => (Arity::Pair, Effect::Data),
         Some('=') => (Arity::Required, effect(behind)?),
         Some('?') => (Arity::Optional, effect(behind)?),
         Some('!') => (Arity::None, Effect::Opaque),

@@ -102,7 +102,10 @@ impl Walker {
             return (output, Some(after.clone()), Some(after));
         }
         // A `cd`: it went there, or it did not.
-        let success = Scope { unmoved: Vec::new(), ..after.clone() };
+        let success = Scope {
+            unmoved: Vec::new(),
+            ..after.clone()
+        };
         let failure = Scope {
             folder: before.folder,
             others: before.others,

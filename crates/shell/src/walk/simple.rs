@@ -77,7 +77,11 @@ impl Walker {
             invocation
                 .assignments
                 .push((assignment.name.clone(), known));
-            self.assign(&assignment.name, value, true);
+            // `IFS= read` splits what is read, and that is unknown anyway.
+            let reads = words.first().is_some_and(|word| word.text == "read");
+            if !(assignment.name == "IFS" && reads) {
+                self.assign(&assignment.name, value, true);
+            }
         }
         let input = self.plug(&plumbing);
         let output = self.dispatch(words, invocation);

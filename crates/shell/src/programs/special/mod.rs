@@ -23,7 +23,7 @@ use crate::walk::{Invocation, Output, Walker};
 
 /// Codes of commands that print nothing.
 const QUIET: &[&str] = &[
-    "cd", "declare", "let", "read", "set", "shopt", "test", "trap", "unset", "kill",
+    "cd", "declare", "let", "read", "set", "shift", "shopt", "test", "trap", "unset", "kill",
 ];
 
 impl Walker {
@@ -71,6 +71,7 @@ impl Walker {
             "rsync" => self.rsync(scan),
             "sed" => self.sed(name, scan),
             "set" => self.set_options(arguments),
+            "shift" => self.shift(arguments),
             "shell" => known.output = self.shell(name, arguments),
             "shopt" => self.shell_options(arguments),
             "source" => known.output = self.source(name, arguments),

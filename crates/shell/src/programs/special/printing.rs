@@ -103,7 +103,7 @@ pub(super) fn listing(scan: &Scan) -> Output {
     if scan
         .options
         .iter()
-        .any(|option| matches!(option.as_str(), "-l" | "-s" | "-R" | "-d"))
+        .any(|option| matches!(option.as_ref(), "-l" | "-s" | "-R" | "-d"))
     {
         return Output::Unknown;
     }
@@ -163,7 +163,9 @@ pub(super) fn matches(scan: &Scan) -> Output {
 impl Walker {
     pub(super) fn print_folder(&self) -> Output {
         match &self.scope.folder {
-            Some(folder) if self.scope.alternatives().next().is_none() => Output::Text(format!("{folder}\n")),
+            Some(folder) if self.scope.alternatives().next().is_none() => {
+                Output::Text(format!("{folder}\n"))
+            }
             _ => Output::Unknown,
         }
     }
@@ -238,7 +240,7 @@ impl Walker {
         let plain = scan
             .options
             .iter()
-            .all(|option| tee && matches!(option.as_str(), "-a" | "--append"));
+            .all(|option| tee && matches!(option.as_ref(), "-a" | "--append"));
         if !plain || !(tee || name == "cat") {
             return Output::Unknown;
         }

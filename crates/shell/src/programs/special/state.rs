@@ -58,8 +58,13 @@ impl Walker {
             self.scope.folder = Some("/".to_owned());
         }
         self.scope.change_folder(path.as_deref());
-        let now: Vec<String> =
-            self.scope.folder.iter().chain(&self.scope.others).cloned().collect();
+        let now: Vec<String> = self
+            .scope
+            .folder
+            .iter()
+            .chain(&self.scope.others)
+            .cloned()
+            .collect();
         for folder in now {
             if !self.places.is_inside(&folder) {
                 self.read_path(&Field::literal(folder));
@@ -151,6 +156,20 @@ impl Walker {
                 rest = behind;
             }
         }
+    }
+
+    pub(super) fn shift(&mut self, arguments: &[Field]) {
+        let count = match arguments
+            .first()
+            .map(|word| word.exact().map(str::parse::<usize>))
+        {
+            None => Some(1),
+            Some(Some(Ok(count))) => Some(count),
+            Some(_) => None,
+        };
+        let known = self.scope.arguments.take().zip(count);
+        self.scope.arguments =
+            known.map(|(words, count)| words.get(count..).unwrap_or(&words).to_vec());
     }
 
     pub(super) fn shell_options(&mut self, arguments: &[Field]) {

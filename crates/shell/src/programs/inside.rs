@@ -1,0 +1,101 @@
+//! Commands inside commands: wrappers, subcommands, and text that is run.
+
+use super::Known;
+use super::scan::Scan;
+use super::table::{Effect, Program};
+use crate::expand::field::Field;
+use crate::walk::{Invocation, Output, Walker};
+
+impl Walker {
+    pub(super) fn run_line(&mut self, words: &[Field], scan: &Scan) {
+        let Some(rest) = scan.rest.and_then(|at| words.get(at..)) else {
+            return;
+        };
+        if let Some(open) = rest.iter().find(|word| word.exact().is_none()) {
+            self.unknown_word(open);
+        }
+        let text: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
+        self.line(&text.join(" "));
+    }
+
+    pub(super) fn run_subcommand(
+        &mut self,
+        program: &Program,
+        name: &str,
+        rest: &[Field],
+        invocation: &Invocation,
+    ) -> Output {
+        let Some(word) = rest.first() else {
+            return Output::Unknown;
+        };
+        if word.text.starts_with('+') {
+            // `cargo +nightly build`: options and subcommand come behind it.
+            return self.run_known(program, name, rest, invocation).output;
+        }
+        if word.exact().is_none() {
+            self.unknown_word(word);
+        }
+        match program.subcommand(&word.text) {
+            Some(row) => self.run_known(row, name, rest, invocation).output,
+            None => {
+                if let Some(open) = rest.iter().find(|word| !word.is_known()) {
+                    self.unknown_word(open);
+                }
+                Output::Unknown
+            }
+        }
+    }
+
+    /// The command inside a wrapper.
+    pub(super) fn run_inside(
+        &mut self,
+        program: &Program,
+        name: &str,
+        words: &[Field],
+        scan: &Scan,
+        invocation: &Invocation,
+    ) -> Known {
+        let traits = &program.row.traits;
+        let keep = traits.keep || traits.peek;
+        let inside = scan.rest.and_then(|at| words.get(at..)).unwrap_or_default();
+        let mut command: Vec<Field> = Vec::new();
+        for used in scan.uses.iter().filter(|used| used.effect == Effect::Split) {
+            command.extend(self.split_words(&used.value));
+        }
+        command.extend_from_slice(inside);
+        if command.is_empty() || scan.marked('N') {
+            return Known {
+                output: Output::Unknown,
+                recorded: true,
+            };
+        }
+        let mut inner = invocation.clone();
+        inner.wrappers.push(name.to_owned());
+        if traits.peek {
+            // Its facts count, its name does not: the wrapper is what was asked for.
+            let mark = self.found.run_count();
+            let output = self.dispatch(command, inner);
+            self.found.forget_runs_since(mark);
+            return Known {
+                output,
+                recorded: true,
+            };
+        }
+        let output = self.dispatch(command, inner);
+        Known {
+            output,
+            recorded: keep,
+        }
+    }
+
+    /// The words of a text, split as a shell would.
+    fn split_words(&mut self, field: &Field) -> Vec<Field> {
+        let Some(text) = field.exact() else {
+            self.unknown_word(field);
+            return Vec::new();
+        };
+        text.split_whitespace()
+            .map(|word| Field::literal(word.trim_matches(['"', '\''])))
+            .collect()
+    }
+}
