@@ -63,7 +63,7 @@ fn walls_stand(u: &mut Unstructured<'_>) -> Result<()> {
             );
         }
     }
-    any_bytes(&walls, Path::new(OsStr::from_bytes(u.take_rest())));
+    any_bytes(&walls, Path::new(OsStr::from_bytes(u.bytes(u.len())?)));
     assert_eq!((place.outside(), place.stamps()), outside);
     assert!(place.leftovers().is_empty());
     Ok(())
@@ -72,7 +72,9 @@ fn walls_stand(u: &mut Unstructured<'_>) -> Result<()> {
 /// Both methods say the same about a path of any bytes, and neither reads what is outside.
 fn any_bytes(walls: &[PathWall], path: &Path) {
     let answers = walls.iter().map(|wall| {
-        let read = wall.open_read(path).and_then(|file| file.read_all(1 << 20));
+        let read = wall
+            .open_read(path)
+            .and_then(|mut file| file.read_all(1 << 20));
         let staged = wall
             .stage(path, options(true))
             .map(|staged| staged.path().to_path_buf());

@@ -32,19 +32,18 @@ pub(crate) fn one(target: &str, seconds: u32) -> Done {
             Command::new("cargo").args(["install", "--locked", "cargo-fuzz"]),
         )?;
     }
+    let fuzz = root().join("fuzz");
+    // What is found goes to the first folder; the second is only read.
+    let corpus = format!("corpus/{target}");
+    let seeds = format!("seeds/{target}");
+    std::fs::create_dir_all(fuzz.join(&corpus))
+        .map_err(|error| format!("cannot create fuzz/{corpus}: {error}"))?;
     let limit = format!("-max_total_time={seconds}");
     step(
         &format!("fuzz {target} for {seconds} s"),
         Command::new("cargo")
-            .args([
-                "+nightly",
-                "fuzz",
-                "run",
-                target,
-                "--",
-                &limit,
-                "-rss_limit_mb=2048",
-            ])
-            .current_dir(root().join("fuzz")),
+            .args(["+nightly", "fuzz", "run", target, &corpus, &seeds])
+            .args(["--", &limit, "-rss_limit_mb=2048"])
+            .current_dir(fuzz),
     )
 }

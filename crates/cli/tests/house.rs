@@ -101,6 +101,9 @@ fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
+/// The warden is this very program under another name, and knows itself by it.
+const KNOWS_ITS_NAME: (&str, &str) = ("sandbox/src/command/mod.rs", "env::args");
+
 #[test]
 fn libraries_never_print_never_look_at_the_environment_and_never_exit() {
     for (room, _) in HOUSE
@@ -113,8 +116,10 @@ fn libraries_never_print_never_look_at_the_environment_and_never_exit() {
             let text = std::fs::read_to_string(&path).unwrap();
             let code = text.split("#[cfg(test)]").next().unwrap();
             for word in [
-                "std::env::",
                 "env::var",
+                "env::args",
+                "env::current_dir",
+                "env::temp_dir",
                 "println!(",
                 "eprintln!(",
                 "process::exit",
@@ -123,7 +128,8 @@ fn libraries_never_print_never_look_at_the_environment_and_never_exit() {
                 let used = code
                     .lines()
                     .any(|line| line.contains(word) && !line.trim_start().starts_with("//"));
-                assert!(!used, "{} uses {word}", path.display());
+                let excused = word == KNOWS_ITS_NAME.1 && path.ends_with(KNOWS_ITS_NAME.0);
+                assert!(!used || excused, "{} uses {word}", path.display());
             }
         }
     }

@@ -158,3 +158,24 @@ fn a_large_file_is_read_in_reasonable_time() {
     let list = format!("tools.approval.denylist = [{}]\n", "\"a\",".repeat(200_000));
     holds(list.into_bytes(), false);
 }
+
+#[test]
+fn a_hostile_file_cannot_demand_endless_work() {
+    let expression = "{ param = 'a', operator = 'matches', value = '(\\w{50}){50}' }";
+    let rule = format!("[[tools.rules]]\ntool = '*'\naction = 'deny'\nwhen = [{expression}]\n");
+    let schema = "{ type = 'object', properties = { a = { pattern = '(\\w{50}){50}' } } }";
+    let definition = format!("name = 'x'\ndescription = 'y'\nparameters = {schema}\n");
+    for text in [
+        rule.repeat(8_000),
+        format!("[[tools.definitions]]\n{definition}").repeat(8_000),
+        "unknown_key_of_some_length_that_is_near_to_nothing = 1\n[a]\n".repeat(15_000),
+        (0..20_000)
+            .map(|n| format!("unknown_key_of_some_length_{n} = 1\n"))
+            .collect(),
+        (0..20_000)
+            .map(|n| format!("[presets.p{n}]\nmodel = 'x'\n"))
+            .collect(),
+    ] {
+        holds(text.into_bytes(), false);
+    }
+}

@@ -1,5 +1,11 @@
 //! Asking the person: one question, bound to what was shown, remembered as far as was said.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -1021,5 +1027,96 @@ fn what_changed_while_a_call_waited_for_its_paths_is_stale() {
             second[0].content
         );
         assert_eq!(ran.get(), 0);
+    });
+}
+
+/// A store whose list can be spoilt by another program.
+#[derive(Default)]
+struct Spoilt(std::sync::atomic::AtomicU8);
+
+impl GrantStore for Spoilt {
+    fn list(
+        &self,
+    ) -> Result<Vec<toolgate_gate::approve::Grant>, toolgate_gate::approve::GrantError> {
+        match self.0.load(std::sync::atomic::Ordering::Relaxed) {
+            0 => Ok(Vec::new()),
+            1 => Err(toolgate_gate::approve::GrantError {
+                message: "unreadable".into(),
+            }),
+            _ => Ok(vec![toolgate_gate::approve::Grant {
+                id: "g1".into(),
+                at_ms: 0,
+                tool: "edit".into(),
+                scope: GrantScope::Host("not a host/at all".into()),
+            }]),
+        }
+    }
+
+    fn add(
+        &self,
+        _: &[toolgate_gate::approve::Grant],
+    ) -> Result<(), toolgate_gate::approve::GrantError> {
+        Ok(())
+    }
+
+    fn revoke(&self, _: &str) -> Result<bool, toolgate_gate::approve::GrantError> {
+        Ok(false)
+    }
+}
+
+impl Spoilt {
+    fn set(&self, state: u8) {
+        self.0.store(state, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_store_that_cannot_be_read_grants_nothing_and_one_that_makes_no_sense_denies() {
+    paused(async {
+        let store = Arc::new(Spoilt::default());
+        let bench = Rig::new()
+            .workspace(Workspace::new().file("a.txt", "one"))
+            .tool(Scripted::new("edit").side_effects().shows("a.txt"))
+            .tool(Scripted::new("read"))
+            .grants(Arc::clone(&store) as _)
+            .build();
+        store.set(1);
+        let calls = || vec![call("1", "edit", json!({})), call("2", "read", json!({}))];
+        let kinds = |results: Vec<toolgate_model::ToolResult>| {
+            results.iter().map(|r| r.kind()).collect::<Vec<_>>()
+        };
+        assert_eq!(
+            kinds(bench.run(calls()).await),
+            [Some(ErrorKind::NoApprover), None]
+        );
+        let project = Answer::yes().remember(Remember::Project);
+        let results = bench
+            .run_asked(vec![call("1", "edit", json!({}))], project)
+            .await;
+        assert!(
+            results[0].metadata["not_remembered"]
+                .as_str()
+                .unwrap()
+                .contains("unreadable")
+        );
+        store.set(2);
+        let denied = Some(ErrorKind::PolicyDenied);
+        assert_eq!(
+            kinds(bench.run(calls()).await),
+            [denied, denied],
+            "fails closed"
+        );
+
+        // The same, found out between the question and the run.
+        store.set(0);
+        let (spoils, path) = (Arc::clone(&store), bench.workspace.path().join("a.txt"));
+        let approver = ScriptedApprover::new([Answer::yes()]).before(move |_| {
+            spoils.set(2);
+            std::fs::write(&path, "two").unwrap();
+        });
+        let results = bench
+            .run_through(vec![call("1", "edit", json!({}))], &asking(approver))
+            .await;
+        assert_eq!(results[0].kind(), denied);
     });
 }

@@ -1,5 +1,11 @@
 //! Batches: exactly one result per call, in call order, whatever happens to each.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

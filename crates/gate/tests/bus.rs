@@ -1,5 +1,11 @@
 //! The bus between the line and whoever can answer.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -1,17 +1,29 @@
 //! One call at a time: timeout, cancellation, panics, stuck tools, events, handles.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::json;
+use toolgate_gate::approve::Answer;
 use toolgate_gate::execute::EventSink;
-use toolgate_gate::tool::{Facts, Output, typed};
+use toolgate_gate::session::{Session, Staleness};
+use toolgate_gate::tool::{
+    Facts, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, typed,
+};
 use toolgate_gate::{Gate, Passage};
-use toolgate_model::{Category, ErrorKind, Event, Status, Stream, ToolError};
+use toolgate_model::{Args, Category, ErrorKind, Event, Risk, Status, Stream, ToolError};
 use toolgate_testkit::{
-    Act, Bench, Blocking, Collected, Release, Rig, Scripted, Step, call, kinds, paused,
+    Act, Bench, Blocking, Collected, Release, Rig, Scripted, ScriptedApprover, Step, asking, call,
+    kinds, paused,
 };
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -139,9 +151,7 @@ fn a_panic_without_a_text_is_a_result_too() {
         let tool = typed("odd", "Panics oddly.", |_: Nothing, _| async {
             std::panic::panic_any(7)
         });
-        let bench = Rig::new()
-            .tool(Arc::new(tool) as Arc<dyn toolgate_gate::tool::Tool>)
-            .build();
+        let bench = Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build();
         assert_eq!(
             bench.one("odd", json!({})).await.content,
             "Tool panicked: no message"
@@ -481,9 +491,7 @@ fn what_a_given_up_tool_still_says_goes_nowhere() {
             }
         })
         .timeout(Duration::from_millis(60));
-        let bench = Rig::new()
-            .tool(Arc::new(tool) as Arc<dyn toolgate_gate::tool::Tool>)
-            .build();
+        let bench = Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build();
         let collected = Collected::listen(16);
         let passage = Passage {
             events: collected.sink(),
@@ -521,7 +529,7 @@ fn whoever_goes_away_ends_the_tool_and_tells_it() {
         .facts(|_| Facts::writing("a"))
         .side_effects();
         let bench = Rig::new()
-            .tool(Arc::new(tool) as Arc<dyn toolgate_gate::tool::Tool>)
+            .tool(Arc::new(tool) as Arc<dyn Tool>)
             .tool(Scripted::new("next").facts(Facts::reading("a")))
             .rule(toolgate_policy::RuleSpec::new(
                 "slow",
@@ -801,9 +809,7 @@ fn a_running_tool_reaches_what_it_needs() {
                 )))
             },
         );
-        let bench = Rig::new()
-            .tool(Arc::new(tool) as Arc<dyn toolgate_gate::tool::Tool>)
-            .build();
+        let bench = Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build();
         let content = bench.one("looks", json!({})).await.content;
         assert!(content.starts_with("one 1700000000000 RunCtx"), "{content}");
     });
@@ -881,4 +887,181 @@ proptest! {
             assert!(!result.content.is_empty(), "the model is told something");
         });
     }
+}
+
+#[test]
+fn what_a_tool_leaves_behind_does_not_keep_its_paths_locked() {
+    paused(async {
+        let tool = typed(
+            "leaves",
+            "Goes on in the background.",
+            |_: Nothing, cx| async move {
+                tokio::spawn(async move {
+                    tokio::time::sleep(Duration::from_secs(1_000)).await;
+                    drop(cx);
+                });
+                Ok(Output::plain("started"))
+            },
+        )
+        .facts(|_| Facts::reading("a"));
+        let bench = Rig::new()
+            .tool(Arc::new(tool) as Arc<dyn Tool>)
+            .tool(Scripted::new("write").facts(Facts::writing("a")))
+            .rule(toolgate_policy::RuleSpec::new(
+                "*",
+                toolgate_model::Action::Allow,
+            ))
+            .build();
+        assert_eq!(bench.one("leaves", json!({})).await.status(), Status::Ok);
+        assert_eq!(bench.one("write", json!({})).await.duration_ms, 0);
+        assert_eq!(bench.gate.still_running(), 0);
+    });
+}
+
+/// The least that is a tool.
+struct Least(ToolSpec);
+
+impl Tool for Least {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn parse(&self, _: &Args) -> Result<Box<dyn Invocation>, ToolError> {
+        Ok(Box::new(Understood(Facts::none())))
+    }
+}
+
+struct Understood(Facts);
+
+impl Invocation for Understood {
+    fn summary(&self) -> String {
+        "does the least".into()
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.0
+    }
+
+    fn run(self: Box<Self>, _: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {
+        Box::pin(async { Ok(Output::plain("least")) })
+    }
+}
+
+#[test]
+fn a_tool_has_to_say_little_about_itself() {
+    paused(async {
+        let mut spec = ToolSpec::new("least", "Does the least.", json!({"type": "object"}));
+        spec.requires_approval = true;
+        let bench = Rig::new()
+            .tool(Arc::new(Least(spec)) as Arc<dyn Tool>)
+            .build();
+        let calls = vec![call("1", "least", json!({}))];
+        let results = bench.run_asked(calls, Answer::yes()).await;
+        assert_eq!(results[0].content, "least");
+    });
+}
+
+/// What the fullest typed tool takes.
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Full {
+    path: String,
+    #[serde(default)]
+    seconds: Option<u64>,
+}
+
+#[test]
+fn a_typed_tool_can_say_everything() {
+    paused(async {
+        let full = typed("full", "Says everything.", |args: Full, cx| async move {
+            cx.cancel().cancelled().await;
+            Err(ToolError::failed(format!("gave up on {}", args.path)))
+        })
+        .check(|args| match args.path.as_str() {
+            "" => Err(ToolError::bad_args("path is empty")),
+            _ => Ok(()),
+        })
+        .summary(|args| format!("Change {}", args.path))
+        .facts(|args| Facts::writing(args.path.as_str()))
+        .preview(|args, view| {
+            assert_eq!(
+                (view.session().id().as_str(), format!("{view:?}")),
+                ("test", "View".into())
+            );
+            let seen = view.read(&args.path, 100)?;
+            Ok(Preview {
+                text: Some(format!(
+                    "{} bytes",
+                    seen.content.map_or(0, |content| content.len())
+                )),
+                rests_on: vec![seen.digest],
+            })
+        })
+        .call_timeout(|args| args.seconds.map(Duration::from_secs))
+        .timeout(Duration::from_secs(9))
+        .side_effects()
+        .risk(Risk::High)
+        .category(Category::File)
+        .spellings([Spelling::same("file", "path")])
+        .unadvertised()
+        .repeatable();
+        assert!(full.spec().repeatable && !full.spec().advertised);
+        let workspace = toolgate_testkit::Workspace::new().file("a.txt", "four");
+        let bench = Rig::new()
+            .workspace(workspace)
+            .tool(Arc::new(full) as Arc<dyn Tool>)
+            .build();
+        let empty = bench.one("full", json!({"file": ""})).await;
+        assert_eq!(empty.content, "path is empty");
+        for (args, limit) in [
+            (json!({"file": "a.txt"}), "9 s"),
+            (json!({"path": "a.txt", "seconds": 2}), "2 s"),
+        ] {
+            let approver = ScriptedApprover::new([Answer::yes()]);
+            let results = bench
+                .run_through(vec![call("1", "full", args)], &asking(approver.clone()))
+                .await;
+            assert!(results[0].content.contains(limit), "{}", results[0].content);
+            let item = approver.asked()[0].items[0].clone();
+            assert_eq!(
+                (item.summary.as_str(), item.preview.as_deref(), item.risk),
+                ("Change a.txt", Some("4 bytes"), Risk::High)
+            );
+        }
+    });
+}
+
+#[test]
+fn parts_of_the_line_can_be_printed() {
+    paused(async {
+        let bench = Rig::new()
+            .tool(Scripted::new("noop"))
+            .tool(Scripted::new("ask").side_effects())
+            .build();
+        let calls = ["noop", "ask", "nobody"].map(|name| call(name, name, json!({})));
+        let planned = bench.gate.plan(&bench.session, calls.to_vec()).await;
+        let printed: Vec<String> = planned.plans().map(|plan| format!("{plan:?}")).collect();
+        for (printed, start) in printed.iter().zip(["Go(", "Ask(", "Settled("]) {
+            assert!(printed.starts_with(start), "{printed}");
+        }
+        let ready = bench
+            .gate
+            .approve(&bench.session, planned, &Passage::default())
+            .await;
+        assert!(format!("{ready:?}").contains("Authorized(PlanRecord"));
+        assert_eq!(
+            bench
+                .gate
+                .execute(&bench.session, ready, &Passage::default())
+                .await
+                .len(),
+            3
+        );
+        assert!(format!("{:?}", bench.session).starts_with("Session"));
+        assert_eq!(bench.session.staleness(), Staleness::Checked);
+        assert_eq!(
+            Session::new("x").without_staleness().staleness(),
+            Staleness::NotChecked
+        );
+    });
 }

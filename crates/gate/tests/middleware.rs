@@ -1,5 +1,11 @@
 //! What stands around every call: order, tightening, repetition, metrics, audit, tracing.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -509,7 +515,7 @@ fn a_plan_made_again_is_still_the_same_call() {
         // Two questions per call, and nobody is told that it repeats itself.
         let approver = ScriptedApprover::new(vec![Answer::yes(); 8]).before(move |request| {
             let turn = turn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-            if turn % 2 == 0 {
+            if turn.is_multiple_of(2) {
                 std::fs::write(&path, format!("changed {turn}")).unwrap();
             }
             assert!(
@@ -685,7 +691,9 @@ fn every_call_has_an_audit_line_also_if_it_never_ran() {
 
 /// Keeps the names and fields of spans; nothing else.
 #[derive(Clone, Default)]
-struct Spans(Arc<Mutex<Vec<(String, BTreeMap<String, String>)>>>);
+struct Spans(Arc<Mutex<Vec<Span>>>);
+
+type Span = (String, BTreeMap<String, String>);
 
 struct Fields<'a>(&'a mut BTreeMap<String, String>);
 

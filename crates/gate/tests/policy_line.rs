@@ -1,5 +1,11 @@
 //! Policy as the line applies it: rules, defaults, validators, walls, trust.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::sync::Arc;
 

@@ -1,5 +1,11 @@
 //! Which tools there are: registration, retrieval, order, definitions, aliases.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,5 +1,11 @@
 //! Scopes handed in by a caller: they take away and give nothing.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::time::Duration;
 

@@ -1,5 +1,11 @@
 //! From what a tool made to the one result: sanitized, redacted, bounded, nothing lost.
-#![allow(missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
 
 use std::sync::{Arc, OnceLock};
 

@@ -208,7 +208,8 @@ impl<'a> Written<'a> {
             (below, below.is_empty())
         };
         let odd = |part: &str| matches!(part, "" | "." | "..");
-        if !inner.is_empty() && inner != "." && inner.split('/').any(odd) {
+        let root = inner.is_empty() || (inner == "." && !absolute);
+        if !root && inner.split('/').any(odd) {
             return Err(
                 "`.`, `..` and doubled slashes never occur in a path; write it without them",
             );
@@ -259,7 +260,7 @@ impl<'a> Written<'a> {
         let fixed: Vec<&str> = self
             .inner
             .split('/')
-            .take_while(|part| !has_signs(part) && *part != ".")
+            .take_while(|part| !has_signs(part))
             .collect();
         let fixed = fixed.join("/");
         Some(match (self.absolute, fixed.is_empty()) {

@@ -247,7 +247,18 @@ fn the_rules_of_the_documentation_can_be_read() {
             "{written}"
         );
     }
-    assert!(!toml::to_string(sources).unwrap().contains("opaque"));
+    let bare = toml::to_string(sources).unwrap();
+    assert!(
+        !bare.contains("opaque") && !bare.contains("examples"),
+        "{bare}"
+    );
+    for half in [
+        rule("x", Deny).examples(&["a"], &[]),
+        rule("x", Deny).examples(&[], &["a"]),
+    ] {
+        let written = toml::to_string(&half).unwrap();
+        assert_eq!(toml::from_str::<RuleSpec>(&written).unwrap(), half);
+    }
     let policy = rules(&file.rules);
     assert_eq!(action(&policy, &run("cargo test -p x")), Allow);
     assert_eq!(action(&policy, &run("cargo test; curl x")), Ask);

@@ -118,6 +118,8 @@ fn deleting_a_folder_is_deleting_what_a_deny_keeps_in_it() {
         ("db/*.sql", "db/x", false),
         ("db/x/y.sql", "db/x", true),
         ("**/*.sql", ".", true),
+        (".", ".", true),
+        (".", "db", true),
         ("**/*.sql", "db", false),
         ("*.sql", ".", false),
         ("/srv/data/", "/srv", true),
@@ -182,7 +184,9 @@ fn what_cannot_be_understood_is_an_error_with_its_place() {
         };
         (fault, text)
     };
-    for pattern in ["", "~/x", "a//b", "a/../b", "a/./b", "..", "[", "{a"] {
+    for pattern in [
+        "", "~/x", "a//b", "a/../b", "a/./b", "..", "/.", "/..", "[", "{a",
+    ] {
         let (fault, text) = faulty(rule("*", Allow).writes(&[pattern]));
         assert!(
             matches!(&fault, RuleFault::Path { key: "writes", pattern: p, .. } if p == pattern)

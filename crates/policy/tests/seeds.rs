@@ -238,6 +238,9 @@ fn seed_000_the_path_validator_blocks_sensitive_files() {
     let mut call = read("a");
     call.facts.reads = strings(&["a", "b", "a"]);
     assert_eq!(mixed.validate(&call.question()).unwrap().action, Deny);
+    call.facts.reads = strings(&["b/1", "b/2"]);
+    let told = mixed.validate(&call.question()).unwrap();
+    assert!(told.reason.contains("`read b/1`"), "{}", told.reason);
     assert_eq!(mixed.validate(&read("a").question()).unwrap().action, Ask);
     assert_eq!(mixed.validate(&read("c").question()), None);
     assert!(RuleValidator::new("x", vec![rule("", Deny)], &canonical).is_err());

@@ -335,9 +335,11 @@ fn folder_of(pattern: &str) -> (bool, &str) {
 
 /// Whether a pattern cannot be meant: a part of it never occurs in a path.
 pub fn is_wrong(pattern: &str) -> bool {
-    let (_, inner) = folder_of(pattern.trim_start_matches("./"));
+    let pattern = pattern.trim_start_matches("./");
+    let (_, inner) = folder_of(pattern);
+    let is_root = inner.is_empty() || (inner == "." && !pattern.starts_with('/'));
     let odd = |part: &str| matches!(part, "" | "." | "..");
-    pattern.is_empty() || (!inner.is_empty() && inner != "." && inner.split('/').any(odd))
+    !is_root && inner.split('/').any(odd)
 }
 
 fn path_fits(pattern: &str, path: &str, strict: bool, delete: bool) -> bool {

@@ -96,14 +96,14 @@ impl Setting {
 impl Merged {
     /// Merges layers, the lowest first. Roots are relative to the workspace.
     pub(crate) fn of(layers: &[Layer], workspace: &Path) -> Self {
-        let person = Self::all(layers.iter().filter(|layer| layer.trusted), None);
-        let mode = person.approval_mode();
-        let mut merged = Self::all(layers.iter(), Some(mode));
+        let trusted = layers.iter().filter(|layer| layer.trusted);
+        let persons_mode = Self::all(trusted, Mode::default()).approval_mode();
+        let mut merged = Self::all(layers.iter(), persons_mode);
         merged.drop_foreign_roots(workspace);
         merged
     }
 
-    fn all<'l>(layers: impl Iterator<Item = &'l Layer>, persons_mode: Option<Mode>) -> Self {
+    fn all<'l>(layers: impl Iterator<Item = &'l Layer>, persons_mode: Mode) -> Self {
         let mut merged = Self::default();
         merged.fill(&KeyPath::default(), ROOT);
         for layer in layers {
@@ -112,7 +112,7 @@ impl Merged {
                     merged.take(layer, found, found.value.clone());
                     continue;
                 }
-                match merged.tighten(layer, found, persons_mode.unwrap_or_default()) {
+                match merged.tighten(layer, found, persons_mode) {
                     Verdict::Takes(value) => merged.take(layer, found, value),
                     Verdict::Same => {}
                     Verdict::Ignored(why) => {

@@ -164,7 +164,9 @@ impl Reader<'_> {
                     );
                 }
                 None => {
-                    meant.extend(nearest(name_text, keys.iter().map(|key| key.name)));
+                    if !self.is_full() {
+                        meant.extend(nearest(name_text, keys.iter().map(|key| key.name)));
+                    }
                     self.unknown(&format!("`{key}`"), keys, name_text, name.span());
                 }
             }

@@ -69,7 +69,7 @@ pub(crate) fn layer(
     reader.read();
     if reader.mistakes.is_empty() {
         reader.resolve_short_forms();
-        reader.check_usable(name);
+        reader.check_usable(name, trusted);
     }
     if reader.mistakes.is_empty() {
         return Ok(Layer {
@@ -100,8 +100,13 @@ impl Reader<'_> {
         }
     }
 
+    /// Whether there are mistakes enough to stop looking for advice on more.
+    fn is_full(&self) -> bool {
+        self.mistakes.len() >= MOST_MISTAKES
+    }
+
     fn mistake(&mut self, span: Range<usize>, fault: Fault) {
-        if self.mistakes.len() < MOST_MISTAKES {
+        if !self.is_full() {
             self.mistakes.push(Mistake::new(self.source, span, fault));
         }
     }

@@ -139,6 +139,9 @@ impl Reader<'_> {
         name: &str,
         span: Range<usize>,
     ) {
+        if self.is_full() {
+            return;
+        }
         let fault = Fault::UnknownKey {
             key: quoted(&key_name(name)),
             section: section.to_owned(),

@@ -5,8 +5,7 @@ use std::collections::HashSet;
 use serde_json::Value;
 use toolgate_gate::schema::Schema;
 use toolgate_policy::{
-    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleFault, RuleSpec, Settings, ShortForms,
-    faults,
+    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleFault, RuleSpec, Settings, faults,
 };
 
 use super::{Found, Places, Reader};
@@ -14,9 +13,15 @@ use crate::layer::LayerName;
 use crate::mistake::Fault;
 use crate::picture::quoted;
 
+/// How many regular expressions the rules of a file may have.
+///
+/// Each may take a mebibyte when it is compiled, and a project's file is compiled
+/// before anybody trusts it.
+const MOST_EXPRESSIONS: usize = 100;
+
 impl Reader<'_> {
     /// Looks for what only policy and the tools themselves can find wrong.
-    pub(super) fn check_usable(&mut self, name: LayerName) {
+    pub(super) fn check_usable(&mut self, name: LayerName, trusted: bool) {
         let found = std::mem::take(&mut self.found);
         for found in &found {
             let Value::Array(entries) = &found.value else {
@@ -24,31 +29,12 @@ impl Reader<'_> {
             };
             match found.path.to_string().as_str() {
                 "tools.rules" => self.rules(entries, found, name),
-                "tools.definitions" => self.definitions(entries, found),
-                "tools.approval.allowed_commands" => {
-                    self.short_form(entries, found, |list| ShortForms {
-                        allowed_commands: list,
-                        ..ShortForms::default()
-                    });
-                }
-                "tools.approval.blocked_commands" => {
-                    self.short_form(entries, found, |list| ShortForms {
-                        blocked_commands: list,
-                        ..ShortForms::default()
-                    });
-                }
-                "tools.approval.allowed_paths" => {
-                    self.short_form(entries, found, |list| ShortForms {
-                        allowed_paths: list,
-                        ..ShortForms::default()
-                    });
-                }
-                "tools.approval.blocked_paths" => {
-                    self.short_form(entries, found, |list| ShortForms {
-                        blocked_paths: list,
-                        ..ShortForms::default()
-                    });
-                }
+                // An untrusted file's are ignored, and compiling them is work that it could demand.
+                "tools.definitions" if trusted => self.definitions(entries, found),
+                "tools.approval.allowed_commands"
+                | "tools.approval.blocked_commands"
+                | "tools.approval.allowed_paths"
+                | "tools.approval.blocked_paths" => self.short_form(entries, found),
                 _ => {}
             }
         }
@@ -56,6 +42,13 @@ impl Reader<'_> {
     }
 
     fn rules(&mut self, entries: &[Value], found: &Found, name: LayerName) {
+        let expressions = entries.iter().map(expressions).sum::<usize>();
+        if expressions > MOST_EXPRESSIONS {
+            let message = format!(
+                "it has {expressions} regular expressions, and {MOST_EXPRESSIONS} are the most"
+            );
+            return self.unusable(found, &found.places, &message);
+        }
         let mut rules = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
             let places = found.places.entry(at);
@@ -122,23 +115,24 @@ impl Reader<'_> {
     }
 
     /// A list that stands for rules: if they cannot be compiled, the entries that are to blame.
-    fn short_form(
-        &mut self,
-        entries: &[Value],
-        found: &Found,
-        short: impl Fn(Listed) -> ShortForms,
-    ) {
+    fn short_form(&mut self, entries: &[Value], found: &Found) {
         let texts: Vec<String> = entries
             .iter()
             .filter_map(Value::as_str)
             .map(str::to_owned)
             .collect();
         let layer = |entries: Vec<String>| {
-            let mut layer = LayerSpec::new("", LayerTrust::Trusted, Vec::new());
-            layer.short = short(Listed {
+            let list = Listed {
                 entries,
                 ..Listed::default()
-            });
+            };
+            let mut layer = LayerSpec::new("", LayerTrust::Trusted, Vec::new());
+            match found.key.name {
+                "allowed_commands" => layer.short.allowed_commands = list,
+                "blocked_commands" => layer.short.blocked_commands = list,
+                "allowed_paths" => layer.short.allowed_paths = list,
+                _ => layer.short.blocked_paths = list,
+            }
             layer
         };
         if faults(&[layer(texts.clone())], &same).is_empty() {
@@ -189,6 +183,20 @@ impl Reader<'_> {
         };
         self.mistake(places.span.clone(), fault);
     }
+}
+
+/// How many regular expressions a rule has.
+fn expressions(rule: &Value) -> usize {
+    let conditions = rule.get("when").and_then(Value::as_array);
+    conditions
+        .into_iter()
+        .flatten()
+        .filter(|condition| condition.get("operator").and_then(Value::as_str) == Some("matches"))
+        .map(|condition| {
+            let value = condition.get("value");
+            value.and_then(Value::as_array).map_or(1, Vec::len)
+        })
+        .sum()
 }
 
 /// Aliases belong to the registry; what is wrong with a rule does not depend on them.

@@ -1,0 +1,6 @@
+// The context has no public constructor.
+use toolgate_gate::tool::RunCtx;
+
+fn main() {
+    let _ = RunCtx::new();
+}
