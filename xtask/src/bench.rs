@@ -5,12 +5,14 @@ use std::process::Stdio;
 use crate::step::{Done, cargo, say};
 
 /// Package and name of every bench.
-const BENCHES: [(&str, &str); 5] = [
-    ("toolgate-gate", "line"),
+const BENCHES: [(&str, &str); 7] = [
+    ("toolgate-benches", "line"),
     ("toolgate-gate", "output"),
     ("toolgate-policy", "policy"),
     ("toolgate-sandbox", "paths"),
+    ("toolgate-sandbox", "command"),
     ("toolgate-shell", "shell"),
+    ("toolgate-tools", "tools"),
 ];
 
 pub(crate) fn run() -> Done {

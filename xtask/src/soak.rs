@@ -5,6 +5,8 @@ use crate::{fuzz, mutants};
 
 /// Rounds of every file operation against the swapper.
 const RACES: &str = "1000000";
+/// Kills of a program while its commands run.
+const KILLS: &str = "1000";
 /// Cases per property test.
 const CASES: &str = "20000";
 /// Seconds per fuzz target.
@@ -22,6 +24,18 @@ pub(crate) fn run() -> Done {
             "races",
         ])
         .env("TOOLGATE_RACES", RACES),
+    )?;
+    step(
+        "kills",
+        cargo(&[
+            "test",
+            "--release",
+            "--package",
+            "toolgate-sandbox",
+            "--test",
+            "command_ends",
+        ])
+        .env("TOOLGATE_KILLS", KILLS),
     )?;
     step(
         "properties",

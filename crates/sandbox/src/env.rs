@@ -10,6 +10,7 @@
 //! by default, and nothing brings back what a person strips.
 
 mod lists;
+mod secrets;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -67,7 +68,7 @@ fn is_name(name: &[u8]) -> bool {
 
 fn is_harmless(name: &[u8], value: &[u8]) -> bool {
     let needed = lists::NEEDED.iter().any(|pattern| fits(pattern, name));
-    let known = lists::SECRETS
+    let known = secrets::SECRETS
         .iter()
         .chain(lists::CODE)
         .any(|pattern| fits(pattern, name));
@@ -116,7 +117,7 @@ pub fn fits(pattern: &str, name: &[u8]) -> bool {
 fn holds_secret(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value);
     let lower = text.to_ascii_lowercase();
-    lists::SECRET_PREFIXES.iter().any(|prefix| {
+    secrets::SECRET_PREFIXES.iter().any(|prefix| {
         text.match_indices(prefix).any(|(at, _)| {
             let (before, rest) = text.split_at_checked(at).unwrap_or_default();
             let starts_a_word = !before.ends_with(|c: char| c.is_ascii_alphanumeric());
@@ -126,7 +127,9 @@ fn holds_secret(value: &[u8]) -> bool {
                 .take_while(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte));
             starts_a_word && body.count() >= 12
         })
-    }) || lists::SECRET_PARTS.iter().any(|part| lower.contains(part))
+    }) || secrets::SECRET_PARTS
+        .iter()
+        .any(|part| lower.contains(part))
         || has_password(&text)
 }
 

@@ -29,7 +29,11 @@ const TRIALS: &[Trial] = &[
 
 fn under_a_terminal() -> ExitCode {
     let quoted = |text: String| format!("'{}'", text.replace('\'', r"'\''"));
-    let exe = std::env::current_exe().unwrap().to_str().unwrap().to_owned();
+    let exe = std::env::current_exe()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
     let line: Vec<String> = std::iter::once(exe)
         .chain(std::env::args().skip(1))
         .map(quoted)
@@ -89,7 +93,12 @@ fn run_all(text: &str, at_least: usize) {
         .filter(|case| case.id.contains(&only))
         .filter_map(|case| run_one(case).err().map(|why| format!("{}: {why}", case.id)))
         .collect();
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }
 
 fn run_one(case: &Case) -> Result<(), String> {
@@ -102,7 +111,11 @@ fn run_one(case: &Case) -> Result<(), String> {
     }
     let place = Place::new();
     place.setup(&case.setup);
-    let before: Vec<String> = case.must_be_unchanged.iter().map(|path| place.read(path)).collect();
+    let before: Vec<String> = case
+        .must_be_unchanged
+        .iter()
+        .map(|path| place.read(path))
+        .collect();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let mut rules = place.rules();
@@ -151,7 +164,12 @@ fn run_one(case: &Case) -> Result<(), String> {
         other => panic!("unknown expectation {other}"),
     };
     if !fits(&case.expect) && !case.accept.iter().any(|other| fits(other)) {
-        return Err(format!("expected {}, and {ran:?}", case.expect));
+        let text: String = ran.text().chars().take(400).collect();
+        let (outcome, took) = (&ran.finished.outcome, ran.took);
+        return Err(format!(
+            "expected {}: {outcome:?} in {took:?}: {text}",
+            case.expect
+        ));
     }
     for path in &case.must_not_exist {
         if place.exists(path) {

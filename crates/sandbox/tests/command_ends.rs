@@ -1,29 +1,362 @@
-//! Each wall, with the others and without them; each trap.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+//! Every way a command can end, and that nothing of it is left.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    missing_docs
+)]
 
 mod trial;
 
-use std::process::ExitCode;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
-use toolgate_sandbox::command::{self, CommandWall, Rung};
-use trial::{Place, Trial, line};
+use toolgate_sandbox::command::{
+    self, Cause, CommandWall, Deadlines, Outcome, Rung, Stream, WallRules,
+};
+use toolgate_sandbox::{PathRules, PathWall};
+use trial::{Place, Trial, run_spec, spec};
 
 fn main() -> ExitCode {
     command::init();
+    if std::env::args().nth(1).as_deref() == Some("--victim") {
+        return victim();
+    }
     trial::run(TRIALS)
 }
 
-const TRIALS: &[Trial] = &[("a line runs and says what it has to say", a_line_runs)];
+const TRIALS: &[Trial] = &[
+    (
+        "the total timeout ends everything within a second",
+        total_timeout,
+    ),
+    ("the idle timeout ends what says nothing", idle_timeout),
+    ("output keeps the idle timeout away", idle_is_reset),
+    ("cancellation ends everything", cancellation),
+    ("a dropped handle ends everything", dropped),
+    ("a dropped wall ends everything", dropped_wall),
+    (
+        "a background child does not hold the call",
+        background_child,
+    ),
+    ("daemons end with the shell", daemons),
+    ("an output flood is bounded and ends in time", flood),
+    (
+        "many commands at once end each in its own way",
+        many_at_once,
+    ),
+    (
+        "a killed supervisor leaves nothing behind",
+        killed_supervisor,
+    ),
+    (
+        "SIGKILL of the parent at any moment leaves nothing",
+        killed_parent,
+    ),
+];
 
-fn a_line_runs() {
-    let place = Place::new();
-    let wall = CommandWall::start(&place.rules()).unwrap();
-    assert_eq!(wall.rung(), Rung::Namespaces, "{:?}", wall.stepped_down());
-    let ran = line(
+const RUNGS: [Rung; 2] = [Rung::Namespaces, Rung::Landlock];
+
+fn rules(place: &Place, rung: Rung) -> WallRules {
+    let mut rules = place.rules();
+    rules.highest = rung;
+    rules.lowest = rung;
+    rules
+}
+
+/// An argument of `sleep` that no other process has.
+fn marker() -> String {
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("86400.{}{number:03}", std::process::id())
+}
+
+fn alive(marker: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let line = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        if line.contains(marker) && !line.contains("--victim") {
+            found.push(format!("{}: {line}", entry.file_name().to_string_lossy()));
+        }
+    }
+    found
+}
+
+/// Nothing with this marker is left, now or within the second that the end may take.
+fn none_left(marker: &str) {
+    let until = Instant::now() + Duration::from_secs(2);
+    loop {
+        let left = alive(marker);
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < until, "survivors: {left:#?}");
+        std::thread::yield_now();
+    }
+}
+
+/// What does everything to stay alive.
+fn stubborn(marker: &str) -> String {
+    format!(
+        "trap '' TERM INT HUP QUIT; setsid nohup sleep {marker} >/dev/null 2>&1 & \
+         (setsid bash -c 'trap \"\" TERM; (sleep {marker} &) ; sleep {marker}' &) ; \
+         python3 -c 'import os,time\nif os.fork(): os._exit(0)\nos.setsid()\nif os.fork(): os._exit(0)\ntime.sleep(86400)' {marker} ; \
+         echo started; sleep {marker}"
+    )
+}
+
+fn with_deadlines(total: Option<u64>, idle: Option<u64>) -> Deadlines {
+    Deadlines {
+        total: total.map(Duration::from_millis),
+        idle: idle.map(Duration::from_millis),
+    }
+}
+
+fn total_timeout() {
+    for rung in RUNGS {
+        let (place, marker) = (Place::new(), marker());
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let ran = run_spec(
+            &wall,
+            spec(&stubborn(&marker), &place.ws),
+            with_deadlines(Some(1500), None),
+        );
+        assert_eq!(ran.finished.cause, Cause::Timeout);
+        assert!(ran.took < Duration::from_millis(2500), "{:?}", ran.took);
+        assert!(ran.stdout.contains("started"), "{ran:?}");
+        none_left(&marker);
+    }
+}
+
+fn idle_timeout() {
+    let (place, marker) = (Place::new(), marker());
+    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let ran = run_spec(
         &wall,
-        &place,
-        "echo hello; pwd; id -u; ls -la / /dev /tmp ; env; cat /proc/self/status | grep -E 'Cap|NoNew|Seccomp'; echo oops >&2; exit 3",
+        spec(&format!("echo a; sleep {marker}"), &place.ws),
+        with_deadlines(Some(60_000), Some(700)),
     );
-    println!("{ran:#?}");
-    println!("{}", ran.stdout);
+    assert_eq!(ran.finished.cause, Cause::IdleTimeout);
+    assert_eq!(ran.stdout, "a\n");
+    assert!(ran.took < Duration::from_secs(5), "{:?}", ran.took);
+    none_left(&marker);
+}
+
+fn idle_is_reset() {
+    let place = Place::new();
+    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let line = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.3; done";
+    let ran = run_spec(
+        &wall,
+        spec(line, &place.ws),
+        with_deadlines(None, Some(2000)),
+    );
+    assert_eq!(ran.finished.outcome, Outcome::Exited(0), "{ran:?}");
+}
+
+fn cancellation() {
+    for rung in RUNGS {
+        let (place, marker) = (Place::new(), marker());
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+        let (cancel, mut tell) = std::io::pipe().unwrap();
+        let begun = std::cell::Cell::new(Instant::now());
+        let finished = running.drive(
+            Deadlines::default(),
+            Some(std::os::fd::AsFd::as_fd(&cancel)),
+            |stream, _| {
+                if stream == Stream::Stdout {
+                    tell.write_all(b"x").unwrap();
+                    begun.set(Instant::now());
+                }
+            },
+        );
+        assert_eq!(finished.cause, Cause::Cancelled);
+        assert!(begun.get().elapsed() < Duration::from_secs(1));
+        none_left(&marker);
+    }
+}
+
+/// Runs until the command says that it has started.
+fn until_started(running: &command::Running) {
+    let mut buffer = [0; 64];
+    let until = Instant::now() + Duration::from_secs(30);
+    while Instant::now() < until {
+        if rustix::io::read(running.stdout(), &mut buffer).is_ok_and(|read| read > 0) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+    panic!("the command did not start");
+}
+
+fn dropped() {
+    for rung in RUNGS {
+        let (place, marker) = (Place::new(), marker());
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+        until_started(&running);
+        assert!(!alive(&marker).is_empty());
+        drop(running);
+        none_left(&marker);
+    }
+}
+
+fn dropped_wall() {
+    for rung in RUNGS {
+        let (place, marker) = (Place::new(), marker());
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+        until_started(&running);
+        drop(wall);
+        drop(running);
+        none_left(&marker);
+    }
+}
+
+fn background_child() {
+    for rung in RUNGS {
+        let (place, marker) = (Place::new(), marker());
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let line = format!("sleep {marker} & echo done");
+        let ran = run_spec(
+            &wall,
+            spec(&line, &place.ws),
+            with_deadlines(Some(30_000), None),
+        );
+        assert_eq!(ran.finished.outcome, Outcome::Exited(0));
+        assert_eq!(ran.stdout, "done\n");
+        assert!(ran.took < Duration::from_secs(10), "{:?}", ran.took);
+        none_left(&marker);
+    }
+}
+
+fn daemons() {
+    for rung in RUNGS {
+        let (place, marker) = (Place::new(), marker());
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let line =
+            stubborn(&marker).replace(&format!("echo started; sleep {marker}"), "echo started");
+        let ran = run_spec(
+            &wall,
+            spec(&line, &place.ws),
+            with_deadlines(Some(30_000), None),
+        );
+        assert_eq!(ran.finished.outcome, Outcome::Exited(0), "{ran:?}");
+        none_left(&marker);
+    }
+}
+
+fn flood() {
+    let place = Place::new();
+    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let running = wall.run(spec("yes", &place.ws)).unwrap();
+    let begun = Instant::now();
+    let mut bytes = 0;
+    let finished = running.drive(with_deadlines(Some(1000), None), None, |_, chunk| {
+        assert!(chunk.len() <= 64 << 10);
+        bytes += chunk.len();
+    });
+    assert_eq!(finished.cause, Cause::Timeout);
+    assert!(
+        begun.elapsed() < Duration::from_secs(2),
+        "{:?}",
+        begun.elapsed()
+    );
+    assert!(bytes > 1 << 20, "{bytes}");
+}
+
+fn many_at_once() {
+    let place = Place::new();
+    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    std::thread::scope(|scope| {
+        for number in 0..8 {
+            let (wall, place) = (&wall, &place);
+            scope.spawn(move || {
+                let line = format!("echo {number}; exit {number}");
+                let ran = run_spec(wall, spec(&line, &place.ws), Deadlines::default());
+                assert_eq!(ran.finished.outcome, Outcome::Exited(number));
+                assert_eq!(ran.stdout, format!("{number}\n"));
+            });
+        }
+    });
+    assert_eq!(
+        std::fs::read_dir(&place.ws).unwrap().count(),
+        0,
+        "placeholders stayed"
+    );
+}
+
+fn killed_supervisor() {
+    let (place, marker) = (Place::new(), marker());
+    let wall = CommandWall::start(&rules(&place, Rung::Landlock)).unwrap();
+    let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+    until_started(&running);
+    // What only somebody outside could do: the command cannot signal it.
+    rustix::process::pidfd_send_signal(running.end(), rustix::process::Signal::KILL).unwrap();
+    none_left(&marker);
+}
+
+/// Starts a stubborn command, says so, and waits to be killed.
+fn victim() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    let [_, _, ws, marker, rung] = arguments.as_slice() else {
+        return ExitCode::FAILURE;
+    };
+    let mut rules = WallRules::new(PathWall::open(&PathRules::new(ws)).unwrap());
+    if rung == "landlock" {
+        rules.highest = Rung::Landlock;
+    }
+    println!("begin");
+    let wall = CommandWall::start(&rules).unwrap();
+    loop {
+        let line = format!(
+            "for i in 1 2 3 4 5 6 7 8; do (trap '' TERM; sleep {marker} & sleep {marker}) & done; {}",
+            stubborn(marker)
+        );
+        let running = wall.run(spec(&line, ws.as_ref())).unwrap();
+        let finished = running.drive(Deadlines::default(), None, |_, _| println!("output"));
+        println!("{finished:?}");
+    }
+}
+
+fn start_victim(place: &Place, marker: &str, rung: &str) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--victim", place.ws.to_str().unwrap(), marker, rung])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn killed_parent() {
+    let kills: u32 = std::env::var("TOOLGATE_KILLS")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(20);
+    let mut seed = u64::from(std::process::id());
+    for number in 0..kills {
+        let (place, marker) = (Place::new(), marker());
+        let rung = if number % 4 == 3 {
+            "landlock"
+        } else {
+            "namespaces"
+        };
+        let mut victim = start_victim(&place, &marker, rung);
+        let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+        assert_eq!(lines.next().unwrap().unwrap(), "begin");
+        // From the start of the warden to long after the last daemon.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let moment = Instant::now() + Duration::from_micros((seed >> 33) % 250_000);
+        while Instant::now() < moment {
+            std::thread::yield_now();
+        }
+        victim.kill().unwrap();
+        victim.wait().unwrap();
+        none_left(&marker);
+    }
 }

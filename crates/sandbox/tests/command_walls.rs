@@ -1,29 +1,390 @@
-//! Each wall, with the others and without them; each trap.
+//! Each wall with the others and without them, each trap, and what each rung cannot do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
 
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
+use std::time::Duration;
 
-use toolgate_sandbox::command::{self, CommandWall, Rung};
-use trial::{Place, Trial, line};
+use toolgate_sandbox::command::{
+    self, CommandSpec, CommandWall, Deadlines, Limits, Network, Omit, Outcome, Program, Rung, Step,
+    WallError, probe,
+};
+use trial::{ALL, Place, Trial, line, names, only, own_program, refused, run_spec, spec, wall};
 
 fn main() -> ExitCode {
+    if std::env::args().any(|argument| argument == "--without-init") {
+        return without_init();
+    }
     command::init();
     trial::run(TRIALS)
 }
 
-const TRIALS: &[Trial] = &[("a line runs and says what it has to say", a_line_runs)];
+const TRIALS: &[Trial] = &[
+    ("mounts alone keep a command inside", mounts_alone),
+    ("landlock alone keeps a command inside", landlock_alone),
+    ("seccomp alone refuses what it lists", seccomp_alone),
+    ("the lower rung runs legitimate work", lower_rung_works),
+    (
+        "the lower rung cannot hide a secret inside a root",
+        lower_rung_hole,
+    ),
+    (
+        "the lower rung has no loopback of its own",
+        lower_rung_loopback,
+    ),
+    (
+        "a rung that is not accepted refuses",
+        refuses_below_the_lowest,
+    ),
+    (
+        "a program without init is refused with the hint",
+        refuses_without_init,
+    ),
+    (
+        "a program that is no warden is refused",
+        refuses_a_foreign_helper,
+    ),
+    (
+        "the warden outlives the thread that asked for it",
+        outlives_thread,
+    ),
+    ("the warden and init have no environment", no_environment),
+    ("ids map to themselves", identity_maps),
+    (
+        "a signal to itself ends the shell and is told as such",
+        own_signal,
+    ),
+    (
+        "a missing program is told as a failed step",
+        missing_program,
+    ),
+    (
+        "a working folder outside is told as a failed step",
+        cwd_outside,
+    ),
+    ("an exit code comes back", exit_code),
+    ("the doctor names every wall", doctor),
+    ("an order that is too large is refused", too_large),
+    ("standard input is the command's own", standard_input),
+];
 
-fn a_line_runs() {
+fn mounts_alone() {
     let place = Place::new();
-    let wall = CommandWall::start(&place.rules()).unwrap();
-    assert_eq!(wall.rung(), Rung::Namespaces, "{:?}", wall.stepped_down());
+    place.write("out/canary", "x");
+    place.write("ws/.env", "K=1");
+    let wall = only(&place, Rung::Namespaces, ALL);
+    let out = place.out.display();
+    refused(
+        &wall,
+        &place,
+        &[
+            &format!("cat {out}/canary"),
+            &format!("touch {out}/new"),
+            "cat .env",
+            "echo x > .bashrc",
+            "touch /usr/x",
+            "touch /etc/x",
+            "cat /etc/shadow",
+            "exec 3>>/proc/sysrq-trigger",
+            "exec 3>>/proc/sys/kernel/core_pattern",
+            "exec 3<>/dev/tcp/127.0.0.1/1 2>/dev/null",
+            "mount -t tmpfs x /tmp",
+            "kill -0 $(( $(cat /proc/sys/kernel/pid_max) - 1 ))",
+        ],
+    );
+}
+
+fn landlock_alone() {
+    let place = Place::new();
+    place.write("out/canary", "x");
+    let omit = Omit {
+        seccomp: true,
+        landlock: false,
+    };
+    let wall = only(&place, Rung::Landlock, omit);
+    let out = place.out.display();
+    let mut other = Command::new("sleep")
+        .arg("30")
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .expect("sleep");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("listener");
+    refused(
+        &wall,
+        &place,
+        &[
+            &format!("cat {out}/canary"),
+            &format!("touch {out}/new"),
+            &format!("kill -0 {}", other.id()),
+            &format!("cat /proc/{}/environ", std::process::id()),
+            &format!(
+                "exec 3<>/dev/tcp/127.0.0.1/{}",
+                port.local_addr().unwrap().port()
+            ),
+            "touch /usr/x",
+            "ls /root",
+            "exec 3>>/proc/sysrq-trigger",
+            "exec 3>>/proc/sys/kernel/core_pattern",
+            "touch /tmp/toolgate-outside",
+        ],
+    );
+    other.kill().expect("kill");
+    other.wait().expect("wait");
+}
+
+fn seccomp_alone() {
+    let place = Place::new();
+    let omit = Omit {
+        landlock: true,
+        seccomp: false,
+    };
+    let wall = only(&place, Rung::Landlock, omit);
+    let call = |nr: i32| {
+        format!(
+            "python3 -c 'import ctypes;l=ctypes.CDLL(None,use_errno=True);r=l.syscall({nr},0,0,0,0,0);exit(0 if r>=0 or ctypes.get_errno() not in (1,38) else 1)'"
+        )
+    };
+    let mut lines: Vec<String> = if cfg!(target_arch = "x86_64") {
+        [101, 310, 321, 323, 250, 272, 308, 165, 425, 298, 246, 435]
+            .map(call)
+            .to_vec()
+    } else {
+        Vec::new()
+    };
+    for family in ["AF_UNIX", "AF_NETLINK", "AF_PACKET", "AF_INET", "AF_INET6"] {
+        lines.push(format!(
+            "python3 -c 'import socket;socket.socket(socket.{family})'"
+        ));
+    }
+    lines.push("unshare -U true".to_owned());
+    let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+    refused(&wall, &place, &lines);
+}
+
+fn lower_rung_works() {
+    let place = Place::new();
+    let wall = only(&place, Rung::Landlock, Omit::default());
     let ran = line(
         &wall,
         &place,
-        "echo hello; pwd; id -u; ls -la / /dev /tmp ; env; cat /proc/self/status | grep -E 'Cap|NoNew|Seccomp'; echo oops >&2; exit 3",
+        "echo 1 > f && t=$(mktemp) && echo x > $t && echo \"$HOME\" && git init -q g && seq 3 | sort | wc -l && python3 -c 'print(7)'",
     );
-    println!("{ran:#?}");
-    println!("{}", ran.stdout);
+    assert!(ran.succeeded(), "{ran:?}");
+    let home = ran.stdout.lines().next().unwrap().to_owned();
+    assert!(home.starts_with("/tmp/toolgate-"), "{home}");
+    assert!(
+        !std::path::Path::new(&home).exists(),
+        "the private folder is left"
+    );
+}
+
+fn lower_rung_hole() {
+    let place = Place::new();
+    place.write("ws/.env", "K=1");
+    let wall = only(&place, Rung::Landlock, Omit::default());
+    // This is why every command asks on this rung.
+    assert!(line(&wall, &place, "cat .env").succeeded());
+    let wall = only(&place, Rung::Namespaces, Omit::default());
+    assert!(!line(&wall, &place, "cat .env").succeeded());
+}
+
+fn lower_rung_loopback() {
+    let place = Place::new();
+    let wall = only(&place, Rung::Landlock, Omit::default());
+    let mut command = spec("true", &place.ws);
+    command.network = Some(Network::Loopback);
+    assert!(matches!(wall.run(command), Err(WallError::NoLoopback)));
+}
+
+fn refuses_below_the_lowest() {
+    let place = Place::new();
+    let mut rules = place.rules();
+    rules.highest = Rung::Landlock;
+    rules.lowest = Rung::Namespaces;
+    let refused = CommandWall::start(&rules);
+    assert!(
+        matches!(refused, Err(WallError::Unavailable { .. })),
+        "{refused:?}"
+    );
+    assert!(probe(&rules).refuses());
+}
+
+fn without_init() -> ExitCode {
+    let place = Place::new();
+    match CommandWall::start(&place.rules()) {
+        Err(error @ WallError::NotInitialised) if error.to_string().contains("init()") => {
+            ExitCode::SUCCESS
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+fn refuses_without_init() {
+    assert!(own_program(&["--without-init"]).status().unwrap().success());
+}
+
+fn refuses_a_foreign_helper() {
+    let place = Place::new();
+    let mut rules = place.rules();
+    rules.warden = Some("/bin/true".into());
+    let refused = CommandWall::start(&rules);
+    assert!(matches!(refused, Err(WallError::Warden(_))), "{refused:?}");
+    rules.warden = Some(std::env::current_exe().unwrap());
+    assert!(line(&wall(&rules), &place, "true").succeeded());
+}
+
+fn outlives_thread() {
+    let place = Place::new();
+    let rules = place.rules();
+    let wall = std::thread::spawn(move || wall(&rules)).join().unwrap();
+    for _ in 0..3 {
+        assert!(line(&wall, &place, "true").succeeded());
+    }
+}
+
+fn no_environment() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    assert!(!line(&wall, &place, "cat /proc/1/environ").succeeded());
+    let mut looked = 0;
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let name = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
+        if name.starts_with(b"toolgate-warden\0")
+            && let Ok(environ) = std::fs::read(entry.path().join("environ"))
+        {
+            looked += 1;
+            assert!(environ.is_empty(), "{}", String::from_utf8_lossy(&environ));
+        }
+    }
+    assert!(looked > 0, "no warden was found to look at");
+}
+
+fn identity_maps() {
+    let place = Place::new();
+    let own = rustix::process::geteuid().as_raw();
+    let ran = line(
+        &wall(&place.rules()),
+        &place,
+        "id -u; touch f; stat -c %u f",
+    );
+    assert_eq!(ran.stdout, format!("{own}\n{own}\n"));
+}
+
+fn own_signal() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let ran = line(&wall, &place, "kill -TERM $$; sleep 60");
+    assert_eq!(ran.finished.outcome, Outcome::Signaled(15));
+    let ran = line(&wall, &place, "kill -KILL $$; sleep 60");
+    assert_eq!(ran.finished.outcome, Outcome::Signaled(9));
+}
+
+fn missing_program() {
+    let place = Place::new();
+    for rung in [Rung::Namespaces, Rung::Landlock] {
+        let wall = only(&place, rung, Omit::default());
+        let mut command = CommandSpec::line("", &place.ws);
+        command.program = Program::Exact(vec!["/usr/bin/no-such-program".into()]);
+        let ran = run_spec(&wall, command, Deadlines::default());
+        let Outcome::Setup(failure) = &ran.finished.outcome else {
+            panic!("{ran:?}");
+        };
+        assert_eq!((failure.step, failure.errno), (Step::Exec, 2));
+        assert!(failure.to_string().contains("no-such-program"), "{failure}");
+    }
+}
+
+fn cwd_outside() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let ran = run_spec(&wall, spec("true", &place.out), Deadlines::default());
+    let Outcome::Setup(failure) = &ran.finished.outcome else {
+        panic!("{ran:?}");
+    };
+    assert_eq!(failure.step, Step::Cwd);
+}
+
+fn exit_code() {
+    let place = Place::new();
+    let ran = line(
+        &wall(&place.rules()),
+        &place,
+        "echo out; echo err >&2; exit 42",
+    );
+    assert_eq!(ran.finished.outcome, Outcome::Exited(42));
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str()),
+        ("out\n", "err\n")
+    );
+}
+
+fn doctor() {
+    let place = Place::new();
+    let report = probe(&place.rules());
+    assert_eq!(report.rung, Some(Rung::Namespaces));
+    for name in [
+        "namespaces",
+        "masks",
+        "landlock",
+        "seccomp",
+        "process limit",
+    ] {
+        let wall = report.walls.iter().find(|wall| wall.name == name).unwrap();
+        assert!(wall.in_force, "{wall:?}");
+    }
+    let mut rules = place.rules();
+    rules.highest = Rung::Landlock;
+    let report = probe(&rules);
+    assert_eq!(report.rung, Some(Rung::Landlock));
+    assert!(
+        report
+            .walls
+            .iter()
+            .any(|wall| wall.name == "masks" && !wall.in_force)
+    );
+}
+
+fn too_large() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let text = "x".repeat(5 << 20);
+    assert!(matches!(
+        wall.run(spec(&text, &place.ws)),
+        Err(WallError::Order(_))
+    ));
+    assert!(names(&place).is_empty(), "placeholders stayed");
+    // What the message takes and the kernel does not is a failed step.
+    let ran = run_spec(
+        &wall,
+        spec(&"x".repeat(200_000), &place.ws),
+        Deadlines::default(),
+    );
+    assert!(
+        matches!(&ran.finished.outcome, Outcome::Setup(f) if f.step == Step::Exec),
+        "{:?}",
+        ran.finished
+    );
+}
+
+fn standard_input() {
+    let place = Place::new();
+    place.write("in", "hello");
+    let wall = wall(&place.rules());
+    assert_eq!(line(&wall, &place, "cat; echo end").stdout, "end\n");
+    let mut command = spec("cat", &place.ws);
+    command.stdin = Some(
+        std::fs::File::open(place.folder.path().join("in"))
+            .unwrap()
+            .into(),
+    );
+    command.limits = Some(Limits {
+        open_files: 64,
+        ..Limits::default()
+    });
+    let deadlines = Deadlines {
+        total: Some(Duration::from_secs(30)),
+        idle: None,
+    };
+    assert_eq!(run_spec(&wall, command, deadlines).stdout, "hello");
 }

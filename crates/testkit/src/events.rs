@@ -43,10 +43,11 @@ pub fn kinds(events: &[Event]) -> Vec<String> {
         .iter()
         .map(|event| {
             let json = serde_json::to_value(event).expect("events are JSON");
-            let kind = json["type"].as_str().unwrap_or_default().to_owned();
+            let kind = json.get("type").and_then(|kind| kind.as_str());
+            let kind = kind.unwrap_or_default();
             match event.call_id() {
                 Some(call) => format!("{kind} {call}"),
-                None => kind,
+                None => kind.to_owned(),
             }
         })
         .collect()

@@ -274,7 +274,7 @@ impl Gate {
         let policy = self
             .policy_for(session, &grants)
             .map_err(|error| error.message)?;
-        let (mut decision, _) = self.planner(session, &policy).policy_says(live);
+        let (mut decision, ..) = self.planner(session, &policy).policy_says(live);
         if let Some(review) = self.inner.chain.review(&live.record) {
             decision = decision.stricter(review);
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use toolgate_model::{
     Action, BadCall, Call, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, json,
 };
-use toolgate_policy::{Policy, Question, Validator};
+use toolgate_policy::{Policy, Question, Stage, Validator};
 use toolgate_sandbox::paths::PathWall;
 
 use super::{
@@ -250,12 +250,12 @@ impl Planner<'_> {
     }
 
     async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
-        let (decision, risk) = self.policy_says(&live);
+        let (decision, risk, stage) = self.policy_says(&live);
         live.record.decision = decision;
         live.record.risk = risk;
-        if live.record.decision.action != Action::Deny
-            && let Err(refused) = self.preflight(&live.record.facts)
-        {
+        // A default that denies comes after the walls: what they refuse is told first.
+        let denied_by_rule = live.record.decision.action == Action::Deny && stage != Stage::Default;
+        if !denied_by_rule && let Err(refused) = self.preflight(&live.record.facts) {
             live.record.decision = Decision::denied(refused.kind, "the path wall", refused.message);
         }
         if live.record.decision.action != Action::Deny
@@ -288,7 +288,7 @@ impl Planner<'_> {
     }
 
     /// Policy and validators over tool, arguments and facts. The strictest answer wins.
-    pub(crate) fn policy_says(&self, live: &Live) -> (Decision, toolgate_model::Risk) {
+    pub(crate) fn policy_says(&self, live: &Live) -> (Decision, toolgate_model::Risk, Stage) {
         let spec = live.entry.spec();
         let question = Question {
             tool: &spec.name,
@@ -302,19 +302,22 @@ impl Planner<'_> {
         };
         let ask = AssertUnwindSafe(|| {
             let verdict = self.policy.judge(&question);
-            let mut decision = verdict.decision;
+            let (mut decision, mut stage) = (verdict.decision, verdict.stage);
             for validator in self.validators {
-                if let Some(opinion) = validator.validate(&question) {
-                    decision = tightened(decision, opinion);
+                if let Some(opinion) = validator.validate(&question)
+                    && opinion.action > decision.action
+                {
+                    (decision, stage) = (tightened(decision, opinion), Stage::Rule);
                 }
             }
-            (decision, verdict.risk)
+            (decision, verdict.risk, stage)
         });
         catch_unwind(ask).unwrap_or_else(|payload| {
             let reason = format!("policy panicked: {}", payload_text(&*payload));
             (
                 Decision::denied(ErrorKind::Panicked, "panic", reason),
                 live.record.risk,
+                Stage::Floor,
             )
         })
     }

@@ -124,3 +124,25 @@ fn allow(
     };
     rules.add_rule(PathBeneath::new(fd, access))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fence(abi: i32, namespaces: bool) -> Fence<'static> {
+        Fence {
+            abi,
+            namespaces,
+            network: Network::Off,
+            folders: Vec::new(),
+            private: &[],
+        }
+    }
+
+    #[test]
+    fn an_older_kernel_is_refused_and_not_served_in_part() {
+        for (abi, namespaces) in [(0, true), (2, true), (0, false), (5, false)] {
+            assert_eq!(fence(abi, namespaces).close(), Err(Errno::NOSYS), "{abi}");
+        }
+    }
+}

@@ -15,10 +15,10 @@ use super::confine;
 use super::message::{MOST_BYTES, Order};
 use super::mounts::NewRoot;
 use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::Network;
+use super::rules::{Network, Omit};
 use super::shell::{self, Places, Stdio};
 use super::supervise;
-use super::sys::{self, Side};
+use super::sys::{self, Child, Side};
 use super::warden::Machine;
 use super::wire::{self, Packet};
 use crate::env::HOME;
@@ -31,6 +31,16 @@ pub(super) const GO: &[u8] = b"go";
 pub(super) struct Kind {
     pub(super) namespaces: bool,
     pub(super) network: Network,
+    pub(super) omit: Omit,
+}
+
+impl Kind {
+    /// Whether this is the sandbox that an order asks for.
+    pub(super) fn fits(self, order: &Order) -> bool {
+        self.namespaces == order.namespaces
+            && self.network == order.network
+            && self.omit == order.omit
+    }
 }
 
 /// A command as it arrived: the order's bytes and the descriptors beside it.
@@ -109,7 +119,7 @@ pub(super) fn live(control: OwnedFd, kind: Kind, machine: &Machine) -> ! {
 
 fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) {
     let prepared = if kind.namespaces {
-        NewRoot::prepare(kind.network, &machine.hidden).map(Some)
+        prepare(kind, machine).map(Some)
     } else {
         Ok(None)
     };
@@ -127,13 +137,14 @@ fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) {
         return;
     };
     let outcome = prepared
-        .and_then(|root| match root {
-            Some(root) => in_namespaces(arrived, root, kind, machine),
+        .and_then(|prepared| match prepared {
+            Some(prepared) => in_namespaces(arrived, prepared, kind, machine),
             None => supervise::run(
                 arrived.order()?,
                 arrived.stdio,
                 arrived.folders,
                 &arrived.status,
+                kind,
                 machine,
             ),
         })
@@ -141,14 +152,66 @@ fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) {
     report(&status, &Report::Ended(outcome));
 }
 
+/// What waits for a command: the new root, and the process that will be the shell.
+struct Prepared {
+    root: NewRoot,
+    shell: Child,
+    /// Over which the shell is told to go on.
+    line: OwnedFd,
+}
+
+fn prepare(kind: Kind, machine: &Machine) -> Result<Prepared, SetupFailure> {
+    let failed = |errno| SetupFailure::new(Step::Fork, errno);
+    let root = NewRoot::prepare(kind.network, &machine.hidden)?;
+    let (ours, theirs) = wire::pair().map_err(failed)?;
+    match sys::clone3(0).map_err(failed)? {
+        Side::Child => {
+            drop(ours);
+            wait_for_order(&theirs, kind, machine);
+            sys::end(127)
+        }
+        Side::Parent(shell) => Ok(Prepared {
+            root,
+            shell,
+            line: ours,
+        }),
+    }
+}
+
+/// The life of the process that becomes the shell. It gives up everything before there is
+/// a command; the root it sees changes under it when init enters the new one.
+fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine) {
+    let ready = confine::drop_privileges()
+        .map_err(|errno| SetupFailure::new(Step::Privileges, errno))
+        .and_then(|()| shell::first_steps(kind, machine));
+    let Ok(packet) = wire::receive(line, RecvFlags::empty()) else {
+        return;
+    };
+    let Some(arrived) = Arrived::from(packet) else {
+        return;
+    };
+    let places = Places {
+        home: HOME,
+        temporary: "/tmp",
+        private: &["/tmp", "/run", "/dev/shm"],
+    };
+    let failure = ready.and_then(|()| arrived.order()).map(|order| {
+        let folders = arrived.folders.iter().map(AsFd::as_fd).collect();
+        shell::last_steps(&order, &arrived.stdio, folders, &places, machine)
+    });
+    let failure = failure.unwrap_or_else(|failure| failure);
+    report(&arrived.status, &Report::Ended(Outcome::Setup(failure)));
+}
+
 fn in_namespaces(
     arrived: Arrived,
-    root: NewRoot,
+    prepared: Prepared,
     kind: Kind,
     machine: &Machine,
 ) -> Result<Outcome, SetupFailure> {
+    let Prepared { root, shell, line } = prepared;
     let order = arrived.order()?;
-    if !order.namespaces || order.network != kind.network {
+    if !kind.fits(&order) {
         return Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"));
     }
     let shown = arrived
@@ -163,25 +226,18 @@ fn in_namespaces(
         }
     }
     root.enter(&order.limits, machine.own_pid_max)?;
-    confine::set_limits(&order.limits).map_err(|errno| SetupFailure::new(Step::Limits, errno))?;
     confine::drop_privileges().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
-    let places = Places {
-        home: HOME,
-        temporary: "/tmp",
-        private: &["/tmp", "/run", "/dev/shm"],
-    };
-    match sys::clone3(0).map_err(|errno| SetupFailure::new(Step::Fork, errno))? {
-        Side::Child => {
-            let folders = shown.iter().map(AsFd::as_fd).collect();
-            let failure = shell::become_program(&order, &arrived.stdio, folders, &places, machine);
-            report(&arrived.status, &Report::Ended(Outcome::Setup(failure)));
-            sys::end(127)
-        }
-        Side::Parent(shell) => {
-            drop(arrived);
-            reap_until(shell.pid)
-        }
-    }
+    let mut fds = vec![
+        arrived.body.as_fd(),
+        arrived.status.as_fd(),
+        arrived.stdio.stdin.as_fd(),
+        arrived.stdio.stdout.as_fd(),
+        arrived.stdio.stderr.as_fd(),
+    ];
+    fds.extend(shown.iter().map(AsFd::as_fd));
+    wire::send(&line, GO, &fds).map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
+    drop((arrived, shown));
+    reap_until(shell.pid)
 }
 
 /// Reaps whatever ends until it is the shell.

@@ -9,6 +9,7 @@ use rustix::io::Errno;
 
 use super::init::Kind;
 use super::message::{BadOrder, Folder, Mask, Order};
+use super::mounts::may_be_shown;
 use super::placeholders::Held;
 use super::rules::{CommandSpec, Grant, Program, WallRules};
 use super::search::{Found, Search, masks};
@@ -47,6 +48,9 @@ pub(super) struct Prepared<'a> {
     /// What was found in each writable root.
     pub(super) found: Vec<(usize, Found)>,
 }
+
+/// All masks, and what was found in each writable root.
+type Guards = (Vec<Mask>, Vec<(usize, Found)>);
 
 /// One folder among those of a command.
 struct Part<'a> {
@@ -153,7 +157,7 @@ impl Layout {
         // come after the outer ones that they lie on.
         parts.sort_by(|a, b| (a.path, a.writable).cmp(&(b.path, b.writable)));
         parts.dedup_by(|later, first| later.path == first.path);
-        let mut held = Held::none();
+        let mut held = Held::default();
         match self.guard(inner, &parts, kind, &mut held) {
             Ok((all_masks, found)) => Ok(Prepared {
                 order: self.order(rules, spec, kind, &parts, all_masks),
@@ -174,7 +178,7 @@ impl Layout {
         parts: &[Part<'_>],
         kind: Kind,
         held: &mut Held,
-    ) -> Result<(Vec<Mask>, Vec<(usize, Found)>), WallError> {
+    ) -> Result<Guards, WallError> {
         let rules = &inner.rules;
         let mut all_masks = Vec::new();
         let mut all_found = Vec::new();
@@ -191,6 +195,8 @@ impl Layout {
             };
             let found = match part.grant.and_then(|grant| grant.found.clone()) {
                 Some(found) => found,
+                // It will be refused, and need not be searched for that.
+                None if !may_be_shown(part.path.as_os_str().as_bytes()) => Found::default(),
                 None => search.run(),
             };
             let mut vacant = Vec::new();
@@ -201,13 +207,7 @@ impl Layout {
             {
                 vacant = inner
                     .placeholders
-                    .hold(
-                        &rules.paths,
-                        root,
-                        part.handle,
-                        |path| search.is_opened(path),
-                        held,
-                    )
+                    .hold(root, |path| search.is_opened(path), held)
                     .map_err(|(path, errno)| WallError::Placeholder { path, errno })?;
             }
             if kind.namespaces {

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::paths::{PathWall, RootAccess};
 
@@ -46,7 +47,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            processes: 4096,
+            processes: 1024,
             file_size: 8 << 30,
             open_files: 4096,
             cpu_seconds: None,
@@ -105,6 +106,8 @@ pub struct WallRules {
     /// The folder where placeholders are written down, so that the next start removes
     /// those of a process that was killed. Without it they stay after a crash.
     pub records: Option<PathBuf>,
+    /// How long placeholders stay after a command, for the next one to find.
+    pub linger: Duration,
     /// A program that calls [`super::init`], if this one does not.
     pub warden: Option<PathBuf>,
     /// How many names the search for guarded paths looks at.
@@ -127,6 +130,7 @@ impl WallRules {
             highest: Rung::Namespaces,
             lowest: Rung::Landlock,
             records: None,
+            linger: Duration::from_secs(1),
             warden: None,
             scan_entries: 100_000,
             set_aside: SetAside::default(),

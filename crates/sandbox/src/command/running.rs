@@ -17,8 +17,9 @@ use super::sweep::{Settled, sweep};
 use super::wall::{InForce, Inner};
 use super::wire;
 
-/// How long the end of a command may take once it was ordered.
-const GRACE: Duration = Duration::from_secs(1);
+/// How long the end of a command is waited for once it was ordered. An answer is owed
+/// within a second of a deadline, and clearing up takes its part of that.
+const GRACE: Duration = Duration::from_millis(700);
 
 /// A command that was started.
 ///

@@ -5,7 +5,9 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 
+use super::confine;
 use super::fence::Fence;
+use super::init::Kind;
 use super::message::Order;
 use super::report::{SetupFailure, Step};
 use super::sys;
@@ -28,21 +30,37 @@ pub(super) struct Places<'a> {
     pub(super) private: &'a [&'a str],
 }
 
+/// What does not depend on the command: a session without a terminal, signals as every
+/// program expects them, and the filters of system calls, which take the longest. None of
+/// what is left to do after this is filtered.
+pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<(), SetupFailure> {
+    // A session of its own has no terminal, so nothing can be typed on it.
+    rustix::process::setsid().map_err(|errno| SetupFailure::new(Step::Session, errno))?;
+    sys::reset_signals();
+    if kind.omit.seccomp {
+        return Ok(());
+    }
+    let applied = machine.filters.apply(kind.namespaces, kind.network);
+    applied.map_err(|problem| {
+        SetupFailure::new(Step::Seccomp, Errno::INVAL).about(problem.to_string())
+    })
+}
+
 /// Becomes the program. What comes back is why that did not happen.
-pub(super) fn become_program(
+pub(super) fn last_steps(
     order: &Order,
     stdio: &Stdio,
     folders: Vec<BorrowedFd<'_>>,
     places: &Places<'_>,
     machine: &Machine,
 ) -> SetupFailure {
-    match last_steps(order, stdio, folders, places, machine) {
+    match become_program(order, stdio, folders, places, machine) {
         Ok(never) => match never {},
         Err(failure) => failure,
     }
 }
 
-fn last_steps(
+fn become_program(
     order: &Order,
     stdio: &Stdio,
     folders: Vec<BorrowedFd<'_>>,
@@ -53,10 +71,8 @@ fn last_steps(
     let program = argv
         .first()
         .ok_or_else(|| SetupFailure::new(Step::Order, Errno::INVAL))?;
+    confine::set_limits(&order.limits).map_err(|errno| SetupFailure::new(Step::Limits, errno))?;
     (|| {
-        // A session of its own has no terminal, so nothing can be typed on it.
-        rustix::process::setsid()?;
-        sys::reset_signals();
         sys::put_at(&stdio.stdin, 0)?;
         sys::put_at(&stdio.stdout, 1)?;
         sys::put_at(&stdio.stderr, 2)?;
@@ -82,14 +98,6 @@ fn last_steps(
             SetupFailure::new(Step::Landlock, errno)
                 .about(format!("the kernel has version {}", machine.landlock_abi))
         })?;
-    }
-    if !order.omit.seccomp {
-        machine
-            .filters
-            .apply(order.namespaces, order.network)
-            .map_err(|problem| {
-                SetupFailure::new(Step::Seccomp, Errno::INVAL).about(problem.to_string())
-            })?;
     }
     let errno = sys::exec(program, &argv, &env);
     Err(SetupFailure::new(Step::Exec, errno).about(program.to_string_lossy()))

@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions};
 
 use super::confine;
-use super::init::{outcome_of, report};
+use super::init::{Kind, outcome_of, report};
 use super::kin;
 use super::message::Order;
 use super::report::{Outcome, Report, SetupFailure, Step};
@@ -28,9 +28,10 @@ pub(super) fn run(
     stdio: Stdio,
     folders: Vec<OwnedFd>,
     status: &OwnedFd,
+    kind: Kind,
     machine: &Machine,
 ) -> Result<Outcome, SetupFailure> {
-    if order.namespaces {
+    if !kind.fits(&order) {
         return Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"));
     }
     let at = |step| move |errno| SetupFailure::new(step, errno);
@@ -38,7 +39,6 @@ pub(super) fn run(
         .map_err(at(Step::Fork))?;
     let signals = sys::signal_fd(&[libc::SIGTERM, libc::SIGCHLD]).map_err(at(Step::Fork))?;
     let scratch = Scratch::make().map_err(at(Step::Scratch))?;
-    confine::set_limits(&order.limits).map_err(at(Step::Limits))?;
     confine::drop_privileges().map_err(at(Step::Privileges))?;
     let places = Places {
         home: &scratch.path,
@@ -48,7 +48,10 @@ pub(super) fn run(
     match sys::clone3(0).map_err(at(Step::Fork))? {
         Side::Child => {
             let open = folders.iter().map(AsFd::as_fd).collect();
-            let failure = shell::become_program(&order, &stdio, open, &places, machine);
+            let failure = match shell::first_steps(kind, machine) {
+                Ok(()) => shell::last_steps(&order, &stdio, open, &places, machine),
+                Err(failure) => failure,
+            };
             report(status, &Report::Ended(Outcome::Setup(failure)));
             sys::end(127)
         }

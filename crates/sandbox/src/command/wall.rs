@@ -66,6 +66,9 @@ pub enum WallError {
         /// The kernel's reason.
         errno: Errno,
     },
+    /// The record of placeholders cannot be kept.
+    #[error("the folder for records of placeholders cannot be used: {0}")]
+    Records(std::io::Error),
     /// The command does not fit into a message.
     #[error("{0}")]
     Order(#[from] BadOrder),
@@ -128,8 +131,8 @@ impl CommandWall {
     pub fn start(rules: &WallRules) -> Result<Self, WallError> {
         let socket = start_warden(rules.warden.as_deref())?;
         let (rung, stepped_down) = find_rung(&socket, rules)?;
-        let placeholders =
-            Placeholders::open(rules.records.as_deref()).map_err(WallError::Warden)?;
+        let placeholders = Placeholders::open(&rules.paths, rules.records.as_deref(), rules.linger)
+            .map_err(WallError::Records)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 layout: Layout::open(rules)?,
@@ -160,6 +163,7 @@ impl CommandWall {
         let kind = Kind {
             namespaces: inner.rung == Rung::Namespaces,
             network,
+            omit: inner.rules.omit,
         };
         if !kind.namespaces && network == Network::Loopback {
             return Err(WallError::NoLoopback);
@@ -341,6 +345,7 @@ fn try_rung(
     let kind = Kind {
         namespaces,
         network: rules.network,
+        omit: rules.omit,
     };
     wire::send(socket, &warden::try_packet(kind), &[])?;
     if !wire::readable(socket, PATIENCE)? {

@@ -10,7 +10,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags};
+use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{PidfdFlags, Signal};
@@ -19,6 +19,7 @@ use super::init::{self, GO, Kind};
 use super::kin;
 use super::message::{network_byte, network_of};
 use super::report::{Outcome, Report, SetupFailure, Step};
+use super::rules::{Network, Omit};
 use super::seccomp::Filters;
 use super::sys::{self, Child, Side};
 use super::wire::{self, Packet};
@@ -93,12 +94,17 @@ fn only_for_root(folder: &Path) -> Vec<String> {
     found
 }
 
-/// A sandbox that waits for its command.
+/// A sandbox that waits for its command, or has it.
 #[derive(Debug)]
 struct Ready {
     kind: Kind,
     child: Child,
+    /// Kept open while the sandbox lives: closing it with the sandbox's first word unread
+    /// would reset the connection, and the order in it would be lost.
     control: OwnedFd,
+    /// The last reference to the namespaces. Taking them down takes as long as putting
+    /// them up; held here, that happens after everybody knows that the command is over.
+    _namespaces: Vec<std::fs::File>,
 }
 
 /// The warden's life. The caller has made sure that there is only one thread.
@@ -116,6 +122,7 @@ pub(super) fn serve() -> ! {
         let mut warden = Warden {
             machine,
             ready: None,
+            wanted: None,
             at_work: Vec::new(),
         };
         while let Ok(packet) = warden.next(&socket) {
@@ -131,37 +138,53 @@ pub(super) fn serve() -> ! {
 struct Warden {
     machine: Machine,
     ready: Option<Ready>,
+    /// What to make ready when there is time.
+    wanted: Option<Kind>,
     /// Sandboxes that have a command.
-    at_work: Vec<Child>,
+    at_work: Vec<Ready>,
 }
 
 impl Warden {
-    /// The next packet; meanwhile, sandboxes that ended are forgotten.
+    /// The next packet. Meanwhile, sandboxes that ended are taken down, and one is made
+    /// ready for the next command: when the last one has ended, or has run for a while.
+    /// Not at once, because that would take the time from the command that just began.
     fn next(&mut self, socket: &OwnedFd) -> Result<Packet, Errno> {
         loop {
+            let wait = Timespec {
+                tv_sec: 0,
+                tv_nsec: 20_000_000,
+            };
+            let wait = self.wanted.map(|_| &wait);
             let ended: Vec<bool> = {
                 let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
                 fds.extend(
                     self.at_work
                         .iter()
-                        .map(|child| PollFd::new(&child.pidfd, PollFlags::IN)),
+                        .map(|ready| PollFd::new(&ready.child.pidfd, PollFlags::IN)),
                 );
-                match rustix::event::poll(&mut fds, None) {
+                match rustix::event::poll(&mut fds, wait) {
                     Ok(_) => {}
                     Err(Errno::INTR) => continue,
                     Err(errno) => return Err(errno),
                 }
                 fds.iter().map(|fd| !fd.revents().is_empty()).collect()
             };
-            let mut gone = ended.iter().skip(1);
-            let before = self.at_work.len();
-            self.at_work
-                .retain(|_| gone.next().is_none_or(|gone| !gone));
-            if self.at_work.len() < before {
-                self.end_strays();
-            }
             if ended.first() == Some(&true) {
                 return wire::receive(socket, RecvFlags::empty());
+            }
+            if let Some(kind) = self.wanted.take() {
+                self.ready = self.make(kind).ok();
+            }
+            let mut gone = ended.iter().skip(1);
+            let mut unwatched = false;
+            // Forgetting one takes its namespaces down.
+            self.at_work.retain(|ready| {
+                let gone = gone.next() == Some(&true);
+                unwatched |= gone && !ready.kind.namespaces;
+                !gone
+            });
+            if unwatched {
+                self.end_strays();
             }
         }
     }
@@ -169,8 +192,8 @@ impl Warden {
     /// A supervisor that was killed leaves its command to the warden, which ends it. A
     /// stray is a child of the warden that it did not make.
     fn end_strays(&self) {
-        let ready = self.ready.iter().map(|ready| &ready.child);
-        let known: Vec<_> = ready.chain(&self.at_work).map(|child| child.pid).collect();
+        let known = self.ready.iter().chain(&self.at_work);
+        let known: Vec<_> = known.map(|ready| ready.child.pid).collect();
         loop {
             let mut strays = kin::children();
             strays.retain(|pid| !known.contains(pid));
@@ -189,7 +212,7 @@ impl Warden {
     }
 
     fn answer(&mut self, socket: &OwnedFd, packet: Packet) {
-        let [tag, namespaces, network] = packet.bytes.as_slice() else {
+        let [tag, namespaces, network, landlock, seccomp] = packet.bytes.as_slice() else {
             return;
         };
         let Ok(network) = network_of(*network) else {
@@ -198,6 +221,10 @@ impl Warden {
         let kind = Kind {
             namespaces: *namespaces == 1,
             network,
+            omit: Omit {
+                landlock: *landlock == 1,
+                seccomp: *seccomp == 1,
+            },
         };
         if *tag == TRY {
             let tried = self.make(kind).and_then(|ready| {
@@ -215,10 +242,7 @@ impl Warden {
             init::report(socket, &said);
         } else {
             self.start(kind, packet);
-            // While the command runs, so that the next one finds it done.
-            if self.ready.is_none() {
-                self.ready = self.make(kind).ok();
-            }
+            self.wanted = Some(kind).filter(|_| self.ready.is_none());
         }
     }
 
@@ -239,10 +263,10 @@ impl Warden {
                     wire::send(status, &started, &[ready.child.pidfd.as_fd()])
                 })
                 .map_err(|errno| SetupFailure::new(Step::Clone, errno))?;
-            Ok(ready.child)
+            Ok(ready)
         });
         match given {
-            Ok(child) => self.at_work.push(child),
+            Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
         }
     }
@@ -254,7 +278,7 @@ impl Warden {
         if kind.namespaces {
             flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
             flags |= libc::CLONE_NEWIPC;
-            if kind.network != super::rules::Network::On {
+            if kind.network != Network::On {
                 flags |= libc::CLONE_NEWNET;
             }
         }
@@ -266,6 +290,9 @@ impl Warden {
                 } else {
                     Ok(())
                 };
+                let namespaces = ["mnt", "net", "ipc"].map(|name| {
+                    std::fs::File::open(format!("/proc/{}/ns/{name}", child.pid.as_raw_nonzero()))
+                });
                 // A child that gets no word, because `ours` is closed, ends.
                 maps.and_then(|()| wire::send(&ours, GO, &[]))
                     .map_err(|errno| SetupFailure::new(Step::IdMaps, errno))?;
@@ -273,6 +300,11 @@ impl Warden {
                     kind,
                     child,
                     control: ours,
+                    _namespaces: namespaces
+                        .into_iter()
+                        .flatten()
+                        .filter(|_| kind.namespaces)
+                        .collect(),
                 })
             }
         }
@@ -285,13 +317,23 @@ const TRY: u8 = b't';
 const RUN: u8 = b'r';
 
 /// The packet that asks whether a sandbox can be made.
-pub(super) fn try_packet(kind: Kind) -> [u8; 3] {
-    [TRY, u8::from(kind.namespaces), network_byte(kind.network)]
+pub(super) fn try_packet(kind: Kind) -> [u8; 5] {
+    packet(TRY, kind)
 }
 
 /// The packet that an order travels with.
-pub(super) fn run_packet(kind: Kind) -> [u8; 3] {
-    [RUN, u8::from(kind.namespaces), network_byte(kind.network)]
+pub(super) fn run_packet(kind: Kind) -> [u8; 5] {
+    packet(RUN, kind)
+}
+
+fn packet(tag: u8, kind: Kind) -> [u8; 5] {
+    [
+        tag,
+        u8::from(kind.namespaces),
+        network_byte(kind.network),
+        u8::from(kind.omit.landlock),
+        u8::from(kind.omit.seccomp),
+    ]
 }
 
 fn first_word(ready: &Ready) -> Result<(), SetupFailure> {

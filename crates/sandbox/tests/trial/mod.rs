@@ -2,7 +2,7 @@
 //!
 //! Every trial runs as whoever started the tests and, where that is root, once more as
 //! an ordinary user, in a process of its own.
-#![allow(dead_code, unreachable_pub)]
+#![allow(dead_code, unreachable_pub, clippy::print_stdout)]
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use toolgate_sandbox::command::{
-    CommandSpec, CommandWall, Deadlines, Finished, Outcome, Stream, WallRules,
+    CommandSpec, CommandWall, Deadlines, Finished, Omit, Outcome, Rung, Stream, WallRules,
 };
+use toolgate_sandbox::paths::{RootAccess, RootRule};
 use toolgate_sandbox::{PathRules, PathWall};
 
 /// A name that reads like a sentence, and its proof.
@@ -98,7 +99,10 @@ impl Place {
 
     pub fn rules(&self) -> WallRules {
         let paths = PathWall::open(&PathRules::new(&self.ws)).expect("paths");
-        WallRules::new(paths)
+        let mut rules = WallRules::new(paths);
+        // So that a look after a command sees what is left of it.
+        rules.linger = Duration::ZERO;
+        rules
     }
 
     pub fn write(&self, path: &str, text: &str) {
@@ -149,7 +153,10 @@ impl Ran {
 
 /// The variables every command gets here.
 pub fn plain_env() -> Vec<(std::ffi::OsString, std::ffi::OsString)> {
-    vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())]
+    vec![(
+        "PATH".into(),
+        "/usr/local/bin:/usr/bin:/bin:/usr/sbin".into(),
+    )]
 }
 
 pub fn spec(line: &str, cwd: &Path) -> CommandSpec {
@@ -181,4 +188,64 @@ pub fn line(wall: &CommandWall, place: &Place, line: &str) -> Ran {
         idle: None,
     };
     run_spec(wall, spec(line, &place.ws), deadlines)
+}
+
+pub fn wall(rules: &WallRules) -> CommandWall {
+    CommandWall::start(rules).expect("a wall")
+}
+
+pub fn only(place: &Place, rung: Rung, omit: Omit) -> CommandWall {
+    let mut rules = place.rules();
+    rules.highest = rung;
+    rules.lowest = rung;
+    rules.omit = omit;
+    let wall = wall(&rules);
+    assert_eq!(wall.rung(), rung);
+    wall
+}
+
+pub const ALL: Omit = Omit {
+    landlock: true,
+    seccomp: true,
+};
+
+pub fn refused(wall: &CommandWall, place: &Place, lines: &[&str]) {
+    for text in lines {
+        let ran = line(wall, place, text);
+        assert!(
+            matches!(ran.finished.outcome, Outcome::Exited(code) if code != 0),
+            "got through: {text}: {ran:?}"
+        );
+        assert!(
+            !ran.text().contains("command not found"),
+            "cannot run: {text}"
+        );
+    }
+}
+
+pub fn own_program(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(arguments);
+    command
+}
+
+pub fn with_roots(roots: &[(&std::path::Path, RootAccess)]) -> WallRules {
+    let mut rules = PathRules::new("/");
+    rules.roots = roots
+        .iter()
+        .map(|(path, access)| RootRule {
+            path: path.to_path_buf(),
+            access: *access,
+        })
+        .collect();
+    WallRules::new(PathWall::open(&rules).unwrap())
+}
+
+pub fn names(place: &Place) -> Vec<String> {
+    let entries = std::fs::read_dir(&place.ws).unwrap().flatten();
+    let mut names: Vec<String> = entries
+        .map(|entry| entry.file_name().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
 }

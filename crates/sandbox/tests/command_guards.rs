@@ -1,0 +1,327 @@
+//! What a command sees of its folders: roots, grants, masks, placeholders, the sweep.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod trial;
+
+use std::os::unix::fs::PermissionsExt;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use toolgate_sandbox::command::{self, Deadlines, Grant, Omit, Outcome, Step, WallRules};
+use toolgate_sandbox::paths::RootAccess;
+use toolgate_sandbox::{PathRules, PathWall};
+use trial::{
+    ALL, Place, Trial, line, names, own_program, refused, run_spec, spec, wall, with_roots,
+};
+
+fn main() -> ExitCode {
+    command::init();
+    if std::env::args().nth(1).as_deref() == Some("--crash") {
+        return crash();
+    }
+    trial::run(TRIALS)
+}
+
+const TRIALS: &[Trial] = &[
+    ("a read-only root cannot be written", read_only_root),
+    ("a root inside a root has its own access", nested_roots),
+    ("a grant can be read and, if it says so, written", grants),
+    ("secrets in a grant are hidden", grant_secrets),
+    ("a root follows its folder, not its name", moved_root),
+    (
+        "placeholders are there during a command and gone after",
+        placeholders_go,
+    ),
+    (
+        "placeholders that linger go with the wall",
+        placeholders_linger,
+    ),
+    (
+        "placeholders of a killed process are removed by the next start",
+        placeholders_recover,
+    ),
+    ("an opened path can be made and kept", opened_path),
+    (
+        "what appears under a protected name is moved aside and reported",
+        sweep_moves,
+    ),
+    (
+        "what appears under a denied name is reported and masked next time",
+        sweep_reports,
+    ),
+    (
+        "a bounded search says when it did not see everything",
+        bounded_search,
+    ),
+    (
+        "a worktree's main repository is not granted by its .git file",
+        worktree,
+    ),
+    ("the system cannot be a root", system_is_no_root),
+    ("nothing of the wall is left mounted", nothing_mounted),
+];
+
+fn read_only_root() {
+    let place = Place::new();
+    place.write("ws/f", "x");
+    let rules = with_roots(&[(&place.ws, RootAccess::ReadOnly)]);
+    for omit in [Omit::default(), ALL] {
+        let mut rules = rules.clone();
+        rules.omit = omit;
+        let wall = wall(&rules);
+        assert!(line(&wall, &place, "cat f").succeeded());
+        refused(
+            &wall,
+            &place,
+            &["touch g", "echo y > f", "rm f", "chmod 777 f"],
+        );
+    }
+}
+
+fn nested_roots() {
+    let place = Place::new();
+    place.write("ws/inner/f", "x");
+    let inner = place.ws.join("inner");
+    let rules = with_roots(&[
+        (&place.ws, RootAccess::ReadOnly),
+        (&inner, RootAccess::ReadWrite),
+    ]);
+    let wall = wall(&rules);
+    assert!(line(&wall, &place, "echo y > inner/f").succeeded());
+    refused(&wall, &place, &["touch g"]);
+}
+
+fn grants() {
+    let place = Place::new();
+    place.write("out/f", "x");
+    let out = place.out.display().to_string();
+    let grant = |access| Grant {
+        path: place.out.clone(),
+        access,
+    };
+    let mut rules = place.rules();
+    assert!(!line(&wall(&rules), &place, &format!("cat {out}/f")).succeeded());
+    rules.grants = vec![grant(RootAccess::ReadOnly)];
+    let reading = wall(&rules);
+    assert!(line(&reading, &place, &format!("cat {out}/f")).succeeded());
+    refused(&reading, &place, &[&format!("touch {out}/g")]);
+    let mut command = spec(&format!("touch {out}/g"), &place.ws);
+    command.grants = vec![grant(RootAccess::ReadWrite)];
+    let writing = wall(&place.rules());
+    assert!(run_spec(&writing, command, Deadlines::default()).succeeded());
+    assert!(
+        !line(&writing, &place, &format!("cat {out}/g")).succeeded(),
+        "it was for one command"
+    );
+}
+
+fn grant_secrets() {
+    let place = Place::new();
+    place.write("out/credentials.toml", "x");
+    place.write("out/f", "x");
+    let mut rules = place.rules();
+    rules.grants = vec![Grant {
+        path: place.out.clone(),
+        access: RootAccess::ReadOnly,
+    }];
+    let out = place.out.display();
+    let wall = wall(&rules);
+    assert!(line(&wall, &place, &format!("cat {out}/f")).succeeded());
+    refused(&wall, &place, &[&format!("cat {out}/credentials.toml")]);
+}
+
+fn moved_root() {
+    let place = Place::new();
+    place.write("ws/f", "mine");
+    let wall = wall(&place.rules());
+    let moved = place.folder.path().join("moved");
+    std::fs::rename(&place.ws, &moved).unwrap();
+    place.write("ws/f", "somebody else's");
+    let ran = run_spec(&wall, spec("cat f", &moved), Deadlines::default());
+    assert_eq!(ran.stdout, "mine");
+    let ran = run_spec(&wall, spec("cat f", &place.ws), Deadlines::default());
+    assert!(matches!(ran.finished.outcome, Outcome::Setup(_)), "{ran:?}");
+}
+
+fn placeholders_go() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let ran = line(&wall, &place, "ls -A");
+    for name in [".bashrc", ".git", ".vscode", "toolgate.toml"] {
+        assert!(
+            ran.stdout.lines().any(|line| line == name),
+            "{name}: {ran:?}"
+        );
+    }
+    assert!(names(&place).is_empty(), "{:?}", names(&place));
+    // Two at once: the first to end must not take the other's away.
+    let long = wall
+        .run(spec("read x; echo x > .bashrc && echo through", &place.ws))
+        .unwrap();
+    assert!(line(&wall, &place, "true").succeeded());
+    assert!(place.exists("ws/.bashrc"));
+    drop(long);
+    assert!(names(&place).is_empty(), "{:?}", names(&place));
+}
+
+fn placeholders_linger() {
+    let place = Place::new();
+    let mut rules = place.rules();
+    rules.linger = Duration::from_secs(3600);
+    let wall = wall(&rules);
+    assert!(line(&wall, &place, "true").succeeded());
+    assert!(place.exists("ws/.bashrc"));
+    // What a person makes of one is theirs, and protected as such.
+    std::fs::remove_dir(place.ws.join(".bashrc")).unwrap();
+    place.write("ws/.bashrc", "mine");
+    let ran = line(&wall, &place, "cat .bashrc; echo x >> .bashrc");
+    assert_eq!(ran.stdout, "mine");
+    assert!(
+        !ran.succeeded() && ran.finished.settled.appeared.is_empty(),
+        "{ran:?}"
+    );
+    drop(wall);
+    assert_eq!(names(&place), [".bashrc"]);
+}
+
+fn crash() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    let ws = arguments.get(2).unwrap();
+    let mut rules = WallRules::new(PathWall::open(&PathRules::new(ws)).unwrap());
+    rules.records = arguments.get(3).map(Into::into);
+    let wall = wall(&rules);
+    let running = wall.run(spec("sleep 600", ws.as_ref())).unwrap();
+    std::mem::forget(running);
+    std::mem::forget(wall);
+    rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
+        .unwrap();
+    ExitCode::FAILURE
+}
+
+fn placeholders_recover() {
+    let place = Place::new();
+    let records = place.folder.path().join("records");
+    let status = own_program(&["--crash"])
+        .arg(&place.ws)
+        .arg(&records)
+        .status()
+        .unwrap();
+    assert!(!status.success());
+    assert!(place.exists("ws/.bashrc"), "nothing was left to recover");
+    place.write("ws/.vscode/mine.json", "{}");
+    let mut rules = place.rules();
+    rules.records = Some(records.clone());
+    let wall = wall(&rules);
+    assert_eq!(names(&place), [".vscode"], "what a person filled stays");
+    assert!(line(&wall, &place, "true").succeeded());
+    drop(wall);
+    let left: Vec<_> = std::fs::read_dir(&records).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "only the lock is left: {left:?}");
+}
+
+fn opened_path() {
+    let place = Place::new();
+    let mut rules = place.rules();
+    rules.opened = vec![".git".into()];
+    let wall = wall(&rules);
+    let line_text =
+        "git init -q . && git -c user.email=a@b -c user.name=a commit -q --allow-empty -m x";
+    let ran = line(&wall, &place, line_text);
+    assert!(ran.succeeded(), "{ran:?}");
+    assert!(ran.finished.settled.appeared.is_empty(), "{ran:?}");
+    assert!(place.exists("ws/.git/config"));
+}
+
+fn sweep_moves() {
+    let place = Place::new();
+    place.write("ws/sub/x", "");
+    let wall = wall(&place.rules());
+    let ran = line(
+        &wall,
+        &place,
+        "mkdir -p sub/.vscode && echo 1 > sub/.vscode/tasks.json && echo 2 > sub/.bashrc",
+    );
+    assert!(ran.succeeded(), "{ran:?}");
+    assert!(!place.exists("ws/sub/.vscode") && !place.exists("ws/sub/.bashrc"));
+    let appeared = &ran.finished.settled.appeared;
+    assert_eq!(appeared.len(), 2, "{appeared:?}");
+    for one in appeared {
+        assert!(
+            one.moved_to.as_ref().is_some_and(|to| to.exists()),
+            "{one:?}"
+        );
+    }
+}
+
+fn sweep_reports() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let ran = line(&wall, &place, "echo K=1 > .env");
+    let appeared = &ran.finished.settled.appeared;
+    assert!(matches!(appeared.as_slice(), [one] if one.rule == ".env" && one.moved_to.is_none()));
+    assert!(place.exists("ws/.env"));
+    refused(&wall, &place, &["cat .env"]);
+}
+
+fn bounded_search() {
+    let place = Place::new();
+    for number in 0..20 {
+        place.write(&format!("ws/f{number}"), "");
+    }
+    let mut rules = place.rules();
+    assert!(
+        line(&wall(&rules), &place, "true")
+            .finished
+            .settled
+            .complete
+    );
+    rules.scan_entries = 10;
+    assert!(
+        !line(&wall(&rules), &place, "true")
+            .finished
+            .settled
+            .complete
+    );
+}
+
+fn worktree() {
+    let place = Place::new();
+    place.setup("git init -q out/main && cd out/main && git -c user.email=a@b -c user.name=a commit -q --allow-empty -m x && git worktree add -q ../../ws/tree");
+    let tree = place.ws.join("tree");
+    let commit = "git -c user.email=a@b -c user.name=a commit -q --allow-empty -m y";
+    let ran = run_spec(
+        &wall(&place.rules()),
+        spec(commit, &tree),
+        Deadlines::default(),
+    );
+    assert!(!ran.succeeded(), "{ran:?}");
+    let mut rules = place.rules();
+    rules.grants = vec![Grant {
+        path: place.out.join("main/.git"),
+        access: RootAccess::ReadWrite,
+    }];
+    let ran = run_spec(&wall(&rules), spec(commit, &tree), Deadlines::default());
+    assert!(ran.succeeded(), "{ran:?}");
+}
+
+fn system_is_no_root() {
+    let place = Place::new();
+    for path in ["/", "/proc", "/dev", "/sys"] {
+        let wall = wall(&with_roots(&[(path.as_ref(), RootAccess::ReadOnly)]));
+        let ran = run_spec(&wall, spec("true", "/".as_ref()), Deadlines::default());
+        let Outcome::Setup(failure) = &ran.finished.outcome else {
+            panic!("{path}: {ran:?}");
+        };
+        assert_eq!(failure.step, Step::Folder, "{path}");
+    }
+    drop(place);
+}
+
+fn nothing_mounted() {
+    let place = Place::new();
+    std::fs::set_permissions(&place.ws, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let wall = wall(&place.rules());
+    assert!(line(&wall, &place, "true").succeeded());
+    let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
+    assert!(!mounts.contains(place.folder.path().to_str().unwrap()));
+}
