@@ -27,12 +27,9 @@ const NAMES: &[&str] = &[
     "*",
     "bash",
 ];
-const PATH_PARTS: &[&str] = &[
-    "a", "b", "src", ".rs", "/", "/", "/", ".", "..", "é", "*", "-",
-];
+const PATH_PARTS: &[&str] = &["a", "b", "src", ".rs", "/", "/", "/", ".", "..", "*", "-"];
 const PATTERN_PARTS: &[&str] = &[
-    "a", "b", "src", ".rs", "/", "/", "/", "*", "?", "**", "/**", "./", "é", "[ab]", "[!a]",
-    "{a,b}", "\\*",
+    "a", "b", "src", ".rs", "/", "/", "/", "*", "?", "**", "/**", "./", "é", "[ab]", "{a,b}", "\\*",
 ];
 const WORDS: &[&str] = &["git", "status", "push", "ls", "./git", "-v", ""];
 const HOSTS: &[&str] = &[

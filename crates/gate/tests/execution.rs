@@ -419,6 +419,7 @@ fn a_tool_that_ignores_that_it_should_stop_is_reported_counted_and_keeps_its_pat
     for blocking in [Blocking::TheRuntime, Blocking::AThread] {
         let release = Release::default();
         real(async {
+            let _let_go = release.at_end();
             let bench = stuck(blocking, &release);
             let began = Instant::now();
             let result = bench.one("stuck", json!({})).await;
@@ -460,6 +461,7 @@ fn a_tool_that_ignores_that_it_should_stop_is_reported_counted_and_keeps_its_pat
 fn cancelling_a_stuck_tool_does_not_wait_for_it_either() {
     let release = Release::default();
     real(async {
+        let _let_go = release.at_end();
         let bench = stuck(Blocking::TheRuntime, &release);
         let passage = Passage::default();
         passage.cancel.cancel();
@@ -480,6 +482,7 @@ fn cancelling_a_stuck_tool_does_not_wait_for_it_either() {
 fn what_a_given_up_tool_still_says_goes_nowhere() {
     let release = Release::default();
     real(async {
+        let _let_go = release.at_end();
         let inside = release.clone();
         let tool = typed("late", "Speaks too late.", move |_: Nothing, cx| {
             let inside = inside.clone();

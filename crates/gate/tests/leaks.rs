@@ -229,6 +229,7 @@ fn a_tool_that_was_given_up_on_lets_go_of_everything_when_it_ends() {
             .build()
             .unwrap();
         runtime.block_on(async {
+            let _let_go = release.at_end();
             let stuck = Scripted::new("stuck")
                 .does(Act::Block(blocking, release.clone()))
                 .call_timeout(Duration::from_millis(20));

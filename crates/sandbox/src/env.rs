@@ -57,6 +57,11 @@ where
     out.into_iter().collect()
 }
 
+/// Whether a variable holds a secret, by its name alone.
+pub fn is_secret(name: &str) -> bool {
+    fits_any(secrets::SECRETS, name.as_bytes())
+}
+
 /// Whether a program can be given a variable of this name. A function that a shell
 /// exported is none: it is code.
 fn is_name(name: &[u8]) -> bool {

@@ -1,9 +1,10 @@
-//! The acceptance criteria of the specifications that the path wall answers for.
+//! The acceptance criteria of the specifications that the walls answer for.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::os::unix::fs::symlink;
 
 use toolgate_model::{Access, ErrorKind};
+use toolgate_sandbox::env;
 use toolgate_sandbox::paths::{PathRules, PathWall};
 
 fn wall() -> (tempfile::TempDir, PathWall) {
@@ -52,4 +53,22 @@ fn ac_06_a_dangerous_path_is_refused_for_writing() {
     let (_folder, wall) = wall();
     let error = wall.preflight(".env", Access::Write).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{error}");
+}
+
+#[test]
+fn ac_07_secrets_are_stripped_from_the_environment_and_the_rest_is_kept() {
+    let vars = [("MY_API_KEY", "secret"), ("PATH", "/usr/bin")];
+    let none: [&str; 0] = [];
+    let kept = env::clean(vars, &none, &none);
+    assert!(
+        kept.iter()
+            .any(|(name, value)| name == "PATH" && value == "/usr/bin")
+    );
+    assert!(!kept.iter().any(|(name, _)| name == "MY_API_KEY"));
+    for name in ["MY_API_KEY", "github_token", "PGPASSWORD"] {
+        assert!(env::is_secret(name), "{name}");
+    }
+    for name in ["PATH", "KEYBOARD", "TOKENIZERS", "LANG"] {
+        assert!(!env::is_secret(name), "{name}");
+    }
 }

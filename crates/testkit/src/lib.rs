@@ -25,5 +25,5 @@ pub use events::{Collected, kinds};
 pub use faulty::FaultyJournal;
 pub use rig::{Bench, Rig, asking, call, call_because, raw_call};
 pub use time::{CountingEntropy, DryEntropy, FakeClock, paused};
-pub use tools::{Act, Blocking, Count, Release, Scripted, Step, states_facts};
+pub use tools::{Act, AtEnd, Blocking, Count, Release, Scripted, Step, states_facts};
 pub use workspace::{Snapshot, Workspace};

@@ -98,12 +98,28 @@ impl Release {
         self.0.1.notify_all();
     }
 
+    /// Lets it go at the latest when the returned value is dropped: a test that fails
+    /// does not wait for a thread that nobody releases.
+    pub fn at_end(&self) -> AtEnd {
+        AtEnd(self.clone())
+    }
+
     /// Keeps this thread until it is let go.
     pub fn wait(&self) {
         let mut open = self.0.0.lock().unwrap();
         while !*open {
             open = self.0.1.wait(open).unwrap();
         }
+    }
+}
+
+/// Lets a blocked tool go when it is dropped.
+#[derive(Debug)]
+pub struct AtEnd(Release);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.release();
     }
 }
 
