@@ -145,7 +145,7 @@ fn cannot_be_seen(c: char) -> bool {
 fn secrets(text: &str, size: usize) {
     let (redacted, spans) = REDACTOR.redact(text);
     // One by one is slow where much is kept back.
-    let smallest = if text.len() <= 512 { 1 } else { 61 };
+    let smallest = if text.len() <= 128 { 1 } else { 61 };
     for size in [size.max(smallest), smallest] {
         let mut stream = REDACTOR.stream();
         let mut out = String::new();
