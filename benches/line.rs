@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_benches::{in_turn, report};
+use toolgate_benches::{Figure, in_turn, report};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Output, typed};
@@ -16,6 +16,9 @@ use toolgate_model::{Action, Args, Call, ToolCall};
 use toolgate_policy::{LayerSpec, LayerTrust, RuleSpec};
 use toolgate_sandbox::paths::{PathRules, PathWall};
 use toolgate_tools::ToolSettings;
+
+/// How many calls one measurement takes.
+const CALLS: u32 = 400;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -91,18 +94,39 @@ fn main() {
         .into_iter()
         .collect();
     let file = folder.path().join("two.txt");
+    // Whoever calls a tool is a task of the runtime, as a conversation is; coming in from
+    // another thread for every call would measure the wake-up of a sleeping thread.
+    let (small, tools, rules) = (Arc::new(small), Arc::new(tools), Arc::new(rules));
+    let calls = |line: &Arc<Line>, name: &'static str, args: &Args| {
+        let (line, args) = (Arc::clone(line), args.clone());
+        let task = runtime.spawn(async move {
+            for _ in 0..CALLS {
+                line.call(name, args.clone()).await;
+            }
+        });
+        runtime.block_on(task).unwrap();
+    };
+    let none = Args::new();
     let figures = in_turn(
         15,
-        400,
+        1,
         &mut [
-            &mut || runtime.block_on(small.call("noop_3", Args::new())),
-            &mut || runtime.block_on(tools.call("noop_3", Args::new())),
-            &mut || runtime.block_on(rules.call("noop_3", Args::new())),
-            &mut || runtime.block_on(small.call("read_file", path.clone())),
-            &mut || drop(std::fs::read(&file).unwrap()),
-            &mut || drop(runtime.block_on(runtime.spawn(async {}))),
+            &mut || calls(&small, "noop_3", &none),
+            &mut || calls(&tools, "noop_3", &none),
+            &mut || calls(&rules, "noop_3", &none),
+            &mut || calls(&small, "read_file", &path),
+            &mut || (0..CALLS).for_each(|_| drop(std::fs::read(&file).unwrap())),
+            &mut || {
+                let task = runtime.spawn(async {
+                    for _ in 0..CALLS {
+                        tokio::spawn(async {}).await.unwrap();
+                    }
+                });
+                runtime.block_on(task).unwrap();
+            },
         ],
     );
+    let figures: Vec<Figure> = figures.into_iter().map(|figure| figure.each(CALLS)).collect();
     report(
         "line, tool that does nothing, 10 tools, 10 rules",
         figures[0],

@@ -11,6 +11,16 @@ pub struct Figure {
     pub ns: f64,
 }
 
+impl Figure {
+    /// The figure of one of the `count` equal parts of an operation.
+    #[must_use]
+    pub fn each(self, count: u32) -> Self {
+        Self {
+            ns: self.ns / f64::from(count),
+        }
+    }
+}
+
 /// Measures several operations in turn, each `per_round` times in every round.
 pub fn in_turn(rounds: usize, per_round: u32, operations: &mut [&mut dyn FnMut()]) -> Vec<Figure> {
     let mut taken: Vec<Vec<Duration>> = operations
