@@ -5,10 +5,12 @@ use std::process::Stdio;
 use crate::step::{Done, cargo, say};
 
 /// Package and name of every bench.
-const BENCHES: [(&str, &str); 7] = [
+const BENCHES: [(&str, &str); 9] = [
     ("toolgate-benches", "line"),
     ("toolgate-gate", "output"),
+    ("toolgate-journal", "journal"),
     ("toolgate-policy", "policy"),
+    ("toolgate-providers", "streams"),
     ("toolgate-sandbox", "paths"),
     ("toolgate-sandbox", "command"),
     ("toolgate-shell", "shell"),

@@ -6,19 +6,18 @@ use std::sync::Arc;
 
 use toolgate_config::{ConfigError, Effective, GrantFile, Options, Source, Sources, TrustStore};
 use toolgate_gate::approve::{ApproveAll, Approver};
-use toolgate_gate::middleware::RepetitionGuard;
+use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
 use toolgate_gate::output::Redactor;
 use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::{Definition, Registry, RegistryError};
-use toolgate_gate::session::Session;
-use toolgate_gate::{Entropy, Gate, Settings, SystemEntropy};
-use toolgate_journal::MemoryJournal;
+use toolgate_gate::session::{KeptOnDisk, Session};
+use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemEntropy};
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{BadCall, Call, ErrorKind, Facts, ToolError};
+use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
 use toolgate_policy::{Policy, Trust};
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
-use toolgate_tools::{ListSettings, ReadSettings, ToolSettings};
+use toolgate_tools::{CommandSettings, ListSettings, ReadSettings, ToolSettings};
 
 use crate::args::{Approve, Common};
 use crate::commands::exec::CALL;
@@ -26,8 +25,10 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::input::{self, Input};
 use crate::out::Out;
+use crate::record::{self, Record};
 use crate::secrets;
 use crate::terminal::Terminal;
+use crate::walls::AroundCommands;
 
 /// The file in which a project speaks for itself.
 pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
@@ -37,6 +38,45 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) grants: Arc<GrantFile>,
     pub(crate) config: Effective,
+    outputs: Arc<KeptOnDisk>,
+    record: Record,
+    workspace: PathBuf,
+}
+
+/// The tool that runs commands.
+const RUN_COMMAND: &str = "run_command";
+
+/// What a command is about to do, so that nothing is started that it does not need: the
+/// command wall costs some milliseconds, and a record is a file.
+#[derive(Clone, Copy)]
+pub(crate) enum Purpose<'a> {
+    /// To look at tools and rules; nothing runs.
+    Look,
+    /// To plan a call of this tool.
+    Plan(&'a str),
+    /// To run a call of this tool.
+    Run(&'a str),
+    /// To run whatever comes.
+    RunAll,
+}
+
+impl Purpose<'_> {
+    fn needs_commands(self) -> bool {
+        let runs = |tool: &str| {
+            let mut aliases = toolgate_tools::aliases().into_iter();
+            tool == RUN_COMMAND
+                || aliases.any(|alias| alias.name == tool && alias.tool == RUN_COMMAND)
+        };
+        match self {
+            Self::Look => false,
+            Self::Plan(tool) | Self::Run(tool) => runs(tool),
+            Self::RunAll => true,
+        }
+    }
+
+    const fn needs_record(self) -> bool {
+        matches!(self, Self::Run(_) | Self::RunAll)
+    }
 }
 
 /// The folder that tools may use, with links resolved.
@@ -99,14 +139,15 @@ fn trust_level(name: &str) -> Result<Trust, Failure> {
 }
 
 impl App {
-    pub(crate) fn load(common: &Common, out: &Out) -> Result<Self, Failure> {
-        Self::load_with(common, out, |_| {})
+    pub(crate) fn load(common: &Common, out: &Out, purpose: Purpose<'_>) -> Result<Self, Failure> {
+        Self::load_with(common, out, purpose, |_| {})
     }
 
     /// The same with a last word about the line's settings.
     pub(crate) fn load_with(
         common: &Common,
         out: &Out,
+        purpose: Purpose<'_>,
         last_word: impl FnOnce(&mut Settings),
     ) -> Result<Self, Failure> {
         let home = Home::find()?;
@@ -117,16 +158,21 @@ impl App {
         }
         let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
         let registry = Arc::new(Registry::new());
-        toolgate_tools::register_all(&registry, &tool_settings(&config))
-            .map_err(|error| usage(&error))?;
         let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
+            .map_err(|error| usage(&error))?;
+        let record = if purpose.needs_record() {
+            Record::open(&record::path(common, &config, &home), &config)
+        } else {
+            Record::Passing
+        };
+        let around = AroundCommands::start(&config, &home, &wall, purpose.needs_commands());
+        toolgate_tools::register_all(&registry, &tool_settings(&config, around.settings.clone()))
             .map_err(|error| usage(&error))?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
         let redactor = Redactor::new(secrets::of_environment())
             .map_err(|error| Failure::internal(error.to_string()))?;
-        // There is no wall for commands yet, and no command without one.
-        let mut settings = config.gate_settings(false);
+        let mut settings = config.gate_settings(around.settings.wall.is_ok());
         last_word(&mut settings);
         let repeatable = registry
             .list()
@@ -134,18 +180,24 @@ impl App {
             .filter(|entry| entry.spec().repeatable)
             .map(|entry| entry.spec().name.clone())
             .collect::<Vec<_>>();
-        let gate = Gate::builder(registry, wall, Arc::new(MemoryJournal::new()))
+        let mut builder = Gate::builder(registry, wall, record.journal())
             .settings(settings)
             .rules(config.rules())
             .grants(Arc::clone(&grants) as Arc<_>)
             .middleware(Arc::new(RepetitionGuard::new(repeatable)))
-            .redactor(redactor)
-            .build()
-            .map_err(|error| usage(&error))?;
+            .redactor(redactor);
+        if let Some(reason) = around.asks {
+            builder = builder.middleware(Arc::new(AskAlways::about(RUN_COMMAND, reason)));
+        }
+        let output = config.settings().tools.output;
+        let outputs = KeptOnDisk::at(home.outputs(), output.keep_bytes, output.keep_total_bytes);
         Ok(Self {
-            gate,
+            gate: builder.build().map_err(|error| usage(&error))?,
             grants,
             config,
+            outputs: Arc::new(outputs),
+            record,
+            workspace,
         })
     }
 
@@ -179,8 +231,32 @@ impl App {
     }
 
     /// One call by a person, who knows what is in the files.
-    pub(crate) fn person(&self) -> Arc<Session> {
-        Arc::new(Session::new("exec").without_staleness())
+    pub(crate) fn person(&self, id: impl Into<ConversationId>) -> Session {
+        self.session(id).without_staleness()
+    }
+
+    /// A conversation.
+    pub(crate) fn session(&self, id: impl Into<ConversationId>) -> Session {
+        Session::new(id).keeping_in(Arc::clone(&self.outputs) as Arc<_>)
+    }
+
+    /// Runs calls through the line, on record from the first to the last.
+    pub(crate) async fn run(
+        &self,
+        session: Session,
+        calls: Vec<Call>,
+        passage: &Passage,
+        out: &Out,
+    ) -> Vec<ToolResult> {
+        let session = Arc::new(session);
+        self.record
+            .mend(self.gate.wall(), &self.workspace, out)
+            .await;
+        self.record.begin(&session, &self.workspace).await;
+        let results = self.gate.run(&session, calls, passage).await;
+        session.end().await;
+        self.record.end(&session, &self.workspace, out).await;
+        results
     }
 
     /// A conversation nobody had before.
@@ -260,7 +336,7 @@ impl App {
     }
 }
 
-fn tool_settings(config: &Effective) -> ToolSettings {
+fn tool_settings(config: &Effective, commands: Arc<CommandSettings>) -> ToolSettings {
     let tools = &config.settings().tools;
     ToolSettings {
         read: ReadSettings {
@@ -271,6 +347,7 @@ fn tool_settings(config: &Effective) -> ToolSettings {
             max_entries: tools.list_directory.max_entries,
             max_depth: tools.list_directory.max_depth,
         },
+        commands,
         ..ToolSettings::default()
     }
 }

@@ -30,6 +30,9 @@ pub(crate) struct Common {
     /// A further configuration file, trusted, above the user's and the project's
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) config: Option<PathBuf>,
+    /// The journal's file [default: journal.db among Toolgate's own files]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) journal: Option<PathBuf>,
     /// Who says yes: you on the terminal, everything, or nobody [default: ask on a terminal]
     #[arg(long, global = true, value_enum, value_name = "WHO")]
     pub(crate) approve: Option<Approve>,
@@ -66,6 +69,9 @@ pub(crate) enum Command {
         tool: String,
         /// Its arguments as a JSON object, or - for standard input
         args: OsString,
+        /// Go on with this conversation: what was read in it is known, and has to be
+        #[arg(long, value_name = "ID")]
+        conversation: Option<String>,
     },
     /// Runs a batch: JSON lines of calls in, one result line each out, in call order
     Batch {
@@ -74,6 +80,9 @@ pub(crate) enum Command {
         /// Take more calls than max_tool_calls_per_batch
         #[arg(long)]
         unlimited: bool,
+        /// Go on with this conversation [default: a new one]
+        #[arg(long, value_name = "ID")]
+        conversation: Option<String>,
     },
     /// Reads calls out of a recorded answer of a model
     Parse {
@@ -97,9 +106,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: Option<TrustCommand>,
     },
+    /// Looks at what is on record, checks it, makes it smaller
+    #[command(subcommand)]
+    Journal(JournalCommand),
     /// Shows the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
+    /// Says which walls stand around commands on this machine, and what to do where one does not
+    Doctor,
     /// Shows what Toolgate does, on a throw-away workspace, with nothing configured
     Demo,
     /// Prints a completion script for a shell
@@ -119,6 +133,14 @@ pub(crate) enum Command {
 pub(crate) enum ParseFormat {
     /// Text with fenced tool blocks.
     Fenced,
+    /// A stream of Anthropic's Messages.
+    Anthropic,
+    /// A stream of OpenAI's Chat Completions.
+    OpenaiChat,
+    /// A stream of OpenAI's Responses.
+    OpenaiResponses,
+    /// A stream of Ollama.
+    Ollama,
 }
 
 #[derive(Debug, Subcommand)]
@@ -145,6 +167,38 @@ pub(crate) enum GrantsCommand {
     Revoke {
         /// Its id, from the list
         id: String,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum JournalCommand {
+    /// Lists the conversations on record
+    List,
+    /// Shows the entries of a conversation, in order
+    Show {
+        /// The conversation, from the list
+        conversation: String,
+        /// Only of this call
+        #[arg(long, value_name = "ID")]
+        call: Option<String>,
+        /// Only of this kind: received, planned, asked, answered, started, intended, finished, …
+        #[arg(long)]
+        kind: Option<String>,
+    },
+    /// Checks that nothing on record was changed, removed or put in since it was written
+    Verify {
+        /// A file with an anchor from an earlier check: the record has to contain it
+        #[arg(long, value_name = "FILE")]
+        against: Option<PathBuf>,
+    },
+    /// Lets old contents go; what happened, and in which order, stays on record
+    Prune {
+        /// What was mentioned last more than so many days ago
+        #[arg(long, value_name = "DAYS", required_unless_present = "to_bytes")]
+        older_than_days: Option<u64>,
+        /// The oldest, until the file holds at most so many bytes
+        #[arg(long, value_name = "BYTES")]
+        to_bytes: Option<u64>,
     },
 }
 

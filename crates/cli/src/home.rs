@@ -49,6 +49,21 @@ impl Home {
         self.config.join("config.toml")
     }
 
+    /// The record.
+    pub(crate) fn journal(&self) -> PathBuf {
+        self.data.join("journal.db")
+    }
+
+    /// Full outputs that `read_output` returns.
+    pub(crate) fn outputs(&self) -> PathBuf {
+        self.data.join("outputs")
+    }
+
+    /// What the command wall has to clear up after a crash.
+    pub(crate) fn wall_records(&self) -> PathBuf {
+        self.data.join("wall")
+    }
+
     pub(crate) fn trust(&self) -> PathBuf {
         self.data.join("trust.toml")
     }

@@ -10,15 +10,18 @@
 
 mod app;
 mod args;
+mod clock;
 mod commands;
 mod failure;
 mod home;
 mod input;
 mod out;
 mod panics;
+mod record;
 mod secrets;
 mod signals;
 mod terminal;
+mod walls;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -46,8 +46,7 @@ fn converse(request: &ApprovalRequest) -> Result<Answer, Unanswered> {
         .map_err(gone)?;
     let mut keys = BufReader::new(tty.try_clone().map_err(gone)?);
     loop {
-        tty.write_all(b"[y]es  [n]o  [1,3] only these  [c] yes for this conversation  [p] yes for this project > ")
-            .map_err(gone)?;
+        tty.write_all(choices(request).as_bytes()).map_err(gone)?;
         let mut line = String::new();
         if keys.read_line(&mut line).map_err(gone)? == 0 {
             return Err(Unanswered::NobodyThere);
@@ -61,6 +60,22 @@ fn converse(request: &ApprovalRequest) -> Result<Answer, Unanswered> {
                 .map_err(gone)?,
         }
     }
+}
+
+/// What can be answered.
+fn choices(request: &ApprovalRequest) -> String {
+    let open = if could_open(request) {
+        "[o] yes, and open the folders  [oc] the same for this conversation  "
+    } else {
+        ""
+    };
+    format!(
+        "[y]es  [n]o  [1,3] only these  {open}[c] yes for this conversation  [p] yes for this project > "
+    )
+}
+
+fn could_open(request: &ApprovalRequest) -> bool {
+    request.items.iter().any(|item| !item.could_open.is_empty())
 }
 
 /// What the person typed. An empty line is no answer: consent is not given by accident.
@@ -77,6 +92,11 @@ fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
             } else {
                 answer.because(rest.trim())
             })
+        }
+        "o" if could_open(request) => Some(by(Answer::yes().opening())),
+        "oc" if could_open(request) => {
+            let answer = Answer::yes().opening();
+            Some(by(answer.remember(Remember::Conversation)))
         }
         "c" => Some(by(Answer::yes().remember(Remember::Conversation))),
         "p" => Some(by(Answer::yes().remember(Remember::Project))),
@@ -126,6 +146,12 @@ fn question(request: &ApprovalRequest, colours: bool) -> String {
             };
             text.push_str(&format!("     {colour}{line}{reset}\n"));
         }
+        if !item.could_open.is_empty() {
+            text.push_str(&format!(
+                "     {dim}[o] would open for reading: {}{reset}\n",
+                item.could_open.join(", ")
+            ));
+        }
         if !item.would_remember.is_empty() {
             text.push_str(&format!(
                 "     {dim}[c]/[p] would remember: {}{reset}\n",
@@ -152,6 +178,7 @@ mod tests {
             why: "side effects [built-in]".into(),
             model_reason: Some("because".into()),
             preview: Some("+new\n-old\n@@\n same".into()),
+            could_open: Vec::new(),
             would_remember: vec!["write_file: write \"a\"".into()],
             plan_hash: "h".into(),
         };

@@ -221,6 +221,10 @@ pub struct Output {
     pub max_bytes: usize,
     /// The most lines of a result.
     pub max_lines: Option<usize>,
+    /// The most bytes that are kept of one full output.
+    pub keep_bytes: u64,
+    /// The most bytes that are kept of all of them.
+    pub keep_total_bytes: u64,
 }
 
 /// `[tools.environment]`.

@@ -16,11 +16,12 @@ use crate::key_path::KeyPath;
 use crate::merge::{Merged, tidy};
 use crate::mistake::{Fault, Mistake};
 use crate::picture::quoted;
-use crate::settings::{CommandSandbox, Folder};
+use crate::settings::Folder;
 
 impl Effective {
-    /// The settings of the gate. `wall_there` says whether this machine has a command wall.
-    pub fn gate_settings(&self, wall_there: bool) -> GateSettings {
+    /// The settings of the gate. `commands_run` says whether commands run here at all: behind
+    /// a wall, or without one because the person said so.
+    pub fn gate_settings(&self, commands_run: bool) -> GateSettings {
         let tools = &self.settings().tools;
         let seconds = Duration::from_secs;
         GateSettings {
@@ -40,7 +41,7 @@ impl Effective {
             max_concurrent: tools.max_concurrent,
             on_error: tools.on_error,
             approval_timeout: tools.approval.timeout(),
-            command_wall: wall_there && tools.sandbox.command_sandbox == CommandSandbox::Required,
+            command_wall: commands_run,
         }
     }
 

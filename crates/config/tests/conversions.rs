@@ -43,10 +43,9 @@ fn every_setting_of_the_gate_comes_from_its_key() {
          tools.timeouts.file_operations_seconds = 8
          tools.timeouts.shell_commands_seconds = 9
          tools.output.max_bytes = 2048
-         tools.output.max_lines = 11
-         tools.sandbox.command_sandbox = 'off'",
+         tools.output.max_lines = 11",
     );
-    let settings = effective.gate_settings(true);
+    let settings = effective.gate_settings(false);
     assert_eq!(settings.mode, ToolsMode::ParseOnly);
     assert_eq!(
         (settings.limits.max_calls, settings.limits.max_args_bytes),

@@ -57,6 +57,8 @@ fn table() -> Vec<(&'static str, Value)> {
         // Seed 001, 6.5.
         ("tools.output.max_bytes", json!(100 * 1024)),
         ("tools.output.max_lines", Value::Null),
+        ("tools.output.keep_bytes", json!(64 << 20)),
+        ("tools.output.keep_total_bytes", json!(512 << 20)),
         // Seed 001, 6.6: the list is added to the built-in one.
         ("tools.environment.keep", json!([])),
         ("tools.environment.strip", json!([])),

@@ -321,6 +321,7 @@ impl Gate {
     pub(crate) fn output_limits(&self, session: &Session) -> OutputLimits {
         OutputLimits {
             max_bytes: self.inner.settings.max_output_bytes,
+            max_lines: self.inner.settings.max_output_lines,
             available_capacity: session.available_capacity(),
         }
     }

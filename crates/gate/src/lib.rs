@@ -24,6 +24,7 @@ pub mod registry;
 pub mod schema;
 pub mod session;
 mod settle;
+pub mod store;
 mod sync;
 pub mod tool;
 

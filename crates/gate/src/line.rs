@@ -238,7 +238,6 @@ impl Gate {
             chain: &self.inner.chain,
             redactor: &self.inner.redactor,
             limits: self.output_limits(session),
-            max_lines: self.inner.settings.max_output_lines,
         }
     }
 

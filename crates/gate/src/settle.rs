@@ -67,7 +67,6 @@ pub(crate) struct Settler<'a> {
     pub(crate) chain: &'a Chain,
     pub(crate) redactor: &'a Redactor,
     pub(crate) limits: OutputLimits,
-    pub(crate) max_lines: Option<usize>,
 }
 
 impl Settler<'_> {
@@ -113,6 +112,8 @@ impl Settler<'_> {
         let mut result = ToolResult::ok(call_id, tool, output.content);
         result.display = output.display.unwrap_or_default();
         result.metadata = output.metadata;
+        result.truncated = output.cut;
+        result.output_handle = output.kept;
         let mut text = output.text;
         if let Some(error) = error {
             if result.content.is_empty() {
@@ -129,7 +130,7 @@ impl Settler<'_> {
     fn text_limits(&self) -> Limits {
         Limits {
             max_bytes: self.limits.max_bytes,
-            max_lines: self.max_lines,
+            max_lines: self.limits.max_lines,
             capacity: Some(self.limits.available_capacity),
         }
     }
@@ -217,7 +218,9 @@ impl Settler<'_> {
             limits
         };
         if bound(&result.content, wanted, None).truncated {
-            let kept = session.outputs().keep(session.id(), &result.content);
+            let kept = session
+                .outputs()
+                .keep(session.id(), &mut result.content.as_bytes());
             let handle = match kept {
                 Ok(handle) => Some(handle),
                 Err(error) => {

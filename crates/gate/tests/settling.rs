@@ -11,9 +11,11 @@ use std::sync::{Arc, OnceLock};
 
 use proptest::prelude::*;
 use serde_json::json;
+use std::io::Read;
+
 use toolgate_gate::Passage;
 use toolgate_gate::output::Redactor;
-use toolgate_gate::session::{KeepError, KeptInMemory, OutputStore, Session};
+use toolgate_gate::session::{KeepError, KeptInMemory, KeptText, OutputStore, Session};
 use toolgate_gate::tool::{Output, Text};
 use toolgate_model::{
     ConversationId, ErrorKind, Event, OutputHandle, Status, Stream, ToolError, ToolResult,
@@ -43,12 +45,11 @@ async fn failed(error: ToolError) -> ToolResult {
 /// What the conversation kept under the handle of a result.
 fn kept(bench: &Bench, result: &ToolResult) -> String {
     let handle = result.output_handle.as_ref().expect("a handle");
-    bench
-        .session
-        .outputs()
-        .read(bench.session.id(), handle)
-        .expect("kept")
-        .to_string()
+    let mut text = String::new();
+    let outputs = bench.session.outputs();
+    let mut kept = outputs.open(bench.session.id(), handle).expect("kept");
+    kept.read_to_string(&mut text).unwrap();
+    text
 }
 
 const EVIL: &str = "a\u{1b}[31mb\u{1b}]0;title\u{7}c\r\nd\u{202e}e\u{200b}f";
@@ -182,7 +183,7 @@ fn test_output_truncation() {
         assert_eq!(kept(&bench, &result), whole, "nothing is lost");
         let other = ConversationId::from("other");
         assert!(
-            bench.session.outputs().read(&other, &handle).is_none(),
+            bench.session.outputs().open(&other, &handle).is_none(),
             "it belongs to the conversation"
         );
     });
@@ -362,13 +363,13 @@ fn a_tool_may_have_output_and_fail_all_the_same() {
 struct Full;
 
 impl OutputStore for Full {
-    fn keep(&self, _: &ConversationId, _: &str) -> Result<OutputHandle, KeepError> {
+    fn keep(&self, _: &ConversationId, _: &mut dyn Read) -> Result<OutputHandle, KeepError> {
         Err(KeepError {
             message: "no room".into(),
         })
     }
 
-    fn read(&self, _: &ConversationId, _: &OutputHandle) -> Option<Arc<str>> {
+    fn open(&self, _: &ConversationId, _: &OutputHandle) -> Option<KeptText> {
         None
     }
 }

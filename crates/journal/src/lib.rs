@@ -1,9 +1,30 @@
 //! The record of everything that passed the gate.
 //!
+//! ```text
+//! Entry, Entry, … ──▶ states: may this follow? ──▶ chain: hash on hash ──▶ sqlite: one durable commit
+//!                                                                           ├─▶ Reader: list, show, verify
+//!                                                                           ├─▶ prune
+//!                                                                           └─▶ recovery after a crash
+//! ```
+//!
 //! In: entries, several at once. Out: the same entries, in order, all of a commit or
-//! none. For now they are kept in memory for as long as the process lives; nothing
-//! here survives a crash, and `toolgate` says so.
+//! none, chained so that a later change of any of them is found. [`SqliteJournal`]
+//! keeps them in one file of the person's own; [`MemoryJournal`] for as long as the
+//! process lives.
+//!
+//! What can go wrong: the file cannot be written (disk full, folder read-only, another
+//! process holds the conversation), or is not what it was. Each [`Trouble`] says what
+//! happened and how to go on; nothing that was acknowledged is lost by it.
 
+mod chain;
 mod memory;
+mod sqlite;
+mod states;
 
-pub use memory::MemoryJournal;
+pub use chain::Anchor;
+pub use memory::{MemoryJournal, MemoryStore};
+pub use sqlite::{
+    Body, Conversation, Filter, Hook, Line, Options, Point, Problem, Prune, Pruned, Reader,
+    Recovery, Size, SqliteJournal, Trouble, Unfinished, Verified,
+};
+pub use states::{Class, State};

@@ -89,6 +89,9 @@ pub struct PlanRecord {
     pub rests_on: Vec<FileDigest>,
     /// Hash of tool, arguments, working folder and files: what an answer is bound to.
     pub plan_hash: PlanHash,
+    /// Folders beyond the walls that it would need, and that a person can open to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub opens: Vec<String>,
 }
 
 #[cfg(test)]

@@ -1,11 +1,40 @@
 //! The wire formats of language models.
 //!
-//! In: what a model streams, in any chunking. Out: text, and whole or damaged
-//! calls ([`toolgate_model::Call`]) in the order the model emitted them. The
-//! way back is here too: results and tool definitions in the form each wire
-//! wants them. There is no network in this crate's parsers: bytes come in from
-//! the caller.
+//! ```text
+//! bytes, in any chunking ──▶ decode ──▶ StreamDecoder ──▶ StreamEvent… ──▶ Reply
+//! Message…, Definition…  ──▶ Conversation in a Frame  ──▶ Request, the bytes of a body
+//! ```
 //!
+//! In: what a model streams. Out: text, thinking, and whole or damaged calls
+//! ([`toolgate_model::Call`]) in the order the model emitted them, what it
+//! cost, and how it ended. The way back is here too: messages, results and tool
+//! definitions in the form each wire wants them. There is no network in this
+//! crate's parsers: bytes come in from the caller.
+//!
+//! - [`decode`]: the framings, bounded: server-sent events and lines of JSON.
+//! - [`Wire`] names the formats, [`StreamDecoder`] reads them, [`request`] writes them.
 //! - [`fenced`]: calls as fenced blocks in plain text, for models without native tool calls.
+//! - [`replay`]: recorded conversations.
 
+mod anthropic;
+mod calls;
+pub mod decode;
+mod event;
+mod fault;
 pub mod fenced;
+mod machine;
+mod message;
+mod ollama;
+mod openai_chat;
+mod openai_responses;
+pub mod replay;
+mod reply;
+pub mod request;
+mod wire;
+
+pub use event::{Seal, StopReason, StreamEvent, Usage};
+pub use fault::{ProviderError, ProviderErrorKind, StreamFault};
+pub use fenced::Definition;
+pub use message::{Content, Message, Role};
+pub use reply::Reply;
+pub use wire::{StreamDecoder, StreamLimits, UnknownWire, Wire};

@@ -1,7 +1,9 @@
-//! What the wall costs: `true` through it, against a plain shell and against bubblewrap.
+//! What the wall costs: `true` through it, against a plain shell and against bubblewrap;
+//! from a large parent, over large workspaces; and the memory that a flood of output takes.
 //!
-//! One line of JSON per figure. The medians of interleaved runs, so that whatever else
-//! the machine does hits both sides.
+//! One line of JSON per figure. Times are medians of interleaved runs, so that whatever
+//! else the machine does hits both sides. Before each one is a pause in which the warden
+//! prepares the next sandbox, except where the name says that there is none.
 #![allow(
     missing_docs,
     clippy::expect_used,
@@ -9,6 +11,7 @@
     clippy::print_stderr
 )]
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -17,27 +20,22 @@ use toolgate_sandbox::{PathRules, PathWall};
 
 /// Enough memory for `fork` to feel it.
 const BALLAST: usize = 512 << 20;
+/// Enough time to prepare a sandbox.
+const PAUSE: Duration = Duration::from_millis(10);
+/// After this, placeholders are gone and have to be made again.
+const REST: Duration = Duration::from_millis(1300);
+/// After this, what was read of a folder is believed to be all of it.
+const SETTLED: Duration = Duration::from_millis(2200);
 
 fn main() {
     command::init();
-    let rounds = if std::env::args().any(|argument| argument == "--test") {
-        3
-    } else {
-        300
-    };
-    let folder = tempfile::tempdir().expect("a folder");
-    let ws = folder.path().join("ws");
-    std::fs::create_dir(&ws).expect("a workspace");
-    let paths = PathWall::open(&PathRules::new(&ws)).expect("paths");
-    let wall = CommandWall::start(&WallRules::new(paths)).expect("a wall");
+    let quick = std::env::args().any(|argument| argument == "--test");
+    let (rounds, few) = if quick { (3, 2) } else { (300, 20) };
+    // First, while the process is small: its peak never goes down again.
+    flood(if quick { 1 << 20 } else { 10 << 30 });
 
-    let walled = || {
-        let mut spec = CommandSpec::line("true", &ws);
-        spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
-        let running = wall.run(spec).expect("started");
-        let finished = running.drive(Deadlines::default(), None, |_, _| {});
-        assert_eq!(finished.outcome, Outcome::Exited(0));
-    };
+    let workspace = Workspace::new(0);
+    let walled = || workspace.run_true();
     let plain = || {
         let output = Command::new("/bin/bash")
             .args(["--noprofile", "--norc", "-c", "true"])
@@ -47,7 +45,27 @@ fn main() {
             .expect("bash");
         assert!(output.status.success());
     };
-    let (small, shell) = compare("command_true_vs_plain_shell", rounds, &walled, &plain);
+    let small = compare(
+        "command_true_vs_plain_shell",
+        rounds,
+        PAUSE,
+        &walled,
+        &plain,
+    );
+    compare(
+        "command_true_vs_plain_shell_without_pause",
+        rounds,
+        Duration::ZERO,
+        &walled,
+        &plain,
+    );
+    compare(
+        "command_true_vs_plain_shell_after_rest",
+        few,
+        REST,
+        &walled,
+        &plain,
+    );
 
     let bwrap = || {
         let output = Command::new("bwrap")
@@ -80,7 +98,7 @@ fn main() {
                 "/tmp",
                 "--bind",
             ])
-            .args([&ws, &ws])
+            .args([&workspace.path, &workspace.path])
             .args(["/bin/bash", "--noprofile", "--norc", "-c", "true"])
             .stdin(Stdio::null())
             .output()
@@ -92,34 +110,132 @@ fn main() {
         );
     };
     if Command::new("bwrap").arg("--version").output().is_ok() {
-        compare("command_true_vs_bwrap", rounds, &walled, &bwrap);
+        compare("command_true_vs_bwrap", rounds, PAUSE, &walled, &bwrap);
     } else {
         eprintln!("bwrap is not installed: no comparison with it");
     }
 
     let ballast = vec![1_u8; BALLAST];
     std::hint::black_box(&ballast);
-    let (large, _) = compare(
+    let large = compare(
         "command_true_vs_plain_shell_512mib",
         rounds,
+        PAUSE,
         &walled,
         &plain,
     );
     drop(ballast);
     report("command_true_512mib_vs_small_parent", large, small);
-    std::hint::black_box(shell);
+
+    for files in if quick { [100, 200] } else { [10_000, 100_000] } {
+        let many = Workspace::new(files);
+        let first = time(&|| many.run_true());
+        report(
+            &format!("command_true_first_in_{files}_files"),
+            first,
+            small,
+        );
+        std::thread::sleep(SETTLED);
+        many.run_true();
+        compare(
+            &format!("command_true_in_{files}_files"),
+            few,
+            PAUSE,
+            &|| many.run_true(),
+            &walled,
+        );
+    }
 }
 
-/// Medians of both, and their ratio as a line.
-fn compare(name: &str, rounds: usize, ours: &dyn Fn(), theirs: &dyn Fn()) -> (Duration, Duration) {
+/// A root with so many files in it, a hundred to a folder, and its wall.
+struct Workspace {
+    path: PathBuf,
+    wall: CommandWall,
+    _folder: tempfile::TempDir,
+}
+
+impl Workspace {
+    fn new(files: usize) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ws");
+        std::fs::create_dir(&path).expect("a workspace");
+        for number in 0..files {
+            let place = path.join(format!("{}/{}", number / 1000, number / 100));
+            if number % 100 == 0 {
+                std::fs::create_dir_all(&place).expect("a folder");
+            }
+            std::fs::write(place.join(format!("{number}.rs")), "").expect("a file");
+        }
+        let mut rules = WallRules::new(PathWall::open(&PathRules::new(&path)).expect("paths"));
+        rules.scan_entries = 1_000_000;
+        Self {
+            path,
+            wall: CommandWall::start(&rules).expect("a wall"),
+            _folder: folder,
+        }
+    }
+
+    fn spec(&self, line: &str) -> CommandSpec {
+        let mut spec = CommandSpec::line(line, &self.path);
+        spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        spec
+    }
+
+    fn run_true(&self) {
+        let running = self.wall.run(self.spec("true")).expect("started");
+        let finished = running.drive(Deadlines::default(), None, |_, _| {});
+        assert_eq!(finished.outcome, Outcome::Exited(0));
+        assert!(finished.settled.complete);
+    }
+}
+
+/// A command that writes so many bytes, all of them taken and thrown away.
+fn flood(bytes: u64) {
+    let workspace = Workspace::new(0);
+    let before = peak_kib();
+    let begun = Instant::now();
+    let line = format!("head -c {bytes} /dev/zero");
+    let running = workspace.wall.run(workspace.spec(&line)).expect("started");
+    let mut taken = 0_u64;
+    let finished = running.drive(Deadlines::default(), None, |_, chunk| {
+        taken += u64::try_from(chunk.len()).unwrap_or_default();
+    });
+    let ns = begun.elapsed().as_nanos();
+    assert_eq!((finished.outcome, taken), (Outcome::Exited(0), bytes));
+    let (growth, peak) = (peak_kib().saturating_sub(before), peak_kib());
+    println!(
+        r#"{{"name":"command_flood","ours_ns":{ns},"total_bytes":{taken},"peak_growth_kib":{growth},"peak_kib":{peak}}}"#
+    );
+}
+
+/// The most memory this process ever had.
+fn peak_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").expect("status");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let number = line.and_then(|line| line.split_whitespace().next());
+    number
+        .and_then(|number| number.parse().ok())
+        .expect("a peak")
+}
+
+/// Medians of both, their ratio as a line, and ours.
+fn compare(
+    name: &str,
+    rounds: usize,
+    pause: Duration,
+    ours: &dyn Fn(),
+    theirs: &dyn Fn(),
+) -> Duration {
     let mut times = (Vec::new(), Vec::new());
     for _ in 0..rounds {
+        std::thread::sleep(pause);
         times.0.push(time(ours));
+        std::thread::sleep(pause.min(PAUSE));
         times.1.push(time(theirs));
     }
-    let medians = (median(times.0), median(times.1));
-    report(name, medians.0, medians.1);
-    medians
+    let (ours, theirs) = (median(times.0), median(times.1));
+    report(name, ours, theirs);
+    ours
 }
 
 fn report(name: &str, ours: Duration, theirs: Duration) {

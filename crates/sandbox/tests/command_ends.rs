@@ -10,10 +10,12 @@
 mod trial;
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
+use rustix::io::Errno;
+use rustix::process::WaitOptions;
 use toolgate_sandbox::command::{
     self, Cause, CommandWall, Deadlines, Outcome, Rung, Stream, WallRules,
 };
@@ -301,52 +303,63 @@ fn killed_supervisor() {
     none_left(&marker);
 }
 
-/// Starts a stubborn command, says so, and waits to be killed.
+/// What forks wildly: 2⁶ − 1 processes, half of which start another program.
+fn wild(marker: &str) -> String {
+    format!(
+        "f() {{ trap '' TERM HUP; if [ $1 = 0 ]; then exec sleep {marker}; fi; \
+         f $(($1 - 1)) & f $(($1 - 1)) & wait; }}; echo started; f 5"
+    )
+}
+
+/// Runs commands that do not want to end, one in the background, and waits to be killed.
 fn victim() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, _, ws, marker, rung] = arguments.as_slice() else {
+    let [_, _, ws, records, marker, rung, kind] = arguments.as_slice() else {
         return ExitCode::FAILURE;
     };
     let mut rules = WallRules::new(PathWall::open(&PathRules::new(ws)).unwrap());
+    rules.records = Some(records.into());
     if rung == "landlock" {
         rules.highest = Rung::Landlock;
     }
     println!("begin");
     let wall = CommandWall::start(&rules).unwrap();
+    let start = |line: &str| wall.run(spec(line, ws.as_ref())).unwrap();
+    let _background = start(&stubborn(marker));
+    let line = match kind.as_str() {
+        "wild" => wild(marker),
+        "short" => format!("setsid sleep {marker} & echo started"),
+        _ => stubborn(marker),
+    };
     loop {
-        let line = format!(
-            "for i in 1 2 3 4 5 6 7 8; do (trap '' TERM; sleep {marker} & sleep {marker}) & done; {}",
-            stubborn(marker)
-        );
-        let running = wall.run(spec(&line, ws.as_ref())).unwrap();
-        let finished = running.drive(Deadlines::default(), None, |_, _| println!("output"));
+        let finished = start(&line).drive(Deadlines::default(), None, |_, _| println!("output"));
         println!("{finished:?}");
     }
-}
-
-fn start_victim(place: &Place, marker: &str, rung: &str) -> Child {
-    Command::new(std::env::current_exe().unwrap())
-        .args(["--victim", place.ws.to_str().unwrap(), marker, rung])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap()
 }
 
 fn killed_parent() {
     let kills: u32 = std::env::var("TOOLGATE_KILLS")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(20);
+        .unwrap_or(60);
+    // Whoever loses a parent becomes a child of this process, and is found as one.
+    let own = rustix::process::getpid();
+    rustix::process::set_child_subreaper(Some(own)).unwrap();
     let mut seed = u64::from(std::process::id());
     for number in 0..kills {
         let (place, marker) = (Place::new(), marker());
-        let rung = if number % 4 == 3 {
-            "landlock"
-        } else {
-            "namespaces"
-        };
-        let mut victim = start_victim(&place, &marker, rung);
+        let rung = ["namespaces", "namespaces", "namespaces", "landlock"];
+        let rung = rung.into_iter().cycle().nth(number as usize).unwrap();
+        let kind = ["stubborn", "wild", "short"];
+        let kind = kind.into_iter().cycle().nth(number as usize).unwrap();
+        let records = place.folder.path().join("records");
+        let mut victim = trial::own_program(&["--victim"])
+            .args([&place.ws, &records])
+            .args([&marker, rung, kind])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let mut lines = BufReader::new(victim.stdout.take().unwrap()).lines();
         assert_eq!(lines.next().unwrap().unwrap(), "begin");
         // From the start of the warden to long after the last daemon.
@@ -358,5 +371,41 @@ fn killed_parent() {
         victim.kill().unwrap();
         victim.wait().unwrap();
         none_left(&marker);
+        no_children_left();
+        no_mount_left(&place);
+        // The next start removes what was left in the workspace.
+        let mut rules = place.rules();
+        rules.records = Some(records);
+        drop(CommandWall::start(&rules).unwrap());
+        assert!(
+            trial::names(&place).is_empty(),
+            "{:?}",
+            trial::names(&place)
+        );
+        no_children_left();
+    }
+    rustix::process::set_child_subreaper(None).unwrap();
+}
+
+/// Nobody who came from here is left: neither of the commands nor of the wall.
+fn no_children_left() {
+    let until = Instant::now() + Duration::from_secs(2);
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Err(Errno::CHILD) => return,
+            Ok(Some(_)) => {}
+            other => assert!(Instant::now() < until, "somebody is left: {other:?}"),
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// No namespace that can be looked into has a mount of this place.
+fn no_mount_left(place: &Place) {
+    let name = place.folder.path().to_str().unwrap();
+    for entry in std::fs::read_dir("/proc").unwrap().flatten() {
+        let mounts = std::fs::read_to_string(entry.path().join("mountinfo"));
+        let left = mounts.is_ok_and(|mounts| mounts.contains(name));
+        assert!(!left, "{} has {name} mounted", entry.path().display());
     }
 }

@@ -6,6 +6,7 @@ mod trial;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
+use toolgate_model::Access;
 use toolgate_sandbox::command::{
     self, CommandSpec, CommandWall, Deadlines, Limits, Network, Omit, Outcome, Program, Rung, Step,
     WallError, probe,
@@ -64,6 +65,7 @@ const TRIALS: &[Trial] = &[
         cwd_outside,
     ),
     ("an exit code comes back", exit_code),
+    ("what is said to be in reach is what a command meets", reach),
     ("the doctor names every wall", doctor),
     ("an order that is too large is refused", too_large),
     ("standard input is the command's own", standard_input),
@@ -317,6 +319,44 @@ fn exit_code() {
         (ran.stdout.as_str(), ran.stderr.as_str()),
         ("out\n", "err\n")
     );
+}
+
+fn reach() {
+    let place = Place::new();
+    for file in [
+        "ws/f",
+        "ws/.env",
+        "ws/.bashrc",
+        "ws/.git/HEAD",
+        "ws/.git/hooks/x",
+        "out/f",
+    ] {
+        place.write(file, "x");
+    }
+    std::os::unix::fs::symlink(place.out.join("f"), place.ws.join("link")).unwrap();
+    let inside = ["f", ".env", ".bashrc", ".git/HEAD", ".git/hooks/x", "link"];
+    let mut files: Vec<String> = inside
+        .map(|name| format!("{}/{name}", place.ws.display()))
+        .to_vec();
+    files.extend(["/etc/passwd", "/usr/bin/env", "/proc/version", "/dev/null"].map(str::to_owned));
+    files.push(format!("{}/f", place.out.display()));
+    for rung in [Rung::Namespaces, Rung::Landlock] {
+        let wall = only(&place, rung, Omit::default());
+        for file in &files {
+            for (access, line) in [
+                (Access::Read, format!("cat {file}")),
+                (Access::Write, format!("exec 3<>{file}")),
+            ] {
+                let said = wall.reach(&[]).explains(file.as_ref(), access);
+                let ran = trial::line(&wall, &place, &line);
+                assert_eq!(
+                    said.is_none(),
+                    ran.succeeded(),
+                    "{rung:?} {line}: {said:?} {ran:?}"
+                );
+            }
+        }
+    }
 }
 
 fn doctor() {

@@ -65,7 +65,8 @@ fn dropping_a_staged_write_leaves_nothing() {
         let wall = place.wall(method);
         let mut staged = wall.stage("kept/a/b/c.txt", options(true)).unwrap();
         staged.write_all(b"half").unwrap();
-        assert!(place.ws().join("kept/a/b").is_dir());
+        staged.stand_by().unwrap();
+        assert_eq!(names(&place.ws().join("kept/a/b")), [staged.temporary()]);
         drop(staged);
         assert_eq!(names(&place.ws().join("kept")), ["x.txt"]);
     }
@@ -74,10 +75,11 @@ fn dropping_a_staged_write_leaves_nothing() {
 #[test]
 fn folders_that_somebody_else_uses_meanwhile_stay() {
     let place = Place::new();
-    let staged = place
+    let mut staged = place
         .wall(METHODS[0])
         .stage("a/b/c.txt", options(true))
         .unwrap();
+    staged.stand_by().unwrap();
     std::fs::write(place.ws().join("a/mine.txt"), "x").unwrap();
     drop(staged);
     assert_eq!(names(&place.ws().join("a")), ["mine.txt"]);
@@ -118,10 +120,11 @@ fn a_temporary_copy_of_a_private_file_is_private() {
     place.make("file a.txt");
     let path = place.ws().join("a.txt");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
-    let staged = place
+    let mut staged = place
         .wall(METHODS[0])
         .stage("a.txt", options(true))
         .unwrap();
+    staged.stand_by().unwrap();
     assert_eq!(mode(&place.ws().join(staged.temporary())), 0o600);
 }
 
@@ -277,10 +280,15 @@ fn a_repository_cannot_be_planted_by_staging_its_parts_first() {
 fn discarding_several_staged_files_leaves_no_folder_behind() {
     let place = Place::new();
     let wall = place.wall(METHODS[0]);
-    let staged = ["new/a.txt", "new/deep/b.txt", "new/deep/c.txt"]
+    let mut staged: Vec<_> = ["new/a.txt", "new/deep/b.txt", "new/deep/c.txt"]
         .into_iter()
         .map(|path| wall.stage(path, options(true)).unwrap())
         .collect();
+    assert!(names(&place.ws()).is_empty(), "nothing is seen of it yet");
+    staged
+        .iter_mut()
+        .for_each(|staged| staged.stand_by().unwrap());
+    assert!(place.ws().join("new/deep").is_dir());
     Staged::discard(staged);
     assert!(names(&place.ws()).is_empty());
 }

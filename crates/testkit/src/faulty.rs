@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use toolgate_gate::journal::{Entry, Journal, JournalError};
+use toolgate_gate::journal::{Entry, Image, Journal, JournalError};
 use toolgate_model::CallId;
 
 /// Keeps commits in memory and refuses the named ones. Clones are one journal.
@@ -54,20 +54,7 @@ impl FaultyJournal {
         let call = CallId::from(call);
         let entries = self.entries();
         let own = entries.iter().filter(|entry| entry.call == call);
-        own.map(kind).collect()
-    }
-}
-
-fn kind(entry: &Entry) -> &'static str {
-    use toolgate_gate::journal::Record;
-    match entry.record {
-        Record::Received { .. } => "received",
-        Record::ReceivedBad { .. } => "received_bad",
-        Record::Planned { .. } => "planned",
-        Record::Asked { .. } => "asked",
-        Record::Answered { .. } => "answered",
-        Record::Started => "started",
-        Record::Finished { .. } => "finished",
+        own.map(|entry| entry.record.kind()).collect()
     }
 }
 
@@ -85,5 +72,8 @@ impl Journal for FaultyJournal {
             Ok(())
         };
         Box::pin(std::future::ready(outcome))
+    }
+    fn intend(&self, entry: Entry, _: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.commit(vec![entry])
     }
 }

@@ -13,8 +13,11 @@
 //!
 //! [`register_all`] puts the tools, their other names and the profiles into a registry.
 
+mod apply_patch;
 mod base64;
 mod blocking;
+mod change;
+mod edit_file;
 mod glob;
 mod grep;
 mod lines;
@@ -23,7 +26,9 @@ mod names;
 mod pattern;
 mod place;
 mod read_file;
+mod read_many_files;
 mod read_output;
+mod run_command;
 mod sanitize;
 mod secrets;
 mod settings;
@@ -35,18 +40,28 @@ use std::sync::Arc;
 use toolgate_gate::registry::{Registry, RegistryError};
 use toolgate_gate::tool::Tool;
 
+pub use apply_patch::formats as patch;
 pub use names::{aliases, profiles};
-pub use settings::{ListSettings, ReadSettings, SearchSettings, ToolSettings};
+pub use run_command::CommandSettings;
+pub use settings::{
+    ListSettings, PatchSettings, ReadSettings, SearchSettings, ToolSettings, WriteSettings,
+};
 
 /// Every built-in tool.
 pub fn all(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
     vec![
         Arc::new(read_file::tool(settings.read)),
-        Arc::new(write_file::tool()),
+        Arc::new(read_many_files::tool(settings.read)),
+        Arc::new(write_file::tool(settings.write)),
+        Arc::new(edit_file::tool(settings.write)),
+        Arc::new(apply_patch::ApplyPatch::new(settings.patch, settings.write)),
         Arc::new(list_directory::tool(settings.list)),
         Arc::new(glob::tool(&settings.search)),
         Arc::new(grep::tool(&settings.search)),
         Arc::new(read_output::tool()),
+        Arc::new(run_command::tool(&settings.commands)),
+        Arc::new(run_command::output_tool()),
+        Arc::new(run_command::stop_tool()),
         Arc::new(sanitize::tool()),
     ]
 }

@@ -1,6 +1,7 @@
 //! Other names of the tools, and which of them are offered together.
 
 use toolgate_gate::registry::{Alias, Profile};
+use toolgate_gate::tool::Spelling;
 
 /// The names under which others know these tools.
 ///
@@ -12,6 +13,8 @@ pub fn aliases() -> Vec<Alias> {
         Alias::new("file_write", "write_file").preset("overwrite", true),
         Alias::new("ls", "list_directory").preset("format", "tree"),
         Alias::new("search", "grep"),
+        Alias::new("bash", "run_command").spelling(Spelling::same("timeout", "timeout_seconds")),
+        Alias::new("shell", "run_command").spelling(Spelling::same("timeout", "timeout_ms")),
     ]
 }
 

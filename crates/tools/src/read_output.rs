@@ -1,16 +1,18 @@
 //! `read_output`: the part of an earlier result that was cut.
 
+use std::io::BufRead;
 use std::num::NonZeroU64;
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcherBuilder;
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toolgate_gate::session::KeptText;
 use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
 use toolgate_model::{Category, ErrorKind, Facts, OutputHandle, Risk, ToolError};
 
 use crate::blocking::{blocking, go_on};
-use crate::lines::{LineRange, count, said, select};
+use crate::lines::{LineRange, count, said};
 
 const DESCRIPTION: &str = "Returns lines of an earlier output that was too long to be returned \
     whole. The handle stands where the output was cut. Give start_line and end_line for a part, or \
@@ -81,7 +83,7 @@ fn read(args: &ReadOutput, cx: &RunCtx) -> Result<Output, ToolError> {
     let handle = OutputHandle::new(args.handle.clone());
     let text = session
         .outputs()
-        .read(session.id(), &handle)
+        .open(session.id(), &handle)
         .ok_or_else(|| {
             ToolError::new(
                 ErrorKind::NotFound,
@@ -91,87 +93,161 @@ fn read(args: &ReadOutput, cx: &RunCtx) -> Result<Output, ToolError> {
                 ),
             )
         })?;
-    let total = count(&text);
     let limit = cx.limits().effective();
     let output = match &args.pattern {
-        Some(pattern) => fitting(&text, pattern, limit, cx)?,
-        None => part(args, &text, limit, total)?,
+        Some(pattern) => fitting(text, pattern, limit, cx),
+        None => part(args, text, limit, cx),
     };
-    Ok(output
-        .with("handle", args.handle.clone())
-        .with("total_lines", total))
+    Ok(output?.with("handle", args.handle.clone()))
+}
+
+/// An output that cannot be read any more.
+fn unreadable(error: &std::io::Error) -> ToolError {
+    ToolError::new(
+        ErrorKind::Failed,
+        format!("the kept output cannot be read: {error}"),
+    )
+}
+
+/// The wanted lines of a text of any length, as far as there is room for them.
+struct Part {
+    wanted: Vec<u8>,
+    /// Whether there was more than there is room for.
+    more: bool,
+    /// How many lines the whole text has.
+    total: u64,
+}
+
+fn gather(
+    mut text: KeptText,
+    range: LineRange,
+    room: usize,
+    cx: &RunCtx,
+) -> Result<Part, ToolError> {
+    let last = range.last.unwrap_or(u64::MAX);
+    let mut part = Part {
+        wanted: Vec::new(),
+        more: false,
+        total: 0,
+    };
+    let (mut line, mut ended) = (1, true);
+    loop {
+        go_on(cx.cancel())?;
+        let bytes = text.fill_buf().map_err(|error| unreadable(&error))?;
+        if bytes.is_empty() {
+            break;
+        }
+        for piece in bytes.split_inclusive(|byte| *byte == b'\n') {
+            if (range.first..=last).contains(&line) {
+                let left = room.saturating_sub(part.wanted.len());
+                part.more |= piece.len() > left;
+                part.wanted.extend(piece.iter().take(left));
+            }
+            ended = piece.ends_with(b"\n");
+            line += u64::from(ended);
+        }
+        let count = bytes.len();
+        text.consume(count);
+    }
+    part.total = if ended { line - 1 } else { line };
+    // The newline after the last wanted line is no part of what was asked for.
+    if range.last.is_some_and(|last| last <= part.total) && part.wanted.ends_with(b"\n") {
+        part.wanted.pop();
+    }
+    Ok(part)
 }
 
 /// As many of the wanted lines as fit into one result.
-fn part(args: &ReadOutput, text: &str, limit: usize, total: u64) -> Result<Output, ToolError> {
+fn part(args: &ReadOutput, text: KeptText, limit: usize, cx: &RunCtx) -> Result<Output, ToolError> {
     let every = LineRange {
         first: 1,
         last: None,
     };
     let range = LineRange::new(args.start_line, args.end_line)?.unwrap_or(every);
-    let selection = select(text, range).ok_or_else(|| {
-        ToolError::bad_args(format!(
+    let Part {
+        wanted,
+        more,
+        total,
+    } = gather(text, range, limit.saturating_add(1), cx)?;
+    if range.first > total.max(1) {
+        return Err(ToolError::bad_args(format!(
             "start_line {} is past the end: the output has {}",
             range.first,
             said(total)
-        ))
-    })?;
-    let wanted = text.get(selection.start..selection.end).unwrap_or_default();
-    if wanted.len() <= limit {
-        let (first, last) = (selection.first, selection.last);
+        )));
+    }
+    let wanted = String::from_utf8_lossy(&wanted);
+    let first = range.first;
+    if !more && wanted.len() <= limit {
+        let last = range.last.unwrap_or(total).min(total);
         return Ok(Output::self_bounded(wanted)
             .display(format!(
                 "Read {} (lines {first}-{last} of {total})",
                 args.handle
             ))
-            .with("truncated", false));
+            .with("truncated", false)
+            .with("total_lines", total));
     }
     let room = wanted.floor_char_boundary(limit.saturating_sub(NOTE_BYTES));
     let head = wanted.get(..room).unwrap_or_default();
     // Whole lines, unless not even one fits.
     let whole = memchr::memrchr(b'\n', head.as_bytes());
     let kept = whole.map_or(head, |newline| head.get(..newline).unwrap_or_default());
-    let next = selection.first + count(kept);
+    let next = first + count(kept).max(1);
     let note = match whole {
         Some(_) => format!(
-            "\n[lines {}-{} of {total}; go on with start_line {next}]",
-            selection.first,
+            "\n[lines {first}-{} of {total}; go on with start_line {next}]",
             next - 1
         ),
         None => format!(
-            "\n[line {} has more; look for parts of it with pattern, or go on with start_line {next}]",
-            selection.first
+            "\n[line {first} has more; look for parts of it with pattern, or go on with start_line {next}]"
         ),
     };
     Ok(Output::self_bounded(format!("{kept}{note}"))
         .display(format!(
-            "Read {} (lines {}-{} of {total})",
+            "Read {} (lines {first}-{} of {total})",
             args.handle,
-            selection.first,
             next - 1
         ))
         .with("truncated", true)
-        .with("next_line", next))
+        .with("next_line", next)
+        .with("total_lines", total))
 }
 
 /// The lines that fit a pattern, with their numbers.
-fn fitting(text: &str, pattern: &str, limit: usize, cx: &RunCtx) -> Result<Output, ToolError> {
+fn fitting(
+    mut text: KeptText,
+    pattern: &str,
+    limit: usize,
+    cx: &RunCtx,
+) -> Result<Output, ToolError> {
     let matcher = matcher(pattern)?;
     let mut content = String::new();
     let (mut hits, mut truncated) = (0_usize, false);
-    for (number, line) in (1_u64..).zip(text.lines()) {
+    let (mut number, mut bytes) = (0_u64, Vec::new());
+    loop {
+        bytes.clear();
+        let read = text.read_until(b'\n', &mut bytes);
+        if read.map_err(|error| unreadable(&error))? == 0 {
+            break;
+        }
+        number += 1;
         if number % 1024 == 0 {
             go_on(cx.cancel())?;
         }
+        let line = String::from_utf8_lossy(&bytes);
+        let line = line.strip_suffix('\n').unwrap_or(&line);
         let found = matcher.find(line.as_bytes()).ok().flatten();
-        let Some(found) = found else { continue };
+        let Some(found) = found.filter(|_| !truncated) else {
+            continue;
+        };
         hits += 1;
         let room = limit.saturating_sub(content.len() + NOTE_BYTES);
         let shown = around(line, found.start(), room.min(1_000));
         let entry = format!("{number}: {shown}\n");
         if entry.len() > room {
             truncated = true;
-            break;
+            continue;
         }
         content.push_str(&entry);
     }
@@ -186,7 +262,8 @@ fn fitting(text: &str, pattern: &str, limit: usize, cx: &RunCtx) -> Result<Outpu
     Ok(Output::self_bounded(content)
         .display(format!("Found {hits} {noun}"))
         .with("matches", hits)
-        .with("truncated", truncated))
+        .with("truncated", truncated)
+        .with("total_lines", number))
 }
 
 /// A piece of a line with the place that fits in it.

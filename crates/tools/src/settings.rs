@@ -1,19 +1,30 @@
 //! What the configuration says about the tools.
 
 use std::num::NonZeroUsize;
+use std::sync::Arc;
+
+use toolgate_model::{ErrorKind, ToolError};
+
+use crate::run_command::CommandSettings;
 
 /// More results than this are never collected: nobody reads them.
 const MOST_RESULTS: usize = 10_000;
 
 /// Settings of every built-in tool, with the defaults of the specification.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct ToolSettings {
-    /// `read_file`.
+    /// `read_file` and `read_many_files`.
     pub read: ReadSettings,
+    /// `write_file` and `edit_file`.
+    pub write: WriteSettings,
+    /// `apply_patch`.
+    pub patch: PatchSettings,
     /// `list_directory`.
     pub list: ListSettings,
     /// `glob` and `grep`.
     pub search: SearchSettings,
+    /// `run_command` and its companions.
+    pub commands: Arc<CommandSettings>,
 }
 
 /// Bounds of `read_file`.
@@ -30,6 +41,52 @@ impl Default for ReadSettings {
         Self {
             max_file_read_bytes: 200 * 1024,
             max_scan_bytes: 2 * 1024 * 1024,
+        }
+    }
+}
+
+/// Bounds of `write_file` and `edit_file`, and of each file of a patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WriteSettings {
+    /// The largest file that is written.
+    pub max_file_bytes: u64,
+}
+
+impl WriteSettings {
+    /// Refuses a content that is too large.
+    pub(crate) fn check(&self, path: &str, bytes: usize) -> Result<(), ToolError> {
+        if bytes as u64 <= self.max_file_bytes {
+            return Ok(());
+        }
+        Err(ToolError::new(
+            ErrorKind::TooLarge,
+            format!(
+                "`{path}` would have {bytes} bytes, and files of at most {} are written. Write less, or split it into several files.",
+                self.max_file_bytes
+            ),
+        ))
+    }
+}
+
+impl Default for WriteSettings {
+    fn default() -> Self {
+        Self {
+            max_file_bytes: 10 * 1024 * 1024,
+        }
+    }
+}
+
+/// Bounds of `apply_patch`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PatchSettings {
+    /// The largest patch.
+    pub max_patch_bytes: u64,
+}
+
+impl Default for PatchSettings {
+    fn default() -> Self {
+        Self {
+            max_patch_bytes: 512 * 1024,
         }
     }
 }

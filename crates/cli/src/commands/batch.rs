@@ -1,16 +1,14 @@
 //! `toolgate batch`: JSON lines of calls in, one result line each out.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 use toolgate_gate::Passage;
-use toolgate_gate::session::Session;
 use toolgate_model::json::{self, JsonLimits};
 use toolgate_model::{Args, BadCall, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
 
-use crate::app::App;
+use crate::app::{App, Purpose};
 use crate::args::Common;
 use crate::failure::Failure;
 use crate::input;
@@ -36,8 +34,9 @@ pub(crate) async fn run(
     out: &Out,
     file: Option<&Path>,
     unlimited: bool,
+    conversation: Option<String>,
 ) -> Result<u8, Failure> {
-    let app = App::load_with(common, out, |settings| {
+    let app = App::load_with(common, out, Purpose::RunAll, |settings| {
         if unlimited {
             settings.limits.max_calls = usize::MAX;
         }
@@ -48,13 +47,16 @@ pub(crate) async fn run(
         ..app.limits()
     };
     let calls = read(&bytes, limits);
-    let session = Arc::new(Session::new(app.fresh_id("batch")?));
+    let id = match conversation {
+        Some(id) => id,
+        None => app.fresh_id("batch")?,
+    };
     let passage = Passage {
         approver: app.approver(common.approve),
         cancel: signals::stop_token()?,
         ..Passage::default()
     };
-    let results = app.gate.run(&session, calls, &passage).await;
+    let results = app.run(app.session(id), calls, &passage, out).await;
     for result in &results {
         out.json_line(result)?;
     }

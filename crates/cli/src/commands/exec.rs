@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use toolgate_gate::Passage;
 use toolgate_model::ToolResult;
 
-use crate::app::App;
+use crate::app::{App, Purpose};
 use crate::args::Common;
 use crate::failure::Failure;
 use crate::out::Out;
@@ -19,16 +19,21 @@ pub(crate) async fn run(
     out: &Out,
     tool: &str,
     args: &OsStr,
+    conversation: Option<String>,
 ) -> Result<u8, Failure> {
-    let app = App::load(common, out)?;
+    let app = App::load(common, out, Purpose::Run(tool))?;
     let call = app.call_from(tool, args)?;
-    let session = app.person();
+    // A person knows what is in the files, unless the call is part of a conversation.
+    let session = match conversation {
+        Some(id) => app.session(id),
+        None => app.person(app.fresh_id("exec")?),
+    };
     let passage = Passage {
         approver: app.approver(common.approve),
         cancel: signals::stop_token()?,
         ..Passage::default()
     };
-    let results = app.gate.run(&session, vec![call], &passage).await;
+    let results = app.run(session, vec![call], &passage, out).await;
     for result in &results {
         out.json_line(result)?;
     }

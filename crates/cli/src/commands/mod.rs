@@ -3,7 +3,9 @@
 mod batch;
 mod config;
 mod demo;
+mod doctor;
 pub(crate) mod exec;
+mod journal;
 mod man;
 mod parse;
 mod policy;
@@ -19,16 +21,24 @@ use crate::out::Out;
 pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
     let Cli { common, command } = cli;
     match command {
-        Command::Exec { tool, args } => exec::run(&common, out, &tool, &args).await,
-        Command::Batch { file, unlimited } => {
-            batch::run(&common, out, file.as_deref(), unlimited).await
-        }
+        Command::Exec {
+            tool,
+            args,
+            conversation,
+        } => exec::run(&common, out, &tool, &args, conversation).await,
+        Command::Batch {
+            file,
+            unlimited,
+            conversation,
+        } => batch::run(&common, out, file.as_deref(), unlimited, conversation).await,
         Command::Parse { file, format } => parse::run(out, file.as_deref(), format),
         Command::Tools { format } => tools::run(&common, out, &format),
         Command::Policy(command) => policy::run(&common, out, command).await,
         Command::Trust { command } => trust::run(&common, out, command),
+        Command::Journal(command) => journal::run(&common, out, command).await,
         Command::Config(command) => config::run(&common, out, &command),
         Command::Demo => demo::run(out).await,
+        Command::Doctor => doctor::run(&common, out),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);

@@ -6,6 +6,7 @@ use serde_json::json;
 use toolgate_model::Call;
 use toolgate_model::json::JsonLimits;
 use toolgate_providers::fenced::{Parser, Piece};
+use toolgate_providers::{Reply, StreamDecoder, StreamEvent, StreamLimits, Wire};
 
 use crate::args::ParseFormat;
 use crate::failure::Failure;
@@ -17,9 +18,34 @@ const INPUT: usize = 64 * 1024 * 1024;
 
 pub(crate) fn run(out: &Out, file: Option<&Path>, format: ParseFormat) -> Result<u8, Failure> {
     let bytes = input::file(file, INPUT)?;
-    let ParseFormat::Fenced = format;
+    let wire = match format {
+        ParseFormat::Fenced => return fenced(out, &bytes),
+        ParseFormat::Anthropic => Wire::Anthropic,
+        ParseFormat::OpenaiChat => Wire::OpenAiChat,
+        ParseFormat::OpenaiResponses => Wire::OpenAiResponses,
+        ParseFormat::Ollama => Wire::Ollama,
+    };
+    let mut decoder = StreamDecoder::new(wire, StreamLimits::default());
+    let mut reply = Reply::default();
+    let mut events = decoder.push(&bytes);
+    events.extend(decoder.finish());
+    let sound = !events.iter().any(|event| {
+        matches!(
+            event,
+            StreamEvent::Call(Call::Bad(_)) | StreamEvent::End(Err(_))
+        )
+    });
+    events.into_iter().for_each(|event| reply.push(event));
+    for line in reply.lines() {
+        out.json_line(&line)?;
+    }
+    Ok(u8::from(!sound))
+}
+
+/// Text with fenced blocks.
+fn fenced(out: &Out, bytes: &[u8]) -> Result<u8, Failure> {
     let mut parser = Parser::new(JsonLimits::default());
-    let mut pieces = parser.push_bytes(&bytes);
+    let mut pieces = parser.push_bytes(bytes);
     pieces.extend(parser.finish());
     let mut text = String::new();
     let mut code = 0;

@@ -1,6 +1,7 @@
 //! `toolgate policy`: what the rules say, and whether they say what they mean.
 
 use std::ffi::OsStr;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::approve::GrantStore;
@@ -8,7 +9,7 @@ use toolgate_gate::plan::Plan;
 use toolgate_model::{Action, Args, Decision, ErrorKind, Facts, Risk};
 use toolgate_policy::{Example, Finding, check};
 
-use crate::app::App;
+use crate::app::{App, Purpose};
 use crate::args::{Common, GrantsCommand, PolicyCommand};
 use crate::failure::Failure;
 use crate::out::Out;
@@ -23,9 +24,12 @@ pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> R
 }
 
 async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, Failure> {
-    let app = App::load(common, out)?;
+    let app = App::load(common, out, Purpose::Plan(tool))?;
     let call = app.call_from(tool, args)?;
-    let planned = app.gate.plan(&app.person(), vec![call]).await;
+    let planned = app
+        .gate
+        .plan(&Arc::new(app.person("explain")), vec![call])
+        .await;
     let Some(plan) = planned.plans().next() else {
         return Err(Failure::internal("the call was not planned"));
     };
@@ -129,13 +133,12 @@ fn picture(page: &Value) -> String {
 }
 
 fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
-    let app = App::load(common, out)?;
+    let app = App::load(common, out, Purpose::Look)?;
     let policy = app.policy()?;
     let tools = app.gate.registry().list();
     let known: Vec<&str> = tools
         .iter()
         .map(|entry| entry.spec().name.as_str())
-        .chain(["run_command"])
         .collect();
     let read = |tool: &str, example: &str| read_example(&app, tool, example);
     let findings = check(&policy, &known, &read);
@@ -245,7 +248,7 @@ fn placeholders(schema: &Value) -> Args {
 }
 
 fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, Failure> {
-    let app = App::load(common, out)?;
+    let app = App::load(common, out, Purpose::Look)?;
     let failed = |error: toolgate_gate::approve::GrantError| Failure::internal(error.to_string());
     match command {
         None => {

@@ -60,13 +60,13 @@ pub(crate) struct Case {
 }
 
 /// A folder of its own for one case.
-struct Place {
+pub(crate) struct Place {
     folder: tempfile::TempDir,
     user: User,
 }
 
 impl Place {
-    fn new(user: User) -> Self {
+    pub(crate) fn new(user: User) -> Self {
         let folder = tempfile::tempdir().unwrap();
         for name in ["ws", "out", "home"] {
             let path = folder.path().join(name);
@@ -84,11 +84,11 @@ impl Place {
         Self { folder, user }
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    fn filled_in(&self, text: &str) -> String {
+    pub(crate) fn filled_in(&self, text: &str) -> String {
         let (ws, out) = (self.path("ws"), self.path("out"));
         let (ws, out) = (ws.to_str().unwrap(), out.to_str().unwrap());
         text.replace("${WS}", ws)
@@ -97,7 +97,7 @@ impl Place {
             .replace("$OUT", out)
     }
 
-    fn command(&self, program: &Path) -> Command {
+    pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(self.folder.path())
@@ -115,7 +115,7 @@ impl Place {
 }
 
 /// The program where everybody may run it: the build's own folder may be closed to others.
-fn program() -> &'static Path {
+pub(crate) fn program() -> &'static Path {
     static COPY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, path) = COPY.get_or_init(|| {
         let folder = tempfile::tempdir().unwrap();

@@ -44,6 +44,11 @@ impl Bench {
         std::fs::write(self.folder.path().join("home").join(name), text).unwrap();
     }
 
+    /// Where Toolgate keeps its own files.
+    pub(crate) fn home_folder(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
     /// The names in the workspace.
     pub(crate) fn listing(&self) -> Vec<String> {
         let entries = std::fs::read_dir(self.workspace()).unwrap();

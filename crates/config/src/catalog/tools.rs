@@ -15,6 +15,12 @@ const SECONDS: Shape = Shape::Count {
     max: YEAR_SECONDS,
 };
 
+/// A quota that a disk can hold, and that is not less than one result.
+const KEPT: Shape = Shape::Count {
+    min: 1 << 20,
+    max: 1 << 40,
+};
+
 /// The least that a result may be cut to: the note about what is missing has to fit.
 const LEAST_OUTPUT: u64 = 1024;
 
@@ -245,6 +251,20 @@ const OUTPUT: &[Key] = &[
         AMOUNT,
         "The most lines of a result; no limit without it.",
     )
+    .project(Project::Lowers),
+    Key::new(
+        "keep_bytes",
+        KEPT,
+        "The most bytes that are kept of one full output; of more, the middle is dropped.",
+    )
+    .or(Fallback::Count(64 << 20))
+    .project(Project::Lowers),
+    Key::new(
+        "keep_total_bytes",
+        KEPT,
+        "The most bytes that are kept of all full outputs; the oldest go first.",
+    )
+    .or(Fallback::Count(512 << 20))
     .project(Project::Lowers),
 ];
 

@@ -29,6 +29,9 @@ pub struct ApprovalItem {
     pub model_reason: Option<String>,
     /// The diff or text to look at, if there is one.
     pub preview: Option<String>,
+    /// Folders beyond the walls that the call would need. Only an answer that says so opens them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub could_open: Vec<String>,
     /// What "always" would remember, in words.
     pub would_remember: Vec<String>,
     /// What the answer is bound to.
@@ -48,6 +51,7 @@ impl ApprovalItem {
             why: shown(&format!("{} [{source}]", plan.decision.reason)),
             model_reason: plan.call.reason.as_deref().map(shown),
             preview: plan.preview.clone(),
+            could_open: plan.opens.iter().map(|folder| shown(folder)).collect(),
             would_remember: Grant::proposed(plan)
                 .iter()
                 .map(|grant| shown(&grant.describe()))
@@ -124,6 +128,9 @@ pub struct Answer {
     pub choice: Choice,
     /// How long a yes is remembered.
     pub remember: Remember,
+    /// Whether the folders that a call would need are opened to it, for reading.
+    #[serde(default)]
+    pub open: bool,
     /// What the model is told about a no.
     pub reason: Option<String>,
     /// Who answered, for the record.
@@ -136,6 +143,7 @@ impl Answer {
         Self {
             choice: Choice::All,
             remember: Remember::Once,
+            open: false,
             reason: None,
             by: "person".into(),
         }
@@ -161,6 +169,13 @@ impl Answer {
     #[must_use]
     pub fn remember(mut self, remember: Remember) -> Self {
         self.remember = remember;
+        self
+    }
+
+    /// The same, and the folders that the calls would need are opened to them.
+    #[must_use]
+    pub fn opening(mut self) -> Self {
+        self.open = true;
         self
     }
 

@@ -209,6 +209,12 @@ impl Gate {
             }
             match self.fresh(session, needs).await {
                 Ok(mut needs) => {
+                    if answer.open {
+                        needs.live.opened.clone_from(&needs.live.record.opens);
+                    }
+                    if answer.open && answer.remember != Remember::Once {
+                        session.open(&needs.live.opened);
+                    }
                     needs.live.not_remembered =
                         self.remember(session, &needs.live, answer.remember).err();
                     place(

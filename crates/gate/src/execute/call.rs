@@ -44,6 +44,8 @@ impl Gate {
             redactor: Arc::clone(&self.inner.redactor),
             clock: Arc::clone(&self.inner.clock),
             entropy: Arc::clone(&self.inner.entropy),
+            opened: [live.opened, session.opened()].concat(),
+            journal: Arc::clone(&self.inner.journal),
         };
         let span = span(&record);
         let job = Job {

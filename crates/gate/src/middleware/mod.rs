@@ -5,6 +5,7 @@
 //! and cannot loosen: a review that allows changes nothing, and a failed call
 //! cannot be made to look well. One that panics fails its call closed.
 
+mod ask_always;
 mod audit;
 mod metrics;
 mod repetition;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 
 use toolgate_model::{Action, Decision, ErrorKind, PlanRecord, ToolCall, ToolError, ToolResult};
 
+pub use ask_always::AskAlways;
 pub use audit::{Audit, AuditLine, AuditSink};
 pub use metrics::Metrics;
 pub use repetition::RepetitionGuard;

@@ -80,6 +80,8 @@ pub(crate) struct Live {
     pub(crate) timeout: Option<Duration>,
     /// How many writes of Toolgate itself the plan has seen.
     pub(crate) own_writes: u64,
+    /// The folders that a person opened to this call.
+    pub(crate) opened: Vec<String>,
     /// Why a yes is not remembered although the person wanted that.
     pub(crate) not_remembered: Option<String>,
 }

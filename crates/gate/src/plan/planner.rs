@@ -195,7 +195,8 @@ impl Planner<'_> {
             let facts = invocation.facts().clone();
             let risk = invocation.risk().unwrap_or(spec.risk);
             let timeout = invocation.timeout();
-            Ok::<_, ToolError>((invocation, summary, facts, risk, timeout))
+            let opens = invocation.opens();
+            Ok::<_, ToolError>((invocation, summary, facts, risk, timeout, opens))
         });
         let read = catch_unwind(read).unwrap_or_else(|payload| {
             let message = format!(
@@ -204,7 +205,7 @@ impl Planner<'_> {
             );
             Err(ToolError::new(ErrorKind::Panicked, message))
         });
-        let (invocation, summary, facts, risk, timeout) = read?;
+        let (invocation, summary, facts, risk, timeout, opens) = read?;
         let (summary, _) = self.redactor.redact(&summary);
         let record = PlanRecord {
             conversation: self.session.id().clone(),
@@ -222,6 +223,7 @@ impl Planner<'_> {
             call,
             preview: None,
             rests_on: Vec::new(),
+            opens,
         };
         Ok(Live {
             record,
@@ -229,6 +231,7 @@ impl Planner<'_> {
             invocation,
             timeout,
             own_writes: self.session.reads(|log| log.own_writes()),
+            opened: Vec::new(),
             not_remembered: None,
         })
     }

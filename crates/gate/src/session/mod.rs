@@ -3,7 +3,8 @@
 //! It knows what was read and written, keeps full outputs, holds the grants given
 //! for the conversation and the scope it runs under. It ends as one.
 
-mod kept;
+mod belongings;
+mod outputs;
 mod reads;
 
 use std::sync::Arc;
@@ -13,8 +14,13 @@ use tokio_util::sync::CancellationToken;
 use toolgate_model::ConversationId;
 use toolgate_policy::Scope;
 
-pub use kept::{KeepError, KeptInMemory, OutputStore};
+pub use belongings::Belonging;
+pub use outputs::{
+    KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader,
+};
 pub use reads::{LineRanges, ReadLog, Seen, Staleness};
+
+use belongings::Belongings;
 
 use crate::approve::Grant;
 use crate::sync::{Mutex, lock};
@@ -29,6 +35,8 @@ pub struct Session {
     reads: Mutex<ReadLog>,
     outputs: Arc<dyn OutputStore>,
     grants: Mutex<Vec<Grant>>,
+    opened: Mutex<Vec<String>>,
+    belongings: Belongings,
     scope: Option<Scope>,
     capacity: AtomicUsize,
     cancel: CancellationToken,
@@ -51,6 +59,8 @@ impl Session {
             reads: Mutex::new(ReadLog::default()),
             outputs: Arc::new(KeptInMemory::default()),
             grants: Mutex::new(Vec::new()),
+            opened: Mutex::new(Vec::new()),
+            belongings: Belongings::default(),
             scope: None,
             capacity: AtomicUsize::new(UNKNOWN_CAPACITY),
             cancel: CancellationToken::new(),
@@ -112,6 +122,20 @@ impl Session {
         lock(&self.grants).extend(grants);
     }
 
+    /// The folders beyond the walls that were opened for the whole conversation.
+    pub fn opened(&self) -> Vec<String> {
+        lock(&self.opened).clone()
+    }
+
+    pub(crate) fn open(&self, folders: &[String]) {
+        let mut opened = lock(&self.opened);
+        for folder in folders {
+            if !opened.contains(folder) {
+                opened.push(folder.clone());
+            }
+        }
+    }
+
     /// Takes back a grant of this conversation.
     pub fn revoke(&self, id: &str) -> bool {
         let mut grants = lock(&self.grants);
@@ -128,6 +152,17 @@ impl Session {
     /// Says how many bytes of results the model's context still takes.
     pub fn set_available_capacity(&self, bytes: usize) {
         self.capacity.store(bytes, Ordering::Relaxed);
+    }
+
+    /// What tools of one kind keep for this conversation.
+    pub fn belonging<T: Belonging + Default>(&self) -> Arc<T> {
+        self.belongings.get()
+    }
+
+    /// Ends the conversation: every call, and what tools keep for it.
+    pub async fn end(&self) {
+        self.cancel.cancel();
+        self.belongings.end().await;
     }
 
     /// Ends every call of this conversation.

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
 use toolgate_model::{ErrorKind, ToolError};
 
 use crate::ground::Ground;
@@ -19,7 +20,7 @@ pub enum Staleness {
 }
 
 /// One-based, inclusive ranges of lines, sorted and not touching each other.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LineRanges(Vec<(u64, u64)>);
 
 impl LineRanges {
@@ -73,7 +74,7 @@ impl LineRanges {
 }
 
 /// What is known of one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Seen {
     /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
@@ -86,7 +87,7 @@ pub struct Seen {
 }
 
 /// The files a conversation has seen, by their resolved place.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadLog {
     files: BTreeMap<String, Seen>,
     /// Toolgate's own writes are numbered; this is the last one of each file.
@@ -118,9 +119,14 @@ impl ReadLog {
 
     /// Notes that Toolgate wrote this content: all of it is known.
     pub fn wrote(&mut self, place: &str, sha256: &str, at_ms: u64) {
+        self.edited(place, sha256, LineRanges::all(), at_ms);
+    }
+
+    /// Notes that Toolgate wrote this content, of which only these lines are known.
+    pub fn edited(&mut self, place: &str, sha256: &str, lines: LineRanges, at_ms: u64) {
         let seen = Seen {
             sha256: sha256.to_owned(),
-            lines: LineRanges::all(),
+            lines,
             at_ms,
             written: true,
         };
@@ -165,7 +171,7 @@ impl ReadLog {
             ))
         };
         match self.files.get(place) {
-            None => stale("File was not read before patching"),
+            None => stale("File was not read before patching or overwriting it"),
             Some(seen) if seen.sha256 != sha256 => stale("File content changed since last read"),
             Some(_) => Ok(()),
         }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{CallId, Stream};
+use toolgate_model::{CallId, ErrorKind, Stream, ToolError};
 use toolgate_sandbox::paths::PathWall;
 
 use crate::clock::{Clock, Entropy};
 use crate::execute::{Chunks, Hold};
+use crate::journal::{Entry, Intended, Journal, Record};
 use crate::output::Redactor;
 use crate::session::Session;
 
@@ -25,6 +26,8 @@ impl Permit {
 pub struct OutputLimits {
     /// The most bytes of one result.
     pub max_bytes: usize,
+    /// The most lines of one result.
+    pub max_lines: Option<usize>,
     /// What is left of the model's context, in bytes.
     pub available_capacity: usize,
 }
@@ -46,6 +49,8 @@ pub(crate) struct ContextParts {
     pub(crate) limits: OutputLimits,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
+    pub(crate) opened: Vec<String>,
+    pub(crate) journal: Arc<dyn Journal>,
 }
 
 /// Everything a call may use while it runs. It cannot be made outside the gate:
@@ -94,6 +99,11 @@ impl RunCtx {
         &self.parts.redactor
     }
 
+    /// The folders beyond the walls that a person opened to this call, or to its conversation.
+    pub fn opened(&self) -> &[String] {
+        &self.parts.opened
+    }
+
     /// How much may be handed back.
     pub fn limits(&self) -> OutputLimits {
         self.parts.limits
@@ -118,6 +128,30 @@ impl RunCtx {
     /// passed on in order; a slow reader makes this wait.
     pub async fn emit(&self, stream: Stream, bytes: &[u8]) {
         self.parts.chunks.push(stream, bytes).await;
+    }
+
+    /// Puts on record what is about to happen to files, and what they hold now, in one
+    /// durable step. Everything is staged and synced before this, nothing renamed. After an
+    /// error the tool must not go on: a crash would leave some files changed for good.
+    pub async fn intend(&self, files: Vec<Intended>) -> Result<(), ToolError> {
+        let (mut told, mut images) = (Vec::with_capacity(files.len()), Vec::new());
+        for file in files {
+            let (mut file, image) = file.split();
+            // The place is needed as it is; the path is only shown.
+            file.path = self.parts.redactor.redact(&file.path).0.into_owned();
+            told.push(file);
+            images.extend(image);
+        }
+        let entry = Entry {
+            conversation: self.parts.session.id().clone(),
+            call: self.parts.call_id.clone(),
+            at_ms: self.parts.clock.now_ms(),
+            record: Record::Intended { files: told },
+        };
+        let kept = self.parts.journal.intend(entry, images).await;
+        kept.map_err(|error| {
+            ToolError::new(ErrorKind::Journal, format!("{error}; no file was changed"))
+        })
     }
 }
 

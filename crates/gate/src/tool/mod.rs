@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use toolgate_model::{Args, Category, FileDigest, Metadata, Risk, ToolError};
+use toolgate_model::{Args, Category, FileDigest, Metadata, OutputHandle, Risk, ToolError};
 
 pub(crate) use context::{ContextParts, Permit};
 pub use context::{OutputLimits, RunCtx};
@@ -123,6 +123,12 @@ pub trait Invocation: Send + Sync + 'static {
         None
     }
 
+    /// Folders beyond the walls that this call would need. A person can open them to it; a
+    /// plain yes does not.
+    fn opens(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// How long this very call may take, if the arguments say so.
     fn timeout(&self) -> Option<Duration> {
         None
@@ -172,6 +178,10 @@ pub struct Output {
     pub metadata: Metadata,
     /// For a tool that has output and failed all the same, such as a command with an exit code.
     pub error: Option<ToolError>,
+    /// Whether the tool itself cut `content`.
+    pub cut: bool,
+    /// Where the tool itself kept what it cut.
+    pub kept: Option<OutputHandle>,
 }
 
 impl Output {

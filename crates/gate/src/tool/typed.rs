@@ -18,6 +18,7 @@ type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>>
 type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
 
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
+type Opens<A> = dyn Fn(&A, &Facts) -> Vec<String> + Send + Sync;
 type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
 
 struct Parts<A> {
@@ -27,6 +28,7 @@ struct Parts<A> {
     facts: Box<dyn Fn(&A) -> Facts + Send + Sync>,
     preview: Option<Box<Look<A>>>,
     timeout: Box<Limit<A>>,
+    opens: Box<Opens<A>>,
 }
 
 /// A tool whose arguments are a type: the schema comes from it, and it is parsed once.
@@ -76,6 +78,7 @@ where
             facts: Box::new(|_| Facts::none()),
             preview: None,
             timeout: Box::new(|_| None),
+            opens: Box::new(|_, _| Vec::new()),
         }),
         args: PhantomData,
     }
@@ -159,6 +162,12 @@ impl<A> TypedTool<A> {
         timeout: impl Fn(&A) -> Option<Duration> + Send + Sync + 'static,
     ) -> Self {
         self.set(|parts| parts.timeout = Box::new(timeout))
+    }
+
+    /// Folders beyond the walls that a person can open to a call.
+    #[must_use]
+    pub fn opens(self, opens: impl Fn(&A, &Facts) -> Vec<String> + Send + Sync + 'static) -> Self {
+        self.set(|parts| parts.opens = Box::new(opens))
     }
 
     /// It changes, runs or contacts something. Its risk is at least medium.
@@ -251,6 +260,10 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
 
     fn timeout(&self) -> Option<Duration> {
         (self.parts.timeout)(&self.args)
+    }
+
+    fn opens(&self) -> Vec<String> {
+        (self.parts.opens)(&self.args, &self.facts)
     }
 
     fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {

@@ -168,8 +168,13 @@ fn offset(text: &str, line: usize, column: usize) -> usize {
 }
 
 /// The start of a text, on one line and bounded.
-pub(super) fn head(text: &str) -> String {
-    clipped(text.chars(), EXCERPT)
+pub(crate) fn head(text: &str) -> String {
+    clip(text, EXCERPT)
+}
+
+/// The start of a text, on one line and not longer than there is room.
+pub(crate) fn clip(text: &str, room: usize) -> String {
+    clipped(text.chars(), room)
 }
 
 fn tail(text: &str) -> String {

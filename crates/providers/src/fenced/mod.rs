@@ -43,6 +43,7 @@ mod words;
 
 pub use answer::Answer;
 pub use fault::BlockFault;
+pub(crate) use fault::{clip, head};
 pub use parser::{Parser, Piece};
 pub use prompt::{Definition, system_prompt};
 pub use results::render_results;

@@ -36,8 +36,14 @@ pub(super) fn set_limits(limits: &Limits) -> Result<(), Errno> {
     Ok(())
 }
 
-/// Gives up every capability, for this process and all that come from it.
+/// Gives up every privilege, for this process and all that come from it.
 pub(super) fn drop_privileges() -> Result<(), Errno> {
+    narrow()?;
+    drop_capabilities()
+}
+
+/// Gives up whatever a later program could gain. What the process can do now stays.
+pub(super) fn narrow() -> Result<(), Errno> {
     let held = rustix::thread::capabilities(None)?;
     if held.effective.contains(CapabilitySet::SETPCAP) {
         for capability in 0..u64::BITS {
@@ -61,10 +67,14 @@ pub(super) fn drop_privileges() -> Result<(), Errno> {
         )?;
     }
     rustix::thread::clear_ambient_capability_set()?;
-    rustix::thread::set_capabilities(None, NO_CAPABILITIES)?;
     rustix::thread::set_no_new_privs(true)?;
     // Only now: a process that cannot be looked into cannot be given id maps either.
-    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable)
+}
+
+/// Gives up every capability. After [`narrow`] there is no way back to any.
+pub(super) fn drop_capabilities() -> Result<(), Errno> {
+    rustix::thread::set_capabilities(None, NO_CAPABILITIES)?;
     if rustix::thread::capabilities(None)? == NO_CAPABILITIES {
         Ok(())
     } else {

@@ -5,20 +5,23 @@
 //! does not depend on one, and waits. It runs on a copy of the warden's memory and never
 //! returns to it.
 
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use rustix::process::{PidfdFlags, Signal, WaitOptions};
 
 use super::confine;
+use super::furnish::{Furnished, furnish};
 use super::message::{MOST_BYTES, Order};
 use super::mounts::NewRoot;
+use super::refusals::{Refusals, Refused};
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::{Network, Omit};
 use super::shell::{self, Places, Stdio};
 use super::supervise;
 use super::sys::{self, Child, Side};
+use super::vigil::{self, Signals};
 use super::warden::Machine;
 use super::wire::{self, Packet};
 use crate::env::HOME;
@@ -67,28 +70,65 @@ impl Arrived {
     }
 
     fn order(&self) -> Result<Order, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Order, errno);
-        let length = rustix::fs::fstat(&self.body).map_err(failed)?.st_size;
-        let length = usize::try_from(length)
-            .ok()
-            .filter(|length| *length <= MOST_BYTES)
-            .ok_or_else(|| failed(Errno::MSGSIZE))?;
-        let mut bytes = vec![0; length];
-        let mut read = 0;
-        while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            let offset = u64::try_from(read).map_err(|_| failed(Errno::MSGSIZE))?;
-            match rustix::io::pread(&self.body, rest, offset).map_err(failed)? {
-                0 => return Err(failed(Errno::MSGSIZE)),
-                more => read += more,
-            }
-        }
-        let order =
-            Order::decode(&bytes).map_err(|bad| failed(Errno::BADMSG).about(bad.to_string()))?;
-        if order.folders.len() != self.folders.len() {
-            return Err(failed(Errno::BADMSG).about("folders without descriptors"));
-        }
-        Ok(order)
+        read_order(&self.body, &self.folders)
     }
+}
+
+/// A command that was, after which a sandbox is furnished for the next one.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    /// The order's bytes.
+    pub(super) body: OwnedFd,
+    /// Its folders.
+    pub(super) folders: Vec<OwnedFd>,
+}
+
+impl Pattern {
+    /// What is left of a packet that brought an order.
+    pub(super) fn of(packet: Packet) -> Option<Self> {
+        Arrived::from(packet).map(|arrived| Self {
+            body: arrived.body,
+            folders: arrived.folders,
+        })
+    }
+
+    /// All of it, to be passed along.
+    pub(super) fn fds(&self) -> Vec<BorrowedFd<'_>> {
+        let folders = self.folders.iter().map(AsFd::as_fd);
+        std::iter::once(self.body.as_fd()).chain(folders).collect()
+    }
+
+    fn from(fds: Vec<OwnedFd>) -> Option<Self> {
+        let mut fds = fds.into_iter();
+        Some(Self {
+            body: fds.next()?,
+            folders: fds.collect(),
+        })
+    }
+}
+
+fn read_order(body: &OwnedFd, folders: &[OwnedFd]) -> Result<Order, SetupFailure> {
+    let failed = |errno| SetupFailure::new(Step::Order, errno);
+    let length = rustix::fs::fstat(body).map_err(failed)?.st_size;
+    let length = usize::try_from(length)
+        .ok()
+        .filter(|length| *length <= MOST_BYTES)
+        .ok_or_else(|| failed(Errno::MSGSIZE))?;
+    let mut bytes = vec![0; length];
+    let mut read = 0;
+    while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
+        let offset = u64::try_from(read).map_err(|_| failed(Errno::MSGSIZE))?;
+        match rustix::io::pread(body, rest, offset).map_err(failed)? {
+            0 => return Err(failed(Errno::MSGSIZE)),
+            more => read += more,
+        }
+    }
+    let order =
+        Order::decode(&bytes).map_err(|bad| failed(Errno::BADMSG).about(bad.to_string()))?;
+    if order.folders.len() != folders.len() {
+        return Err(failed(Errno::BADMSG).about("folders without descriptors"));
+    }
+    Ok(order)
 }
 
 /// Sends a report; where nobody listens any more, nobody needs it.
@@ -110,21 +150,25 @@ pub(super) fn live(control: OwnedFd, kind: Kind, machine: &Machine) -> ! {
     // The warden has its children reaped by the kernel; here they are waited for.
     sys::reset_signals();
     if let Ok(control) = sys::keep_only(control)
-        && wire::receive(&control, RecvFlags::empty()).is_ok_and(|packet| packet.bytes == GO)
+        && let Ok(packet) = wire::receive(&control, RecvFlags::empty())
+        && packet.bytes == GO
     {
-        serve(&control, kind, machine);
+        serve(&control, kind, machine, Pattern::from(packet.fds));
     }
     sys::end(0)
 }
 
-fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) {
+fn serve(control: &OwnedFd, kind: Kind, machine: &Machine, pattern: Option<Pattern>) {
+    let ahead = pattern.is_some();
     let prepared = if kind.namespaces {
-        prepare(kind, machine).map(Some)
+        prepare(kind, machine, pattern).map(Some)
     } else {
         Ok(None)
     };
     match &prepared {
         Ok(_) => report(control, &Report::Ready),
+        // Without the pattern it may work; the warden makes another one.
+        Err(_) if ahead => return,
         Err(failure) => report(control, &Report::Ended(Outcome::Setup(failure.clone()))),
     }
     let Ok(packet) = wire::receive(control, RecvFlags::empty()) else {
@@ -133,10 +177,27 @@ fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) {
     let Some(arrived) = Arrived::from(packet) else {
         return;
     };
-    let Ok(status) = arrived.status.try_clone() else {
+    if let Ok(Some(prepared)) = &prepared
+        && let Some(furnished) = &prepared.furnished
+    {
+        let order = arrived.order();
+        if !order.is_ok_and(|order| furnished.suits(&prepared.root, &order, &arrived.folders)) {
+            return;
+        }
+        report(control, &Report::Taken);
+    }
+    let (Ok(status), Ok(own)) = (
+        arrived.status.try_clone(),
+        rustix::process::pidfd_open(rustix::process::getpid(), PidfdFlags::empty()),
+    ) else {
         return;
     };
-    let outcome = prepared
+    // Where nobody waits for it any more, nothing begins.
+    if wire::send(&status, &Report::Started.encode(), &[own.as_fd()]).is_err() {
+        return;
+    }
+    drop(own);
+    let over = prepared
         .and_then(|prepared| match prepared {
             Some(prepared) => in_namespaces(arrived, prepared, kind, machine),
             None => supervise::run(
@@ -148,57 +209,136 @@ fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) {
                 machine,
             ),
         })
-        .unwrap_or_else(Outcome::Setup);
-    report(&status, &Report::Ended(outcome));
+        .unwrap_or_else(|failure| (Outcome::Setup(failure), Vec::new()));
+    let (outcome, refused) = over;
+    if !refused.is_empty() {
+        report(&status, &Report::Refused(refused));
+    }
+    let said = if nobody_is_left() {
+        Report::Over(outcome)
+    } else {
+        Report::Ended(outcome)
+    };
+    report(&status, &said);
+}
+
+/// Whether this process has no children. Whoever lost a parent here is a child of it, so
+/// then there is nobody else.
+fn nobody_is_left() -> bool {
+    loop {
+        match rustix::process::wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Err(Errno::CHILD) => return true,
+            Ok(None) | Err(_) => return false,
+        }
+    }
 }
 
 /// What waits for a command: the new root, and the process that will be the shell.
 struct Prepared {
     root: NewRoot,
+    furnished: Option<Furnished>,
     shell: Child,
     /// Over which the shell is told to go on.
     line: OwnedFd,
+    signals: Signals,
+    refusals: Refusals,
 }
 
-fn prepare(kind: Kind, machine: &Machine) -> Result<Prepared, SetupFailure> {
+fn prepare(
+    kind: Kind,
+    machine: &Machine,
+    pattern: Option<Pattern>,
+) -> Result<Prepared, SetupFailure> {
     let failed = |errno| SetupFailure::new(Step::Fork, errno);
     let root = NewRoot::prepare(kind.network, &machine.hidden)?;
+    let furnished = pattern
+        .map(|pattern| furnish_after(&pattern, &root, kind, machine))
+        .transpose()?;
+    confine::narrow().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
+    let signals = Signals::of_children().map_err(failed)?;
     let (ours, theirs) = wire::pair().map_err(failed)?;
     match sys::clone3(0).map_err(failed)? {
         Side::Child => {
             drop(ours);
-            wait_for_order(&theirs, kind, machine);
+            wait_for_order(&theirs, kind, machine, furnished.as_ref());
             sys::end(127)
         }
-        Side::Parent(shell) => Ok(Prepared {
-            root,
-            shell,
-            line: ours,
-        }),
+        Side::Parent(shell) => {
+            drop(theirs);
+            Ok(Prepared {
+                root,
+                furnished,
+                shell,
+                refusals: shell::take_over(&ours).map_err(failed)?,
+                line: ours,
+                signals,
+            })
+        }
+    }
+}
+
+fn furnish_after(
+    pattern: &Pattern,
+    root: &NewRoot,
+    kind: Kind,
+    machine: &Machine,
+) -> Result<Furnished, SetupFailure> {
+    let order = read_order(&pattern.body, &pattern.folders)?;
+    check_kind(kind, &order)?;
+    let furnished = Furnished::after(order, root, &pattern.folders)?;
+    root.enter(&furnished.order.limits, machine.own_pid_max)?;
+    Ok(furnished)
+}
+
+fn check_kind(kind: Kind, order: &Order) -> Result<(), SetupFailure> {
+    if kind.fits(order) {
+        Ok(())
+    } else {
+        Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"))
     }
 }
 
 /// The life of the process that becomes the shell. It gives up everything before there is
 /// a command; the root it sees changes under it when init enters the new one.
-fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine) {
-    let ready = confine::drop_privileges()
+fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine, furnished: Option<&Furnished>) {
+    let places = Places {
+        home: HOME,
+        temporary: "/tmp",
+        private: &["/tmp", "/run", "/dev/shm"],
+    };
+    let fence = |order: &Order, folders| shell::middle_steps(order, folders, &places, machine);
+    let (listener, ready) = match confine::drop_capabilities()
         .map_err(|errno| SetupFailure::new(Step::Privileges, errno))
-        .and_then(|()| shell::first_steps(kind, machine));
+        .and_then(|()| shell::first_steps(kind, machine))
+    {
+        Ok(listener) => (listener, Ok(())),
+        Err(failure) => (None, Err(failure)),
+    };
+    // Whatever came of it: init waits for this.
+    let handed_over = shell::hand_over(line, listener);
+    let ready = ready.and(handed_over).and_then(|()| match furnished {
+        Some(Furnished { order, shown, .. }) => fence(
+            order,
+            shown.iter().map(|shown| shown.tree.as_fd()).collect(),
+        ),
+        None => Ok(()),
+    });
     let Ok(packet) = wire::receive(line, RecvFlags::empty()) else {
         return;
     };
     let Some(arrived) = Arrived::from(packet) else {
         return;
     };
-    let places = Places {
-        home: HOME,
-        temporary: "/tmp",
-        private: &["/tmp", "/run", "/dev/shm"],
-    };
-    let failure = ready.and_then(|()| arrived.order()).map(|order| {
-        let folders = arrived.folders.iter().map(AsFd::as_fd).collect();
-        shell::last_steps(&order, &arrived.stdio, folders, &places, machine)
-    });
+    let failure = ready
+        .and_then(|()| {
+            let order = arrived.order()?;
+            if furnished.is_none() {
+                fence(&order, arrived.folders.iter().map(AsFd::as_fd).collect())?;
+            }
+            Ok(order)
+        })
+        .map(|order| shell::last_steps(&order, &arrived.stdio, &places));
     let failure = failure.unwrap_or_else(|failure| failure);
     report(&arrived.status, &Report::Ended(Outcome::Setup(failure)));
 }
@@ -208,25 +348,26 @@ fn in_namespaces(
     prepared: Prepared,
     kind: Kind,
     machine: &Machine,
-) -> Result<Outcome, SetupFailure> {
-    let Prepared { root, shell, line } = prepared;
-    let order = arrived.order()?;
-    if !kind.fits(&order) {
-        return Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"));
-    }
-    let shown = arrived
-        .folders
-        .iter()
-        .zip(&order.folders)
-        .map(|(fd, folder)| root.show(fd.as_fd(), folder.writable))
-        .collect::<Result<Vec<_>, _>>()?;
-    for mask in &order.masks {
-        if let Some(folder) = shown.get(usize::from(mask.folder)) {
-            root.guard(folder, mask)?;
+) -> Result<(Outcome, Vec<Refused>), SetupFailure> {
+    let Prepared {
+        root,
+        furnished,
+        shell,
+        line,
+        signals,
+        mut refusals,
+    } = prepared;
+    let shown = match furnished {
+        Some(furnished) => furnished.shown,
+        None => {
+            let order = arrived.order()?;
+            check_kind(kind, &order)?;
+            let shown = furnish(&root, &order, &arrived.folders, |_, _| {})?;
+            root.enter(&order.limits, machine.own_pid_max)?;
+            shown
         }
-    }
-    root.enter(&order.limits, machine.own_pid_max)?;
-    confine::drop_privileges().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
+    };
+    confine::drop_capabilities().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
     let mut fds = vec![
         arrived.body.as_fd(),
         arrived.status.as_fd(),
@@ -234,28 +375,10 @@ fn in_namespaces(
         arrived.stdio.stdout.as_fd(),
         arrived.stdio.stderr.as_fd(),
     ];
-    fds.extend(shown.iter().map(AsFd::as_fd));
+    fds.extend(shown.iter().map(|shown| shown.tree.as_fd()));
     wire::send(&line, GO, &fds).map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
-    drop((arrived, shown));
-    reap_until(shell.pid)
-}
-
-/// Reaps whatever ends until it is the shell.
-fn reap_until(shell: Pid) -> Result<Outcome, SetupFailure> {
-    loop {
-        match rustix::process::wait(WaitOptions::empty()) {
-            Ok(Some((pid, status))) if pid == shell => return Ok(outcome_of(status)),
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(SetupFailure::new(Step::Fork, errno)),
-        }
-    }
-}
-
-/// How a process ended, for whoever waits for the command.
-pub(super) fn outcome_of(status: WaitStatus) -> Outcome {
-    match (status.exit_status(), status.terminating_signal()) {
-        (Some(code), _) => Outcome::Exited(code),
-        (None, Some(signal)) => Outcome::Signaled(signal),
-        (None, None) => Outcome::Killed,
-    }
+    drop((arrived, shown, root));
+    let outcome = vigil::keep(shell.pid, &signals, None, &mut refusals)
+        .map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
+    Ok((outcome, refusals.counted()))
 }

@@ -3,16 +3,18 @@
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::init::Kind;
+use super::memory::Memory;
 use super::message::{BadOrder, Folder, Mask, Order};
 use super::mounts::may_be_shown;
 use super::placeholders::Held;
 use super::rules::{CommandSpec, Grant, Program, WallRules};
-use super::search::{Found, Search, masks};
+use super::search::{Found, Search, is_opened, masks};
 use super::wall::{Inner, WallError, bytes};
 use crate::paths::RootAccess;
 
@@ -28,12 +30,15 @@ pub(super) struct Opened {
     /// What is denied in it. Looked for once, where commands cannot change it: a package
     /// cache is large.
     found: Option<Found>,
+    memory: Mutex<Memory>,
 }
 
 /// The folders of a wall and the shell that is there.
 #[derive(Debug)]
 pub(super) struct Layout {
     grants: Vec<Opened>,
+    /// What was learned about each root.
+    memories: Vec<Mutex<Memory>>,
     /// The protected paths that were opened, by root.
     opened: Vec<Vec<Vec<u8>>>,
     shell: Vec<Vec<u8>>,
@@ -81,6 +86,7 @@ impl Opened {
             handle,
             writable: grant.access == RootAccess::ReadWrite,
             found: None,
+            memory: Mutex::default(),
         })
     }
 }
@@ -93,7 +99,16 @@ impl Layout {
             .map(Opened::open)
             .collect::<Result<Vec<_>, _>>()?;
         for grant in grants.iter_mut().filter(|grant| !grant.writable) {
-            grant.found = Some(search(rules, grant.handle.as_fd(), None, false, Vec::new()));
+            let search = Search {
+                rules: &rules.paths,
+                folder: grant.handle.as_fd(),
+                root: None,
+                writable: false,
+                opened: Vec::new(),
+                vacant: &[],
+                most: rules.scan_entries,
+            };
+            grant.found = Some(search.run(&mut Memory::default()));
         }
         let roots: Vec<&Path> = rules.paths.roots().iter().map(|root| root.path()).collect();
         let opened = roots
@@ -110,6 +125,7 @@ impl Layout {
             .collect();
         Ok(Self {
             grants,
+            memories: roots.iter().map(|_| Mutex::default()).collect(),
             opened,
             shell: shell(),
         })
@@ -166,7 +182,7 @@ impl Layout {
                 found,
             }),
             Err(error) => {
-                inner.placeholders.release(held);
+                inner.placeholders.release(&held);
                 Err(error)
             }
         }
@@ -185,33 +201,35 @@ impl Layout {
         for (number, part) in parts.iter().enumerate() {
             let number = u16::try_from(number).map_err(|_| BadOrder::TooLarge)?;
             let opened = part.root.map(|root| self.opened(root)).unwrap_or_default();
+            let mut vacant: &[Vec<u8>] = &[];
+            if let Some(root) = part.root
+                && part.writable
+                // Without mounts nothing could lie on a placeholder.
+                && kind.namespaces
+            {
+                inner
+                    .placeholders
+                    .hold(root, |path| is_opened(&opened, path), held)
+                    .map_err(|(path, errno)| WallError::Placeholder { path, errno })?;
+                vacant = held.names(root);
+            }
             let search = Search {
                 rules: &rules.paths,
                 folder: part.handle,
                 root: part.root,
                 writable: part.writable,
                 opened,
+                vacant,
                 most: rules.scan_entries,
             };
             let found = match part.grant.and_then(|grant| grant.found.clone()) {
                 Some(found) => found,
                 // It will be refused, and need not be searched for that.
                 None if !may_be_shown(part.path.as_os_str().as_bytes()) => Found::default(),
-                None => search.run(),
+                None => self.run(&search, part.grant),
             };
-            let mut vacant = Vec::new();
-            if let Some(root) = part.root
-                && part.writable
-                // Without mounts nothing could lie on a placeholder.
-                && kind.namespaces
-            {
-                vacant = inner
-                    .placeholders
-                    .hold(root, |path| search.is_opened(path), held)
-                    .map_err(|(path, errno)| WallError::Placeholder { path, errno })?;
-            }
             if kind.namespaces {
-                all_masks.extend(masks(number, &found.guarded, &vacant));
+                all_masks.extend(masks(number, &found.guarded, vacant));
             }
             if let Some(root) = part.root.filter(|_| part.writable) {
                 all_found.push((root, found));
@@ -259,28 +277,35 @@ impl Layout {
     }
 
     /// What is guarded in a writable root now.
-    pub(super) fn look_again(&self, rules: &WallRules, root: usize) -> Option<Found> {
-        let handle = rules.paths.roots().get(root)?.handle();
-        Some(search(rules, handle, Some(root), true, self.opened(root)))
+    pub(super) fn look_again(
+        &self,
+        rules: &WallRules,
+        root: usize,
+        vacant: &[Vec<u8>],
+    ) -> Option<Found> {
+        let search = Search {
+            rules: &rules.paths,
+            folder: rules.paths.roots().get(root)?.handle(),
+            root: Some(root),
+            writable: true,
+            opened: self.opened(root),
+            vacant,
+            most: rules.scan_entries,
+        };
+        Some(self.run(&search, None))
     }
-}
 
-fn search(
-    rules: &WallRules,
-    folder: BorrowedFd<'_>,
-    root: Option<usize>,
-    writable: bool,
-    opened: Vec<Vec<u8>>,
-) -> Found {
-    Search {
-        rules: &rules.paths,
-        folder,
-        root,
-        writable,
-        opened,
-        most: rules.scan_entries,
+    /// Searches with what is known of the folder. One search at a time, per folder.
+    fn run(&self, search: &Search<'_>, grant: Option<&Opened>) -> Found {
+        let known = match search.root {
+            Some(root) => self.memories.get(root),
+            None => grant.map(|grant| &grant.memory),
+        };
+        match known {
+            Some(memory) => search.run(&mut memory.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => search.run(&mut Memory::default()),
+        }
     }
-    .run()
 }
 
 /// The shell without start-up files.

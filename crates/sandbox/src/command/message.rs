@@ -31,7 +31,7 @@ pub enum MaskKind {
 }
 
 /// A guarded path.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mask {
     /// Which folder of the order it is in.
     pub folder: u16,
@@ -192,6 +192,15 @@ impl Order {
         }
         order.check()?;
         Ok(order)
+    }
+
+    /// Whether two orders want the same sandbox but for the guards.
+    pub(super) fn is_alike(&self, other: &Self) -> bool {
+        self.namespaces == other.namespaces
+            && self.omit == other.omit
+            && self.network == other.network
+            && self.limits == other.limits
+            && self.folders == other.folders
     }
 
     fn check(&self) -> Result<(), BadOrder> {

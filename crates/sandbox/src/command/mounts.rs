@@ -7,7 +7,7 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
 use rustix::io::Errno;
 use rustix::mount::{
     MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
@@ -36,11 +36,18 @@ const NODEV: u64 = libc::MOUNT_ATTR_NODEV;
 #[derive(Debug)]
 pub(super) struct NewRoot {
     root: OwnedFd,
-    /// The machine's `/proc`, which the new root covers.
-    machine_proc: OwnedFd,
     /// Read-only: something that cannot be read, as a file and as a folder, and an
     /// empty folder.
     masks: OwnedFd,
+}
+
+/// A folder of the machine that is shown in the new root.
+#[derive(Debug)]
+pub(super) struct Shown {
+    /// The mount.
+    pub(super) tree: OwnedFd,
+    path: Vec<u8>,
+    id: (u64, u64),
 }
 
 fn at(step: Step) -> impl Fn(Errno) -> SetupFailure {
@@ -100,7 +107,6 @@ fn tmpfs(path: &str, options: &str) -> Result<(), Errno> {
 impl NewRoot {
     /// Everything that does not depend on the command.
     pub(super) fn prepare(network: Network, hidden: &[String]) -> Result<Self, SetupFailure> {
-        let machine_proc = open_folder(CWD, PLACE).map_err(at(Step::Proc))?;
         rustix::mount::mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -112,11 +118,7 @@ impl NewRoot {
         })()
         .map_err(at(Step::NewRoot))?;
         let masks = mask_sources(root.as_fd()).map_err(at(Step::NewRoot))?;
-        let new = Self {
-            root,
-            machine_proc,
-            masks,
-        };
+        let new = Self { root, masks };
         new.system()?;
         new.hide_in_system(hidden)?;
         new.devices().map_err(at(Step::Devices))?;
@@ -161,7 +163,7 @@ impl NewRoot {
         for path in hidden {
             let failed = |errno| SetupFailure::new(Step::System, errno).about(path.as_str());
             match beneath(self.root.as_fd(), path.trim_start_matches('/').as_bytes()) {
-                Ok(target) => self.hide(&target).map_err(failed)?,
+                Ok(target) => drop(self.hide(&target).map_err(failed)?),
                 Err(Errno::NOENT) => {}
                 Err(errno) => return Err(failed(errno)),
             }
@@ -256,6 +258,14 @@ impl NewRoot {
         Ok(at)
     }
 
+    /// Where the machine has a folder now, and which one it is.
+    fn whereabouts(&self, folder: BorrowedFd<'_>) -> Result<(Vec<u8>, (u64, u64)), Errno> {
+        let link = format!("proc/self/fd/{}", folder.as_raw_fd());
+        let name = rustix::fs::readlinkat(&self.root, link, Vec::new())?;
+        let stat = rustix::fs::fstat(folder)?;
+        Ok((name.into_bytes(), (stat.st_dev, stat.st_ino)))
+    }
+
     /// Shows a folder of the machine at its own path; the descriptor says which folder.
     ///
     /// A descriptor from outside cannot be mounted in this namespace. So the kernel says
@@ -264,65 +274,74 @@ impl NewRoot {
         &self,
         folder: BorrowedFd<'_>,
         writable: bool,
-    ) -> Result<OwnedFd, SetupFailure> {
-        let link = format!("self/fd/{}", folder.as_raw_fd());
-        let name = rustix::fs::readlinkat(&self.machine_proc, link, Vec::new())
-            .map_err(at(Step::Folder))?;
-        let shown = name.to_string_lossy().into_owned();
+    ) -> Result<Shown, SetupFailure> {
+        let (path, id) = self.whereabouts(folder).map_err(at(Step::Folder))?;
+        let shown = String::from_utf8_lossy(&path).into_owned();
         let failed = |errno| SetupFailure::new(Step::Folder, errno).about(shown.as_str());
-        let path = name.as_bytes();
-        if !may_be_shown(path) {
+        if !may_be_shown(&path) {
             return Err(failed(Errno::PERM));
         }
         let here = rustix::fs::openat2(
             CWD,
-            path,
+            path.as_slice(),
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Mode::empty(),
             ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
         )
         .map_err(failed)?;
-        let (asked, found) = (
-            rustix::fs::fstat(folder).map_err(failed)?,
-            rustix::fs::fstat(&here).map_err(failed)?,
-        );
-        if (asked.st_dev, asked.st_ino) != (found.st_dev, found.st_ino) {
+        let found = rustix::fs::fstat(&here).map_err(failed)?;
+        if id != (found.st_dev, found.st_ino) {
             return Err(failed(Errno::STALE));
         }
         let attributes = NOSUID | NODEV | if writable { 0 } else { RDONLY };
-        let target = self.make_folders(path).map_err(failed)?;
-        bind(&here, "", &target, "", attributes).map_err(failed)
+        let target = self.make_folders(&path).map_err(failed)?;
+        let tree = bind(&here, "", &target, "", attributes).map_err(failed)?;
+        Ok(Shown { tree, path, id })
     }
 
-    /// Puts a guard on a path of a folder that is shown.
-    pub(super) fn guard(&self, folder: &OwnedFd, mask: &Mask) -> Result<(), SetupFailure> {
+    /// Whether this descriptor is of the folder that is shown, and the machine still has
+    /// it at the same path.
+    pub(super) fn still_shows(&self, shown: &Shown, folder: BorrowedFd<'_>) -> bool {
+        self.whereabouts(folder)
+            .is_ok_and(|(path, id)| path == shown.path && id == shown.id)
+    }
+
+    /// Puts a guard on a path of a folder that is shown. Gives the mount that guards it;
+    /// none where there is nothing to guard any more.
+    pub(super) fn guard(
+        &self,
+        folder: &Shown,
+        mask: &Mask,
+    ) -> Result<Option<OwnedFd>, SetupFailure> {
         let failed =
             |errno| SetupFailure::new(Step::Mask, errno).about(String::from_utf8_lossy(&mask.path));
-        let target = match beneath(folder.as_fd(), &mask.path) {
+        let target = match beneath(folder.tree.as_fd(), &mask.path) {
             // It was there when the folders were searched; what is gone needs no guard.
-            Err(Errno::NOENT) if mask.kind != MaskKind::Vacant => return Ok(()),
+            Err(Errno::NOENT) if mask.kind != MaskKind::Vacant => return Ok(None),
             other => other.map_err(failed)?,
         };
         match mask.kind {
             MaskKind::Hide => self.hide(&target),
-            MaskKind::Freeze => bind(&target, "", &target, "", RDONLY).map(drop),
-            MaskKind::Pin => bind(&target, "", &target, "", 0).map(drop),
-            MaskKind::Vacant => bind(&self.masks, "vacant", &target, "", 0).map(drop),
+            MaskKind::Freeze => bind(&target, "", &target, "", RDONLY),
+            MaskKind::Pin => bind(&target, "", &target, "", 0),
+            MaskKind::Vacant => bind(&self.masks, "vacant", &target, "", 0),
         }
+        .map(Some)
         .map_err(failed)
     }
 
-    fn hide(&self, target: &OwnedFd) -> Result<(), Errno> {
+    fn hide(&self, target: &OwnedFd) -> Result<OwnedFd, Errno> {
         let stat = rustix::fs::fstat(target)?;
         let source = match FileType::from_raw_mode(stat.st_mode) {
             FileType::Directory => "folder",
             _ => "file",
         };
-        bind(&self.masks, source, target, "", 0).map(drop)
+        bind(&self.masks, source, target, "", 0)
     }
 
-    /// Makes the new root the only one. Nothing can be added afterwards.
-    pub(super) fn enter(self, limits: &Limits, own_pid_max: bool) -> Result<(), SetupFailure> {
+    /// Makes the new root the only one. No folder can be shown afterwards; guards can
+    /// still be put on.
+    pub(super) fn enter(&self, limits: &Limits, own_pid_max: bool) -> Result<(), SetupFailure> {
         if limits.scratch_bytes != Limits::default().scratch_bytes {
             let options = CString::new(scratch_options(limits.scratch_bytes))
                 .map_err(|_| at(Step::Scratch)(Errno::INVAL))?;
@@ -377,6 +396,24 @@ pub(super) fn may_be_shown(path: &[u8]) -> bool {
             path.strip_prefix(*made)
                 .is_none_or(|rest| !rest.is_empty() && !rest.starts_with(b"/"))
         })
+}
+
+/// The mount that a descriptor belongs to.
+pub(super) fn mount_of(fd: &OwnedFd) -> Option<u64> {
+    mount_at(fd, b"", AtFlags::EMPTY_PATH)
+}
+
+/// The mount that begins at a path of a folder, if one does.
+pub(super) fn mount_on(folder: &Shown, path: &[u8]) -> Option<u64> {
+    mount_at(&folder.tree, path, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+fn mount_at(from: &OwnedFd, path: &[u8], flags: AtFlags) -> Option<u64> {
+    let flags = flags | AtFlags::NO_AUTOMOUNT;
+    let stat = rustix::fs::statx(from, path, flags, StatxFlags::MNT_ID).ok()?;
+    let begins = stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
+    let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
+    (begins && known).then_some(stat.stx_mnt_id)
 }
 
 fn beneath(folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {

@@ -60,6 +60,8 @@ pub(super) struct Placeholders {
 #[derive(Debug)]
 struct Shared {
     rules: PathWall,
+    /// The names that are protected, by root.
+    wanted: Vec<Vec<&'static str>>,
     /// How long one stays after the last command that needed it: making and removing them
     /// costs more than the rest of a command on some disks.
     linger: Duration,
@@ -85,6 +87,14 @@ struct Placeholder {
     idle_since: Instant,
 }
 
+/// What is where a placeholder should be.
+enum Look {
+    Held,
+    Missing,
+    /// Something else, or something that cannot be looked at.
+    Taken,
+}
+
 /// What tells a placeholder from what a person made of it: inode numbers are used again,
 /// and filling it leaves the number as it was.
 type Identity = (u64, u64, i64, u64, u32);
@@ -103,6 +113,17 @@ fn identity(stat: &Stat) -> Identity {
 #[derive(Debug, Default)]
 pub(super) struct Held {
     paths: Vec<PathBuf>,
+    names: Vec<(usize, Vec<Vec<u8>>)>,
+}
+
+impl Held {
+    /// The names that are vacant in a root.
+    pub(super) fn names(&self, root: usize) -> &[Vec<u8>] {
+        let of_root = self.names.iter().find(|(number, _)| *number == root);
+        of_root
+            .map(|(_, names)| names.as_slice())
+            .unwrap_or_default()
+    }
 }
 
 impl Placeholders {
@@ -112,9 +133,15 @@ impl Placeholders {
         records: Option<&Path>,
         linger: Duration,
     ) -> std::io::Result<Self> {
+        let roots = 0..rules.roots().iter().count();
+        let wanted = |root| {
+            let is_wanted = |name: &&&str| rules.protected_by(root, Path::new(name)).is_some();
+            NAMES.iter().filter(is_wanted).copied().collect()
+        };
         Ok(Self {
             shared: Arc::new(Shared {
                 rules: rules.clone(),
+                wanted: roots.map(wanted).collect(),
                 linger,
                 state: Mutex::new(State {
                     made: HashMap::new(),
@@ -125,45 +152,65 @@ impl Placeholders {
         })
     }
 
-    /// Makes what is missing in a root, and says which names are vacant now.
+    /// Makes what is missing in a root.
     pub(super) fn hold(
         &self,
         root: usize,
         is_opened: impl Fn(&[u8]) -> bool,
         held: &mut Held,
-    ) -> Result<Vec<Vec<u8>>, (PathBuf, Errno)> {
-        let rules = &self.shared.rules;
-        let Some(place) = rules.roots().get(root) else {
-            return Ok(Vec::new());
+    ) -> Result<(), (PathBuf, Errno)> {
+        let (Some(place), Some(names)) = (
+            self.shared.rules.roots().get(root),
+            self.shared.wanted.get(root),
+        ) else {
+            return Ok(());
         };
+        let at = |name: &str| place.path().join(name);
         let mut state = self.shared.lock();
-        let mut vacant: Vec<Vec<u8>> = Vec::new();
-        for name in NAMES {
-            let wanted = rules.protected_by(root, Path::new(name)).is_some();
+        let mut vacant: Vec<&'static str> = Vec::new();
+        let mut missing = Vec::new();
+        for name in names.iter().copied() {
             // `.git` that is only a placeholder has no hooks to keep vacant.
-            let within = vacant
-                .iter()
-                .any(|above| is_beneath(name.as_bytes(), above));
-            if !wanted || within || is_opened(name.as_bytes()) {
+            let within = vacant.iter().any(|above| is_beneath(name, above));
+            if within || is_opened(name.as_bytes()) {
                 continue;
             }
-            let path = place.path().join(name);
-            let held_one = state
-                .hold(place.handle(), root, name, &path)
-                .map_err(|errno| (path.clone(), errno))?;
-            if held_one {
-                held.paths.push(path);
-                vacant.push(name.as_bytes().to_vec());
+            match state.look(place.handle(), name, &at(name)) {
+                Look::Held => {}
+                Look::Missing => missing.push(name),
+                Look::Taken => continue,
+            }
+            vacant.push(name);
+        }
+        let failed = |name| move |errno| (at(name), errno);
+        if let Some(first) = missing.first() {
+            state
+                .write_down(missing.iter().map(|name| at(name)))
+                .map_err(failed(first))?;
+        }
+        for name in missing {
+            let made = state.make(place.handle(), root, name, at(name));
+            if !made.map_err(failed(name))? {
+                vacant.retain(|other| *other != name);
             }
         }
-        Ok(vacant)
+        for name in &vacant {
+            let path = at(name);
+            if let Some(one) = state.made.get_mut(&path) {
+                one.users += 1;
+                held.paths.push(path);
+            }
+        }
+        let vacant = vacant.iter().map(|name| name.as_bytes().to_vec());
+        held.names.push((root, vacant.collect()));
+        Ok(())
     }
 
     /// Lets go of what a command needed.
-    pub(super) fn release(&self, held: Held) {
+    pub(super) fn release(&self, held: &Held) {
         let mut state = self.shared.lock();
-        for path in held.paths {
-            if let Some(one) = state.made.get_mut(&path) {
+        for path in &held.paths {
+            if let Some(one) = state.made.get_mut(path) {
                 one.users = one.users.saturating_sub(1);
                 one.idle_since = Instant::now();
             }
@@ -221,60 +268,64 @@ impl Shared {
 }
 
 impl State {
-    /// Makes a placeholder, or takes the one that is there; `false` where something else is.
-    fn hold(
+    /// What is where a placeholder should be.
+    fn look(&mut self, place: BorrowedFd<'_>, name: &str, path: &Path) -> Look {
+        let there = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Some(identity(&stat)),
+            Err(Errno::NOENT) => None,
+            // Not to be seen is not to be made.
+            Err(_) => return Look::Taken,
+        };
+        match (self.made.get(path), there) {
+            (Some(one), Some(id)) if one.id == id => return Look::Held,
+            // A person put something in its place.
+            (Some(_), _) => drop(self.made.remove(path)),
+            (None, _) => {}
+        }
+        if there.is_some() {
+            Look::Taken
+        } else {
+            Look::Missing
+        }
+    }
+
+    /// Makes a placeholder that nobody needs yet; `false` where it cannot be one.
+    fn make(
         &mut self,
         place: BorrowedFd<'_>,
         root: usize,
         name: &'static str,
-        path: &Path,
+        path: PathBuf,
     ) -> Result<bool, Errno> {
-        let look = || rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW);
-        let there = match look() {
-            Ok(stat) => Some(identity(&stat)),
-            Err(Errno::NOENT) => None,
-            // Not to be seen is not to be made.
-            Err(_) => return Ok(false),
-        };
-        if let Some(one) = self.made.get_mut(path) {
-            if there == Some(one.id) {
-                one.users += 1;
-                return Ok(true);
-            }
-            // A person put something in its place.
-            self.made.remove(path);
-        }
-        if there.is_some() {
-            return Ok(false);
-        }
-        self.write_down(path)?;
         match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(0o755)) {
             Ok(()) => {}
             // Made by somebody else just now, or in a folder that is missing.
             Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => return Ok(false),
             Err(errno) => return Err(errno),
         }
-        let stat = look()?;
-        self.made.insert(
-            path.to_path_buf(),
-            Placeholder {
-                root,
-                name,
-                id: identity(&stat),
-                users: 1,
-                idle_since: Instant::now(),
-            },
-        );
+        let stat = rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW)?;
+        let one = Placeholder {
+            root,
+            name,
+            id: identity(&stat),
+            users: 0,
+            idle_since: Instant::now(),
+        };
+        self.made.insert(path, one);
         Ok(true)
     }
 
-    fn write_down(&mut self, path: &Path) -> Result<(), Errno> {
+    fn write_down(&mut self, paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
         let Some((record, _)) = &mut self.record else {
             return Ok(());
         };
-        let line = [path.as_os_str().as_bytes(), b"\0"].concat();
+        let mut lines = Vec::new();
+        for path in paths {
+            lines.extend(path.as_os_str().as_bytes());
+            lines.push(0);
+        }
         record
-            .write_all(&line)
+            .write_all(&lines)
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
     }
 
@@ -300,9 +351,9 @@ impl State {
     }
 }
 
-fn is_beneath(path: &[u8], above: &[u8]) -> bool {
+fn is_beneath(path: &str, above: &str) -> bool {
     path.strip_prefix(above)
-        .is_some_and(|rest| rest.starts_with(b"/"))
+        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A record of this process's own, after removing what dead processes left.

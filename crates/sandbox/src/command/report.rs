@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::refusals::Refused;
+
 /// A step of the way from an order to a running program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
@@ -162,25 +164,35 @@ pub enum Outcome {
     Killed,
 }
 
-/// One message on the status socket.
+/// One message from behind the wall.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Report {
+pub enum Report {
     /// The command has a process; its descriptor travels beside.
     Started,
     /// A sandbox is ready.
     Ready,
+    /// A sandbox that was furnished ahead suits the order, and has begun with it.
+    Taken,
+    /// What seccomp refused; the numbers ascend.
+    Refused(Vec<Refused>),
     /// The end.
     Ended(Outcome),
+    /// The end, and nobody is left behind the wall but whoever says so.
+    Over(Outcome),
 }
 
 /// No report is longer.
 pub(super) const MOST_REPORT: usize = 1024;
+/// Tag, step and value.
+const HEAD: usize = 6;
 
 impl Report {
-    pub(super) fn encode(&self) -> Vec<u8> {
+    /// The report as bytes. Of what a failure is about, as much as fits.
+    pub fn encode(&self) -> Vec<u8> {
         let (tag, step, value, about) = match self {
             Self::Started => (b's', 0, 0, ""),
             Self::Ready => (b'r', 0, 0, ""),
+            Self::Taken => (b't', 0, 0, ""),
             Self::Ended(Outcome::Exited(code)) => (b'e', 0, *code, ""),
             Self::Ended(Outcome::Signaled(signal)) => (b'k', 0, *signal, ""),
             Self::Ended(Outcome::Killed) => (b'x', 0, 0, ""),
@@ -190,31 +202,78 @@ impl Report {
                 failure.errno,
                 failure.about.as_str(),
             ),
+            Self::Refused(calls) => {
+                let mut out = vec![b'c'];
+                for call in calls.iter().take((MOST_REPORT - HEAD) / 8) {
+                    out.extend(call.number.to_le_bytes());
+                    out.extend(call.times.to_le_bytes());
+                }
+                return out;
+            }
+            Self::Over(outcome) => {
+                let mut out = Self::Ended(outcome.clone()).encode();
+                out.iter_mut().take(1).for_each(u8::make_ascii_uppercase);
+                return out;
+            }
         };
         let mut out = vec![tag, step];
         out.extend(value.to_le_bytes());
-        out.extend(about.bytes().take(MOST_REPORT - out.len()));
+        let cut = about.floor_char_boundary(MOST_REPORT - HEAD);
+        out.extend(about.bytes().take(cut));
         out
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
-        let (head, about) = bytes.split_at_checked(6)?;
+    /// The report that these bytes are.
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        if bytes.len() > MOST_REPORT {
+            return None;
+        }
+        if let Some(calls) = bytes.strip_prefix(b"c") {
+            return refused(calls).map(Self::Refused);
+        }
+        let (head, about) = bytes.split_at_checked(HEAD)?;
         let [tag, step, value @ ..] = head else {
             return None;
         };
+        if tag.is_ascii_uppercase() {
+            let mut ended = bytes.to_vec();
+            ended.iter_mut().take(1).for_each(u8::make_ascii_lowercase);
+            return match Self::decode(&ended)? {
+                Self::Ended(outcome) => Some(Self::Over(outcome)),
+                _ => None,
+            };
+        }
         let value = i32::from_le_bytes(value.try_into().ok()?);
-        Some(match tag {
-            b's' => Self::Started,
-            b'r' => Self::Ready,
-            b'e' => Self::Ended(Outcome::Exited(value)),
-            b'k' => Self::Ended(Outcome::Signaled(value)),
-            b'x' => Self::Ended(Outcome::Killed),
-            b'f' => Self::Ended(Outcome::Setup(SetupFailure {
+        let about = std::str::from_utf8(about).ok()?;
+        if *tag != b'f' && (*step != 0 || !about.is_empty()) {
+            return None;
+        }
+        Some(match (tag, value) {
+            (b's', 0) => Self::Started,
+            (b'r', 0) => Self::Ready,
+            (b't', 0) => Self::Taken,
+            (b'e', code) => Self::Ended(Outcome::Exited(code)),
+            (b'k', signal) => Self::Ended(Outcome::Signaled(signal)),
+            (b'x', 0) => Self::Ended(Outcome::Killed),
+            (b'f', errno) => Self::Ended(Outcome::Setup(SetupFailure {
                 step: *Step::ALL.get(usize::from(*step))?,
-                errno: value,
-                about: String::from_utf8_lossy(about).into_owned(),
+                errno,
+                about: about.to_owned(),
             })),
             _ => return None,
         })
     }
+}
+
+fn refused(bytes: &[u8]) -> Option<Vec<Refused>> {
+    let (pairs, rest) = bytes.as_chunks::<8>();
+    let calls: Vec<Refused> = pairs
+        .iter()
+        .map(|[a, b, c, d, times @ ..]| Refused {
+            number: i32::from_le_bytes([*a, *b, *c, *d]),
+            times: u32::from_le_bytes(*times),
+        })
+        .collect();
+    let ascends = calls.is_sorted_by(|a, b| a.number < b.number);
+    (rest.is_empty() && ascends && !calls.is_empty()).then_some(calls)
 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::Signal;
 
 use super::placeholders::Held;
+use super::refusals::Refused;
 use super::report::{Outcome, Report};
 use super::rules::Rung;
 use super::search::Found;
 use super::sweep::{Settled, sweep};
-use super::wall::{InForce, Inner};
+use super::wall::{InForce, Inner, end_signal};
 use super::wire;
 
 /// How long the end of a command is waited for once it was ordered. An answer is owed
@@ -36,6 +36,12 @@ pub struct Running {
     pub(super) stdout: OwnedFd,
     pub(super) stderr: OwnedFd,
     pub(super) outcome: Option<Outcome>,
+    /// The first word on the outcome, while the end is not there.
+    pub(super) word: Option<Outcome>,
+    /// What seccomp refused.
+    pub(super) refused: Vec<Refused>,
+    /// Whether nothing more will be reported.
+    pub(super) silent: bool,
     pub(super) before: Option<(Held, Vec<(usize, Found)>)>,
 }
 
@@ -79,6 +85,9 @@ pub struct Finished {
     pub cause: Cause,
     /// What was left to do.
     pub settled: Settled,
+    /// The system calls that seccomp refused. Also programs that do not mind make some: a
+    /// look for a name service, for example, starts with a socket that is refused.
+    pub refused: Vec<Refused>,
 }
 
 impl Running {
@@ -97,6 +106,11 @@ impl Running {
         self.pidfd.as_ref().unwrap_or(&self.status).as_fd()
     }
 
+    /// The system calls that seccomp refused, once the command is over.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
     /// The walls that stand around it.
     pub fn in_force(&self) -> InForce {
         self.in_force
@@ -106,50 +120,63 @@ impl Running {
     /// [`Running::end`] says when it is there.
     pub fn kill(&self) {
         if let Some(pidfd) = &self.pidfd {
-            // On the lower rung the supervisor does the killing, and has to live for it.
-            let signal = match self.in_force.rung {
-                Rung::Namespaces => Signal::KILL,
-                Rung::Landlock => Signal::TERM,
-            };
+            let signal = end_signal(self.in_force.rung == Rung::Namespaces);
             let _ = rustix::process::pidfd_send_signal(pidfd, signal);
         }
     }
 
     /// How the command ended, if it has.
     pub fn try_wait(&mut self) -> Option<Outcome> {
-        if self.outcome.is_none() {
-            let over = self
-                .pidfd
-                .as_ref()
-                .is_none_or(|pidfd| wire::readable(pidfd, Duration::ZERO).unwrap_or(true));
-            if over {
-                self.outcome = Some(self.last_report());
+        self.wait(Duration::ZERO)
+    }
+
+    /// Waits for the end, for so long at most.
+    pub fn wait(&mut self, at_most: Duration) -> Option<Outcome> {
+        let until = Instant::now() + at_most;
+        while self.outcome.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            let ends = [self.report(), self.end()];
+            let [said, gone] = wire::readable_of(ends, left).unwrap_or([true; 2]);
+            self.hear(said, gone);
+            if !said && left.is_zero() {
+                break;
             }
         }
         self.outcome.clone()
     }
 
-    /// Waits for the end, for so long at most.
-    pub fn wait(&mut self, at_most: Duration) -> Option<Outcome> {
-        if self.outcome.is_none()
-            && let Some(pidfd) = &self.pidfd
-        {
-            let _ = wire::readable(pidfd, at_most);
+    /// Readable when something was reported, or when everything is gone.
+    fn report(&self) -> BorrowedFd<'_> {
+        if self.silent {
+            self.end()
+        } else {
+            self.status.as_fd()
         }
-        self.try_wait()
     }
 
-    /// The first word on the end is the true one: where the program could not be started,
-    /// the process that was to become it says so, and exits.
-    fn last_report(&self) -> Outcome {
-        while let Ok(packet) = wire::receive(&self.status, RecvFlags::DONTWAIT) {
+    /// Takes in what was reported. The first word on the outcome is the true one: where
+    /// the program could not be started, the process that was to become it says so, and
+    /// exits.
+    fn hear(&mut self, said: bool, gone: bool) {
+        while (said || gone) && self.outcome.is_none() && !self.silent {
+            let Ok(packet) = wire::receive(&self.status, RecvFlags::DONTWAIT) else {
+                break;
+            };
             match Report::decode(&packet.bytes) {
-                Some(Report::Ended(outcome)) => return outcome,
+                Some(Report::Over(outcome)) => {
+                    self.outcome = Some(self.word.take().unwrap_or(outcome));
+                }
+                Some(Report::Ended(outcome)) => {
+                    self.word.get_or_insert(outcome);
+                }
+                Some(Report::Refused(calls)) => self.refused = calls,
                 Some(_) => {}
-                None => break,
+                None => self.silent = true,
             }
         }
-        Outcome::Killed
+        if gone && self.outcome.is_none() {
+            self.outcome = Some(self.word.take().unwrap_or(Outcome::Killed));
+        }
     }
 
     /// Clears up after the command: ends it if it runs, removes placeholders, and moves
@@ -166,7 +193,7 @@ impl Running {
         let Some((held, before)) = self.before.take() else {
             return Settled::default();
         };
-        self.wall.placeholders.release(held);
+        self.wall.placeholders.release(&held);
         let rules = &self.wall.rules;
         let mut settled = Settled {
             appeared: Vec::new(),
@@ -176,7 +203,11 @@ impl Running {
             let Some(root) = rules.paths.roots().get(number) else {
                 continue;
             };
-            let Some(after) = self.wall.layout.look_again(rules, number) else {
+            let Some(after) = self
+                .wall
+                .layout
+                .look_again(rules, number, held.names(number))
+            else {
                 continue;
             };
             settled.complete &= before.complete && after.complete;
@@ -234,7 +265,8 @@ impl Running {
                     }
                 }
             }
-            if events.ended {
+            self.hear(events.said, events.gone);
+            if self.outcome.is_some() {
                 break Cause::Itself;
             }
         };
@@ -253,6 +285,7 @@ impl Running {
             outcome: self.outcome.clone().unwrap_or(Outcome::Killed),
             cause,
             settled,
+            refused: std::mem::take(&mut self.refused),
         }
     }
 
@@ -298,6 +331,7 @@ impl Running {
         let [out, err] = open;
         let cancel_fd = cancel.unwrap_or(end);
         let mut fds = [
+            PollFd::from_borrowed_fd(self.report(), PollFlags::IN),
             PollFd::from_borrowed_fd(end, PollFlags::IN),
             PollFd::from_borrowed_fd(cancel_fd, wanted(cancel.is_some())),
             PollFd::from_borrowed_fd(pipe(self.stdout(), out), wanted(out)),
@@ -310,9 +344,10 @@ impl Running {
             Ok(_) | Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
-        let [ended, cancelled, stdout, stderr] = fds.map(|fd| !fd.revents().is_empty());
+        let [said, gone, cancelled, stdout, stderr] = fds.map(|fd| !fd.revents().is_empty());
         Ok(Events {
-            ended,
+            said,
+            gone,
             cancelled: cancelled && cancel.is_some(),
             written: [stdout && out, stderr && err],
         })
@@ -320,7 +355,8 @@ impl Running {
 }
 
 struct Events {
-    ended: bool,
+    said: bool,
+    gone: bool,
     cancelled: bool,
     written: [bool; 2],
 }

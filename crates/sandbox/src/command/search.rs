@@ -8,18 +8,22 @@ use std::ffi::OsStr;
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
+use super::memory::{Contents, Memory, Stamp};
 use super::message::{Mask, MaskKind};
 use crate::paths::PathWall;
 
 /// Denied to the file tools because it can hold credentials, but git does not work
 /// without it: commands see it, and cannot change it.
-const READABLE: &str = "**/.git/**/config";
+pub(super) const READABLE: &str = "**/.git/**/config";
 /// As a file it is protected, as a folder only parts of it are.
 const GIT: &str = ".git";
+/// Names are taken from the kernel by so many bytes.
+const BUFFER: usize = 32 << 10;
 
 /// Why a path is guarded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,6 +52,7 @@ pub(super) struct Guarded {
 /// What a search found.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Found {
+    /// Parents before children, so that masks can be put on in this order.
     pub(super) guarded: Vec<Guarded>,
     /// Whether everything was looked at.
     pub(super) complete: bool,
@@ -64,65 +69,126 @@ pub(super) struct Search<'a> {
     pub(super) writable: bool,
     /// Paths of this folder whose protection a person lifted.
     pub(super) opened: Vec<Vec<u8>>,
+    /// Paths that are kept vacant. Nothing of what lies in them can be reached.
+    pub(super) vacant: &'a [Vec<u8>],
     /// How many names to look at.
     pub(super) most: usize,
 }
 
+/// A folder that could not be looked into.
+enum Miss {
+    /// It is not there any more, or closed to us; the command has no more rights.
+    Closed,
+    /// What is in it is not known.
+    Unknown,
+}
+
 impl Search<'_> {
     /// Looks at every name, up to the limit.
-    pub(super) fn run(&self) -> Found {
+    pub(super) fn run(&self, memory: &mut Memory) -> Found {
         let mut found = Found {
             guarded: Vec::new(),
             complete: true,
         };
         let mut left = self.most;
+        let mut buffer = Vec::with_capacity(BUFFER);
         // A folder, and whether it lies in a protected one.
         let mut open: Vec<(Vec<u8>, bool)> = vec![(Vec::new(), false)];
+        memory.begin(self.folder);
         while let Some((folder, protected)) = open.pop() {
-            let Ok(handle) = self.open(&folder) else {
-                // Unreadable for us is unreadable for the command: it has no more rights.
-                continue;
+            let read;
+            let contents = match memory.recall(self.folder, &folder) {
+                Some(contents) => contents,
+                None => match self.read(&folder, protected, left, &mut buffer) {
+                    Ok((contents, stamp, begun)) => {
+                        read = contents;
+                        if read.names <= left {
+                            memory.note(folder, stamp, begun, &read);
+                        }
+                        &read
+                    }
+                    Err(Miss::Closed) => continue,
+                    Err(Miss::Unknown) => {
+                        found.complete = false;
+                        continue;
+                    }
+                },
             };
-            let Ok(entries) = Dir::read_from(&handle) else {
-                found.complete = false;
-                continue;
-            };
-            for entry in entries.flatten() {
-                let name = entry.file_name().to_bytes();
-                if name == b"." || name == b".." {
-                    continue;
-                }
-                if left == 0 {
+            found.guarded.extend(contents.guarded.iter().cloned());
+            let folders = contents.folders.iter();
+            open.extend(
+                folders
+                    .filter(|(path, _)| !self.vacant.contains(path))
+                    .cloned(),
+            );
+            match left.checked_sub(contents.names) {
+                Some(rest) => left = rest,
+                None => {
                     found.complete = false;
-                    return sorted(found);
-                }
-                left -= 1;
-                let path = join(&folder, name);
-                let kind = match entry.file_type() {
-                    FileType::Unknown => kind_at(&handle, entry.file_name()),
-                    kind => kind,
-                };
-                let is_folder = kind == FileType::Directory;
-                let why = self.why(&path, is_folder, protected);
-                let denied = matches!(why, Some(Why::Denied(_)));
-                let inside = protected || why.is_some();
-                if let Some(why) = why
-                    && let Ok(stat) =
-                        rustix::fs::statat(&handle, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
-                {
-                    found.guarded.push(Guarded {
-                        path: path.clone(),
-                        why,
-                        is_link: kind == FileType::Symlink,
-                        id: (stat.st_dev, stat.st_ino),
-                    });
-                }
-                if is_folder && !denied {
-                    open.push((path, inside));
+                    break;
                 }
             }
         }
-        sorted(found)
+        memory.end();
+        found.guarded.sort();
+        found
+    }
+
+    /// Reads one folder, one name more than the limit at most.
+    fn read(
+        &self,
+        folder: &[u8],
+        protected: bool,
+        most: usize,
+        buffer: &mut Vec<u8>,
+    ) -> Result<(Contents, Stamp, SystemTime), Miss> {
+        let handle = self.open(folder).map_err(|errno| match errno {
+            Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP => {
+                Miss::Closed
+            }
+            _ => Miss::Unknown,
+        })?;
+        // In this order: what changes from here on changes the stamp.
+        let begun = SystemTime::now();
+        let stamp = rustix::fs::fstat(&handle).map(|stat| Stamp::of(&stat));
+        let stamp = stamp.map_err(|_| Miss::Unknown)?;
+        let mut contents = Contents::default();
+        let mut entries = RawDir::new(&handle, buffer.spare_capacity_mut());
+        while let Some(entry) = entries.next() {
+            let entry = entry.map_err(|_| Miss::Unknown)?;
+            let name = entry.file_name().to_bytes();
+            if name == b"." || name == b".." {
+                continue;
+            }
+            contents.names += 1;
+            if contents.names > most {
+                break;
+            }
+            let path = join(folder, name);
+            let kind = match entry.file_type() {
+                FileType::Unknown => kind_at(&handle, entry.file_name()),
+                kind => kind,
+            };
+            let is_folder = kind == FileType::Directory;
+            let why = self.why(&path, is_folder, protected);
+            let denied = matches!(why, Some(Why::Denied(_)));
+            let inside = protected || why.is_some();
+            if let Some(why) = why
+                && let Ok(stat) =
+                    rustix::fs::statat(&handle, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+            {
+                contents.guarded.push(Guarded {
+                    path: path.clone(),
+                    why,
+                    is_link: kind == FileType::Symlink,
+                    id: (stat.st_dev, stat.st_ino),
+                });
+            }
+            if is_folder && !denied {
+                contents.folders.push((path, inside));
+            }
+        }
+        Ok((contents, stamp, begun))
     }
 
     fn why(&self, path: &[u8], is_folder: bool, protected: bool) -> Option<Why> {
@@ -131,19 +197,11 @@ impl Search<'_> {
             Some(rule) if rule != READABLE => return Some(Why::Denied(rule.to_owned())),
             _ => {}
         }
-        if protected || !self.writable || self.is_opened(path) {
+        if protected || !self.writable || is_opened(&self.opened, path) {
             return None;
         }
         let rule = self.rules.protected_by(self.root?, name)?;
         (rule != GIT || !is_folder).then(|| Why::Protected(rule.to_owned()))
-    }
-
-    /// Whether a person opened this path, or one above it.
-    pub(super) fn is_opened(&self, path: &[u8]) -> bool {
-        self.opened.iter().any(|opened| {
-            path.strip_prefix(opened.as_slice())
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
-        })
     }
 
     fn open(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
@@ -158,10 +216,12 @@ impl Search<'_> {
     }
 }
 
-/// Parents before children, so that masks can be put on in this order.
-fn sorted(mut found: Found) -> Found {
-    found.guarded.sort();
-    found
+/// Whether a person opened this path, or one above it.
+pub(super) fn is_opened(opened: &[Vec<u8>], path: &[u8]) -> bool {
+    opened.iter().any(|opened| {
+        path.strip_prefix(opened.as_slice())
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+    })
 }
 
 fn kind_at(folder: &OwnedFd, name: &std::ffi::CStr) -> FileType {

@@ -1,17 +1,20 @@
 //! The last steps before a program runs.
 
 use std::ffi::CString;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::io::Errno;
+use rustix::net::RecvFlags;
 
 use super::confine;
 use super::fence::Fence;
 use super::init::Kind;
 use super::message::Order;
+use super::refusals::Refusals;
 use super::report::{SetupFailure, Step};
 use super::sys;
 use super::warden::Machine;
+use super::wire;
 
 /// The three standard descriptors of a command.
 #[derive(Debug)]
@@ -31,14 +34,15 @@ pub(super) struct Places<'a> {
 }
 
 /// What does not depend on the command: a session without a terminal, signals as every
-/// program expects them, and the filters of system calls, which take the longest. None of
-/// what is left to do after this is filtered.
-pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<(), SetupFailure> {
+/// program expects them, and the filter of system calls, which takes the longest. None of
+/// what is left to do after this is filtered. Gives the descriptor over which refusals are
+/// told.
+pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<Option<OwnedFd>, SetupFailure> {
     // A session of its own has no terminal, so nothing can be typed on it.
     rustix::process::setsid().map_err(|errno| SetupFailure::new(Step::Session, errno))?;
     sys::reset_signals();
     if kind.omit.seccomp {
-        return Ok(());
+        return Ok(None);
     }
     let applied = machine.filters.apply(kind.namespaces, kind.network);
     applied.map_err(|problem| {
@@ -46,15 +50,53 @@ pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<(), SetupFail
     })
 }
 
-/// Becomes the program. What comes back is why that did not happen.
-pub(super) fn last_steps(
+/// Hands the descriptor of refusals to the process that watches, which waits for it.
+pub(super) fn hand_over(line: &OwnedFd, listener: Option<OwnedFd>) -> Result<(), SetupFailure> {
+    let fds: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
+    wire::send(line, HERE, &fds).map_err(|errno| SetupFailure::new(Step::Seccomp, errno))
+}
+
+/// Takes what [`hand_over`] gives.
+pub(super) fn take_over(line: &OwnedFd) -> Result<Refusals, Errno> {
+    let packet = wire::receive(line, RecvFlags::empty())?;
+    Ok(Refusals::heard_over(packet.fds.into_iter().next()))
+}
+
+/// What a process that will be the shell says first.
+const HERE: &[u8] = b"here";
+
+/// What depends on the folders and the limits of the command, and on nothing else of it:
+/// limits, and Landlock. Nothing can be mounted by this process afterwards.
+pub(super) fn middle_steps(
     order: &Order,
-    stdio: &Stdio,
     folders: Vec<BorrowedFd<'_>>,
     places: &Places<'_>,
     machine: &Machine,
-) -> SetupFailure {
-    match become_program(order, stdio, folders, places, machine) {
+) -> Result<(), SetupFailure> {
+    confine::set_limits(&order.limits).map_err(|errno| SetupFailure::new(Step::Limits, errno))?;
+    if order.omit.landlock {
+        return Ok(());
+    }
+    Fence {
+        abi: machine.landlock_abi,
+        namespaces: order.namespaces,
+        network: order.network,
+        folders: folders
+            .into_iter()
+            .zip(order.folders.iter().map(|folder| folder.writable))
+            .collect(),
+        private: places.private,
+    }
+    .close()
+    .map_err(|errno| {
+        SetupFailure::new(Step::Landlock, errno)
+            .about(format!("the kernel has version {}", machine.landlock_abi))
+    })
+}
+
+/// Becomes the program. What comes back is why that did not happen.
+pub(super) fn last_steps(order: &Order, stdio: &Stdio, places: &Places<'_>) -> SetupFailure {
+    match become_program(order, stdio, places) {
         Ok(never) => match never {},
         Err(failure) => failure,
     }
@@ -63,15 +105,12 @@ pub(super) fn last_steps(
 fn become_program(
     order: &Order,
     stdio: &Stdio,
-    folders: Vec<BorrowedFd<'_>>,
     places: &Places<'_>,
-    machine: &Machine,
 ) -> Result<std::convert::Infallible, SetupFailure> {
     let (argv, env) = texts(order, places)?;
     let program = argv
         .first()
         .ok_or_else(|| SetupFailure::new(Step::Order, Errno::INVAL))?;
-    confine::set_limits(&order.limits).map_err(|errno| SetupFailure::new(Step::Limits, errno))?;
     (|| {
         sys::put_at(&stdio.stdin, 0)?;
         sys::put_at(&stdio.stdout, 1)?;
@@ -82,23 +121,6 @@ fn become_program(
     rustix::process::chdir(order.cwd.as_slice()).map_err(|errno| {
         SetupFailure::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
     })?;
-    if !order.omit.landlock {
-        Fence {
-            abi: machine.landlock_abi,
-            namespaces: order.namespaces,
-            network: order.network,
-            folders: folders
-                .into_iter()
-                .zip(order.folders.iter().map(|folder| folder.writable))
-                .collect(),
-            private: places.private,
-        }
-        .close()
-        .map_err(|errno| {
-            SetupFailure::new(Step::Landlock, errno)
-                .about(format!("the kernel has version {}", machine.landlock_abi))
-        })?;
-    }
     let errno = sys::exec(program, &argv, &env);
     Err(SetupFailure::new(Step::Exec, errno).about(program.to_string_lossy()))
 }

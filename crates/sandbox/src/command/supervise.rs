@@ -9,18 +9,20 @@
 
 use std::os::fd::{AsFd, OwnedFd};
 
-use rustix::event::{PollFd, PollFlags};
 use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions};
+use rustix::process::{Signal, WaitOptions};
 
 use super::confine;
-use super::init::{Kind, outcome_of, report};
+use super::init::{Kind, report};
 use super::kin;
 use super::message::Order;
+use super::refusals::Refused;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::shell::{self, Places, Stdio};
 use super::sys::{self, Side};
+use super::vigil::{self, Signals};
 use super::warden::Machine;
+use super::wire;
 
 /// Runs the command and leaves nothing of it behind.
 pub(super) fn run(
@@ -30,14 +32,14 @@ pub(super) fn run(
     status: &OwnedFd,
     kind: Kind,
     machine: &Machine,
-) -> Result<Outcome, SetupFailure> {
+) -> Result<(Outcome, Vec<Refused>), SetupFailure> {
     if !kind.fits(&order) {
         return Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"));
     }
     let at = |step| move |errno| SetupFailure::new(step, errno);
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(at(Step::Fork))?;
-    let signals = sys::signal_fd(&[libc::SIGTERM, libc::SIGCHLD]).map_err(at(Step::Fork))?;
+    let signals = Signals::of_children_and_the_end().map_err(at(Step::Fork))?;
     let scratch = Scratch::make().map_err(at(Step::Scratch))?;
     confine::drop_privileges().map_err(at(Step::Privileges))?;
     let places = Places {
@@ -45,71 +47,30 @@ pub(super) fn run(
         temporary: &scratch.path,
         private: &[&scratch.path],
     };
+    let (ours, theirs) = wire::pair().map_err(at(Step::Fork))?;
     match sys::clone3(0).map_err(at(Step::Fork))? {
         Side::Child => {
+            drop(ours);
             let open = folders.iter().map(AsFd::as_fd).collect();
-            let failure = match shell::first_steps(kind, machine) {
-                Ok(()) => shell::last_steps(&order, &stdio, open, &places, machine),
+            let failure = match shell::first_steps(kind, machine)
+                .and_then(|listener| shell::hand_over(&theirs, listener))
+                .and_then(|()| shell::middle_steps(&order, open, &places, machine))
+            {
+                Ok(()) => shell::last_steps(&order, &stdio, &places),
                 Err(failure) => failure,
             };
             report(status, &Report::Ended(Outcome::Setup(failure)));
             sys::end(127)
         }
         Side::Parent(shell) => {
-            drop((stdio, folders));
-            let outcome = watch(shell.pid, &signals, status);
+            drop((stdio, folders, theirs));
+            let over = shell::take_over(&ours).and_then(|mut refusals| {
+                let outcome = vigil::keep(shell.pid, &signals, Some(status.as_fd()), &mut refusals);
+                outcome.map(|outcome| (outcome, refusals.counted()))
+            });
             end_descendants();
             drop(scratch);
-            outcome.map_err(at(Step::Fork))
-        }
-    }
-}
-
-/// Waits for the end of the shell or for a reason to end it.
-fn watch(shell: Pid, signals: &OwnedFd, status: &OwnedFd) -> Result<Outcome, Errno> {
-    loop {
-        let mut fds = [
-            PollFd::new(signals, PollFlags::IN),
-            // Nothing is ever sent this way: what happens here is the end of it.
-            PollFd::new(status, PollFlags::RDHUP),
-        ];
-        match rustix::event::poll(&mut fds, None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        let [signalled, hung_up] = fds.map(|fd| !fd.revents().is_empty());
-        if hung_up {
-            return Ok(Outcome::Killed);
-        }
-        if signalled && drain(signals)? {
-            return Ok(Outcome::Killed);
-        }
-        loop {
-            match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == shell => return Ok(outcome_of(status)),
-                Ok(Some(_)) => {}
-                Ok(None) | Err(Errno::CHILD) => break,
-                Err(errno) => return Err(errno),
-            }
-        }
-    }
-}
-
-/// Takes all signals that came; says whether one of them was the order to end.
-fn drain(signals: &OwnedFd) -> Result<bool, Errno> {
-    let mut told = false;
-    loop {
-        let mut one = [0_u8; size_of::<libc::signalfd_siginfo>()];
-        match rustix::io::read(signals, &mut one) {
-            // The number is the first field.
-            Ok(_) => {
-                let number = one
-                    .first_chunk::<4>()
-                    .map(|bytes| u32::from_ne_bytes(*bytes));
-                told |= number == Some(libc::SIGTERM.unsigned_abs());
-            }
-            Err(Errno::AGAIN) => return Ok(told),
-            Err(errno) => return Err(errno),
+            over.map_err(at(Step::Fork))
         }
     }
 }

@@ -225,6 +225,52 @@ pub(super) fn end(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Puts a filter of system calls in force for this thread, for good. Gives the descriptor
+/// over which the calls that the filter hands on have to be answered.
+#[allow(unsafe_code)]
+pub(super) fn listen(filter: &[seccompiler::sock_filter]) -> Result<OwnedFd, Errno> {
+    let program = libc::sock_fprog {
+        len: u16::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
+        filter: filter.as_ptr().cast_mut().cast(),
+    };
+    // SAFETY: both structures of a step have the kernel's layout; the kernel only reads the
+    // program, which outlives the call, and makes a new descriptor.
+    unsafe {
+        let fd = libc::syscall(
+            libc::SYS_seccomp,
+            libc::SECCOMP_SET_MODE_FILTER,
+            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            std::ptr::from_ref(&program),
+        );
+        match RawFd::try_from(fd) {
+            Ok(fd) if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
+            _ => Err(last_errno()),
+        }
+    }
+}
+
+/// Takes the next call that a filter handed on, and says that it is not permitted. Gives
+/// its number.
+#[allow(unsafe_code)]
+pub(super) fn refuse_next(listener: impl AsFd) -> Result<i32, Errno> {
+    let fd = listener.as_fd().as_raw_fd();
+    // SAFETY: both structures are integers, for which zero is right, and as large as the
+    // requests say; they outlive the calls.
+    unsafe {
+        let mut call: libc::seccomp_notif = std::mem::zeroed();
+        if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_RECV, &raw mut call) != 0 {
+            return Err(last_errno());
+        }
+        let mut answer: libc::seccomp_notif_resp = std::mem::zeroed();
+        answer.id = call.id;
+        answer.error = -libc::EPERM;
+        if libc::ioctl(fd, libc::SECCOMP_IOCTL_NOTIF_SEND, &raw mut answer) != 0 {
+            return Err(last_errno());
+        }
+        Ok(call.data.nr)
+    }
+}
+
 /// Brings up the loopback device of this network namespace.
 #[allow(unsafe_code)]
 pub(super) fn loopback_up() -> Result<(), Errno> {

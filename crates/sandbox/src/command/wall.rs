@@ -12,15 +12,17 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::RecvFlags;
+use rustix::net::{RecvFlags, Shutdown};
 use rustix::pipe::PipeFlags;
+use rustix::process::Signal;
 
 use super::init::Kind;
 use super::layout::Layout;
 use super::message::BadOrder;
 use super::placeholders::Placeholders;
+use super::reach::Reach;
 use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::{CommandSpec, Network, Omit, Rung, WallRules};
+use super::rules::{CommandSpec, Grant, Network, Omit, Rung, WallRules};
 use super::running::Running;
 use super::{warden, wire};
 
@@ -156,6 +158,11 @@ impl CommandWall {
         self.inner.stepped_down.as_ref()
     }
 
+    /// What commands can reach, with these grants beside those of the rules.
+    pub fn reach(&self, more: &[Grant]) -> Reach {
+        self.inner.rules.reach(self.inner.rung, more)
+    }
+
     /// Starts a command. It returns when the command has a process, not when it ends.
     pub fn run(&self, spec: CommandSpec) -> Result<Running, WallError> {
         let inner = &self.inner;
@@ -191,10 +198,13 @@ impl CommandWall {
                 stdout,
                 stderr,
                 outcome,
+                word: None,
+                refused: Vec::new(),
+                silent: false,
                 before: Some((prepared.held, prepared.found)),
             }),
             Err(error) => {
-                inner.placeholders.release(prepared.held);
+                inner.placeholders.release(&prepared.held);
                 Err(error)
             }
         }
@@ -239,15 +249,24 @@ impl CommandWall {
         fds.extend(folders);
         wire::send(&self.inner.socket, &warden::run_packet(kind), &fds)?;
         drop(status_in);
-        if !wire::readable(&status, PATIENCE)? {
-            return Err(WallError::System(Errno::TIMEDOUT));
+        let in_time = wire::readable(&status, PATIENCE)?;
+        if !in_time {
+            // From here on nothing can begin; what has begun meanwhile is ended below.
+            rustix::net::shutdown(&status, Shutdown::Both)?;
         }
-        let packet = wire::receive(&status, RecvFlags::empty())?;
+        let packet = wire::receive(&status, RecvFlags::DONTWAIT)?;
         let (pidfd, outcome) = match Report::decode(&packet.bytes) {
             Some(Report::Started) => (packet.fds.into_iter().next(), None),
             Some(Report::Ended(outcome)) => (None, Some(outcome)),
-            _ => return Err(WallError::System(Errno::PIPE)),
+            _ if in_time => return Err(WallError::System(Errno::PIPE)),
+            _ => (None, None),
         };
+        if !in_time {
+            if let Some(pidfd) = pidfd {
+                rustix::process::pidfd_send_signal(pidfd, end_signal(kind.namespaces))?;
+            }
+            return Err(WallError::System(Errno::TIMEDOUT));
+        }
         Ok(Sent {
             pidfd,
             status,
@@ -255,6 +274,16 @@ impl CommandWall {
             stderr,
             outcome,
         })
+    }
+}
+
+/// What ends a sandbox. On the lower rung the supervisor does the killing, and has to live
+/// for it.
+pub(super) fn end_signal(namespaces: bool) -> Signal {
+    if namespaces {
+        Signal::KILL
+    } else {
+        Signal::TERM
     }
 }
 

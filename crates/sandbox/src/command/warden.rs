@@ -3,19 +3,19 @@
 //! The program starts itself under a private name, with nothing in its environment and a
 //! socket as standard input. The end of the socket ends the warden, and the end of the
 //! warden ends every command. It never looks into an order: it passes the packet on to a
-//! sandbox and the sandbox's descriptor back.
+//! sandbox.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{PidfdFlags, Signal};
 
-use super::init::{self, GO, Kind};
+use super::init::{self, GO, Kind, Pattern};
 use super::kin;
 use super::message::{network_byte, network_of};
 use super::report::{Outcome, Report, SetupFailure, Step};
@@ -28,6 +28,12 @@ use super::wire::{self, Packet};
 pub(super) const NAME: &str = "toolgate-warden";
 /// What the warden says first.
 pub(super) const HELLO: &[u8] = b"toolgate warden 1";
+
+/// How long a sandbox that was furnished ahead may take to look at an order.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long it takes at most to make a sandbox.
+const BREATH: Duration = Duration::from_millis(5);
 
 /// What is the same for all commands on this machine.
 #[derive(Debug)]
@@ -98,6 +104,8 @@ fn only_for_root(folder: &Path) -> Vec<String> {
 #[derive(Debug)]
 struct Ready {
     kind: Kind,
+    /// Whether it has the folders of the command before.
+    furnished: bool,
     child: Child,
     /// Kept open while the sandbox lives: closing it with the sandbox's first word unread
     /// would reset the connection, and the order in it would be lost.
@@ -123,6 +131,9 @@ pub(super) fn serve() -> ! {
             machine,
             ready: None,
             wanted: None,
+            pattern: None,
+            ended: None,
+            hurried: false,
             at_work: Vec::new(),
         };
         while let Ok(packet) = warden.next(&socket) {
@@ -140,6 +151,12 @@ struct Warden {
     ready: Option<Ready>,
     /// What to make ready when there is time.
     wanted: Option<Kind>,
+    /// The last command on the upper rung.
+    pattern: Option<Pattern>,
+    /// When the last command ended.
+    ended: Option<Instant>,
+    /// Whether commands come one right after the other.
+    hurried: bool,
     /// Sandboxes that have a command.
     at_work: Vec<Ready>,
 }
@@ -147,12 +164,13 @@ struct Warden {
 impl Warden {
     /// The next packet. Meanwhile, sandboxes that ended are taken down, and one is made
     /// ready for the next command: when the last one has ended, or has run for a while.
-    /// Not at once, because that would take the time from the command that just began.
+    /// Not at once, because that would take the time from the command that just began;
+    /// only where the next one would come too soon.
     fn next(&mut self, socket: &OwnedFd) -> Result<Packet, Errno> {
         loop {
             let wait = Timespec {
                 tv_sec: 0,
-                tv_nsec: 20_000_000,
+                tv_nsec: if self.hurried { 500_000 } else { 20_000_000 },
             };
             let wait = self.wanted.map(|_| &wait);
             let ended: Vec<bool> = {
@@ -173,10 +191,14 @@ impl Warden {
                 return wire::receive(socket, RecvFlags::empty());
             }
             if let Some(kind) = self.wanted.take() {
-                self.ready = self.make(kind).ok();
+                let pattern = self.pattern.as_ref().filter(|_| kind.namespaces);
+                self.ready = self.make(kind, pattern).ok();
             }
             let mut gone = ended.iter().skip(1);
             let mut unwatched = false;
+            if ended.contains(&true) {
+                self.ended = Some(Instant::now());
+            }
             // Forgetting one takes its namespaces down.
             self.at_work.retain(|ready| {
                 let gone = gone.next() == Some(&true);
@@ -227,7 +249,7 @@ impl Warden {
             },
         };
         if *tag == TRY {
-            let tried = self.make(kind).and_then(|ready| {
+            let tried = self.make(kind, None).and_then(|ready| {
                 let said = first_word(&ready);
                 self.ready = Some(ready);
                 said
@@ -241,37 +263,43 @@ impl Warden {
             };
             init::report(socket, &said);
         } else {
+            self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < BREATH);
             self.start(kind, packet);
             self.wanted = Some(kind).filter(|_| self.ready.is_none());
         }
     }
 
-    /// Gives the packet to a sandbox, and the sandbox to whoever sent it.
+    /// Gives the packet to a sandbox.
     fn start(&mut self, kind: Kind, packet: Packet) {
         let Some(status) = packet.fds.get(1) else {
             return;
         };
-        let ready = match self.ready.take().filter(|ready| ready.kind == kind) {
-            Some(ready) => Ok(ready),
-            None => self.make(kind),
-        };
-        let given = ready.and_then(|ready| {
-            let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
-            wire::send(&ready.control, &packet.bytes, &fds)
-                .and_then(|()| {
-                    let started = Report::Started.encode();
-                    wire::send(status, &started, &[ready.child.pidfd.as_fd()])
-                })
-                .map_err(|errno| SetupFailure::new(Step::Clone, errno))?;
-            Ok(ready)
+        let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
+        let ready = self.ready.take().filter(|ready| {
+            let suits = ready.kind == kind && give(ready, &packet.bytes, &fds).is_ok();
+            if !suits {
+                let _ = rustix::process::pidfd_send_signal(&ready.child.pidfd, Signal::KILL);
+            }
+            suits
         });
+        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+        let given = match ready {
+            Some(ready) => Ok(ready),
+            None => self.make(kind, None).and_then(|ready| {
+                give(&ready, &packet.bytes, &fds).map_err(failed)?;
+                Ok(ready)
+            }),
+        };
         match given {
             Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
         }
+        if kind.namespaces {
+            self.pattern = Pattern::of(packet);
+        }
     }
 
-    fn make(&self, kind: Kind) -> Result<Ready, SetupFailure> {
+    fn make(&self, kind: Kind, pattern: Option<&Pattern>) -> Result<Ready, SetupFailure> {
         let failed = |errno| SetupFailure::new(Step::Clone, errno);
         let (ours, theirs) = wire::pair().map_err(failed)?;
         let mut flags = 0;
@@ -294,10 +322,12 @@ impl Warden {
                     std::fs::File::open(format!("/proc/{}/ns/{name}", child.pid.as_raw_nonzero()))
                 });
                 // A child that gets no word, because `ours` is closed, ends.
-                maps.and_then(|()| wire::send(&ours, GO, &[]))
+                let pattern_fds = pattern.map(Pattern::fds).unwrap_or_default();
+                maps.and_then(|()| wire::send(&ours, GO, &pattern_fds))
                     .map_err(|errno| SetupFailure::new(Step::IdMaps, errno))?;
                 Ok(Ready {
                     kind,
+                    furnished: pattern.is_some(),
                     child,
                     control: ours,
                     _namespaces: namespaces
@@ -334,6 +364,25 @@ fn packet(tag: u8, kind: Kind) -> [u8; 5] {
         u8::from(kind.omit.landlock),
         u8::from(kind.omit.seccomp),
     ]
+}
+
+/// Gives a packet to a sandbox. One that was furnished ahead has to say that it suits.
+fn give(ready: &Ready, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
+    wire::send(&ready.control, bytes, fds)?;
+    if !ready.furnished {
+        return Ok(());
+    }
+    loop {
+        if !wire::readable(&ready.control, PATIENCE)? {
+            return Err(Errno::TIMEDOUT);
+        }
+        let packet = wire::receive(&ready.control, RecvFlags::empty())?;
+        match Report::decode(&packet.bytes) {
+            Some(Report::Ready) => {}
+            Some(Report::Taken) => return Ok(()),
+            _ => return Err(Errno::STALE),
+        }
+    }
 }
 
 fn first_word(ready: &Ready) -> Result<(), SetupFailure> {

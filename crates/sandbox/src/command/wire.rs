@@ -3,6 +3,7 @@
 use std::io::{IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
@@ -90,15 +91,22 @@ pub(super) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Packet, Err
 }
 
 /// Waits until a descriptor has something to say; `false` when the time is over.
-pub(super) fn readable(fd: impl AsFd, within: std::time::Duration) -> Result<bool, Errno> {
-    let until = std::time::Instant::now() + within;
+pub(super) fn readable(fd: impl AsFd, within: Duration) -> Result<bool, Errno> {
+    readable_of([fd.as_fd()], within).map(|[said]| said)
+}
+
+/// Waits until one of these has something to say; none has when the time is over.
+pub(super) fn readable_of<const N: usize>(
+    fds: [BorrowedFd<'_>; N],
+    within: Duration,
+) -> Result<[bool; N], Errno> {
+    let until = Instant::now() + within;
     loop {
-        let left = until.saturating_duration_since(std::time::Instant::now());
+        let left = until.saturating_duration_since(Instant::now());
         let timeout = Timespec::try_from(left).map_err(|_| Errno::INVAL)?;
-        let mut fds = [PollFd::new(&fd, PollFlags::IN)];
-        match rustix::event::poll(&mut fds, Some(&timeout)) {
-            Ok(0) => return Ok(false),
-            Ok(_) => return Ok(true),
+        let mut polled = fds.map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        match rustix::event::poll(&mut polled, Some(&timeout)) {
+            Ok(_) => return Ok(polled.map(|fd| !fd.revents().is_empty())),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }

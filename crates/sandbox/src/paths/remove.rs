@@ -12,8 +12,10 @@ use toolgate_model::Access;
 
 use super::PathWall;
 use super::error::{FileKind, PathError};
-use super::stage::{failed, make_folders, move_to_free, sync_folder};
+use super::made::{make_folders, sync_folder};
+use super::stage::failed;
 use super::target::{Resolved, Target};
+use super::temporary::move_to_free;
 
 impl PathWall {
     /// Deletes a regular file, or a link itself, and says what it was.

@@ -41,6 +41,12 @@ impl FileStat {
             identity: (stat.st_dev, stat.st_ino),
         }
     }
+
+    /// Whether this is the file of an earlier look, and nobody has written to it since.
+    pub(crate) fn unchanged_since(&self, earlier: &Self) -> bool {
+        (self.identity, self.len, self.modified_ms)
+            == (earlier.identity, earlier.len, earlier.modified_ms)
+    }
 }
 
 /// Our word for the system's file type.

@@ -6,7 +6,7 @@ use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, hex};
 use toolgate_model::ToolError;
 
-use super::Reading;
+use super::{Known, Read, Reading};
 use crate::base64;
 use crate::lines::LineRange;
 use crate::place::fact_path;
@@ -16,7 +16,7 @@ const CUT: &str = "[binary:base64][truncated]\n";
 
 impl Reading<'_> {
     /// As much of the content as fits into the result, which the line does not cut again.
-    pub(super) fn binary(mut self, range: Option<LineRange>) -> Result<Output, ToolError> {
+    pub(super) fn binary(mut self, range: Option<LineRange>) -> Result<Read, ToolError> {
         if range.is_some() {
             return Err(self.no_lines());
         }
@@ -45,13 +45,16 @@ impl Reading<'_> {
             .with("encoding", "base64")
             .with("bytes", total)
             .with("truncated", !whole);
+        let mut known = None;
         if whole {
             let sha256 = hex(&Sha256::digest(&self.bytes));
-            let (place, now) = (place(&self.handle), self.cx.clock().now_ms());
-            let session = self.cx.session();
-            session.reads(|log| log.read(&place, &sha256, LineRanges::all(), now));
-            output = output.with("sha256", sha256);
+            output = output.with("sha256", sha256.as_str());
+            known = Some(Known {
+                place: place(&self.handle),
+                sha256,
+                lines: LineRanges::all(),
+            });
         }
-        Ok(output)
+        Ok(Read { output, known })
     }
 }

@@ -21,6 +21,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use toolgate_gate::place;
+use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, hex, path_error, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle};
@@ -134,23 +135,98 @@ struct Reading<'a> {
 
 fn read(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> Result<Output, ToolError> {
     let range = args.range()?;
-    let handle = open(args, cx)?;
-    let mut reading = Reading {
-        args,
-        cx,
-        settings,
-        handle,
-        bytes: Vec::new(),
-        whole: false,
+    let mut reading = Reading::open(args, cx, settings)?;
+    let read = if !reading.is_text()? {
+        reading.binary(range)
+    } else if let Some(range) = range {
+        reading.part(range)
+    } else {
+        let limit = reading.whole_limit();
+        match reading.all(limit)? {
+            Whole::Text(read) => Ok(read),
+            Whole::Binary => {
+                // Rare enough to read it twice: the first bytes are text and later ones are not.
+                let mut again = Reading::open(args, cx, settings)?;
+                again.up_to(SNIFF_BYTES)?;
+                again.binary(None)
+            }
+        }
     };
-    reading.up_to(SNIFF_BYTES)?;
-    if !looks_like_text(&reading.bytes, reading.whole) {
-        return reading.binary(range);
+    read.map(|read| read.note(cx))
+}
+
+/// A whole text of at most so many bytes, for whoever shows it among others.
+pub(crate) fn read_whole(
+    path: &str,
+    cx: &RunCtx,
+    settings: ReadSettings,
+    room: usize,
+) -> Result<Read, ToolError> {
+    let args = ReadFile {
+        path: path.to_owned(),
+        start_line: None,
+        end_line: None,
+        limit: None,
+        lines: None,
+        line_numbers: false,
+    };
+    let mut reading = Reading::open(&args, cx, settings)?;
+    let binary = |bytes: u64| {
+        ToolError::new(
+            ErrorKind::Binary,
+            format!(
+                "`{path}` is binary ({bytes} bytes); read it alone with read_file to get it as base64."
+            ),
+        )
+    };
+    let bytes = reading.handle.stat.len;
+    if !reading.is_text()? {
+        return Err(binary(bytes));
     }
-    match range {
-        None => reading.all(),
-        Some(range) => reading.part(range),
+    let limit = reading.whole_limit().min(room as u64);
+    match reading.all(limit)? {
+        Whole::Text(read) if read.output.content.len() <= room => Ok(read),
+        // Markers in the place of secrets, or another encoding, made it longer.
+        Whole::Text(read) => Err(ToolError::new(
+            ErrorKind::TooLarge,
+            format!(
+                "`{path}` has {} bytes as text, and there is room for {room}.",
+                read.output.content.len()
+            ),
+        )),
+        Whole::Binary => Err(binary(bytes)),
     }
+}
+
+/// What was read, and what the conversation then knows.
+pub(crate) struct Read {
+    pub(crate) output: Output,
+    known: Option<Known>,
+}
+
+struct Known {
+    place: String,
+    sha256: String,
+    lines: LineRanges,
+}
+
+impl Read {
+    /// Notes what was shown, once it is clear that it is.
+    pub(crate) fn note(self, cx: &RunCtx) -> Output {
+        if let Some(known) = self.known {
+            let now = cx.clock().now_ms();
+            cx.session()
+                .reads(|log| log.read(&known.place, &known.sha256, known.lines, now));
+        }
+        self.output
+    }
+}
+
+/// A file that was to be returned whole.
+enum Whole {
+    Text(Read),
+    /// Its first bytes are text and later ones are not.
+    Binary,
 }
 
 fn open(args: &ReadFile, cx: &RunCtx) -> Result<ReadHandle, ToolError> {
@@ -201,7 +277,30 @@ fn folder(args: &ReadFile, cx: &RunCtx, error: &PathError) -> ToolError {
     )
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
+    fn open(args: &'a ReadFile, cx: &'a RunCtx, settings: ReadSettings) -> Result<Self, ToolError> {
+        Ok(Self {
+            handle: open(args, cx)?,
+            args,
+            cx,
+            settings,
+            bytes: Vec::new(),
+            whole: false,
+        })
+    }
+
+    /// Whether it is text, as far as its first bytes show it.
+    fn is_text(&mut self) -> Result<bool, ToolError> {
+        self.up_to(SNIFF_BYTES)?;
+        Ok(looks_like_text(&self.bytes, self.whole))
+    }
+
+    /// The most bytes that are returned whole.
+    fn whole_limit(&self) -> u64 {
+        let capacity = self.cx.limits().available_capacity as u64;
+        self.settings.max_file_read_bytes.min(capacity)
+    }
+
     /// Reads on until there are `limit` bytes, or all.
     fn up_to(&mut self, limit: u64) -> Result<(), ToolError> {
         let more = limit.saturating_sub(self.bytes.len() as u64);
@@ -222,31 +321,20 @@ impl Reading<'_> {
     }
 
     /// The whole text, if it may be returned whole.
-    fn all(mut self) -> Result<Output, ToolError> {
-        let capacity = self.cx.limits().available_capacity as u64;
-        let limit = self.settings.max_file_read_bytes.min(capacity);
+    fn all(mut self, limit: u64) -> Result<Whole, ToolError> {
         self.up_to(limit.max(SNIFF_BYTES))?;
         if !self.whole || self.bytes.len() as u64 > limit {
             return Err(self.too_large(limit)?);
         }
         let sha256 = hex(&Sha256::digest(&self.bytes));
         match decode(std::mem::take(&mut self.bytes), true) {
-            Some(decoded) => self.text(decoded, None, Some(sha256)),
-            None => {
-                // Rare enough to read it twice: the first bytes are text and later ones are not.
-                let mut again = Reading {
-                    handle: open(self.args, self.cx)?,
-                    whole: false,
-                    ..self
-                };
-                again.up_to(SNIFF_BYTES)?;
-                again.binary(None)
-            }
+            Some(decoded) => self.text(decoded, None, Some(sha256)).map(Whole::Text),
+            None => Ok(Whole::Binary),
         }
     }
 
     /// Some lines of the text.
-    fn part(mut self, range: LineRange) -> Result<Output, ToolError> {
+    fn part(mut self, range: LineRange) -> Result<Read, ToolError> {
         let limit = self.settings.max_scan_bytes;
         self.up_to(limit.max(SNIFF_BYTES))?;
         // Of a file that is larger nobody has seen everything, so nothing may rest on it.
@@ -273,7 +361,7 @@ impl Reading<'_> {
         decoded: Decoded,
         range: Option<LineRange>,
         sha256: Option<String>,
-    ) -> Result<Output, ToolError> {
+    ) -> Result<Read, ToolError> {
         let Decoded { text, encoding } = decoded;
         let every = LineRange {
             first: 1,
@@ -315,22 +403,22 @@ impl Reading<'_> {
         if shown.secrets > 0 {
             metadata.push(("redacted", shown.secrets.into()));
         }
-        match sha256 {
-            Some(sha256) => {
-                let seen = shown.seen(self.cx.limits());
-                let (place, now) = (place(&self.handle), self.cx.clock().now_ms());
-                let session = self.cx.session();
-                session.reads(|log| log.read(&place, &sha256, seen, now));
-                metadata.push(("sha256", sha256.into()));
-            }
+        let known = sha256.map(|sha256| Known {
+            place: place(&self.handle),
+            lines: shown.seen(self.cx.limits()),
+            sha256,
+        });
+        match &known {
+            Some(known) => metadata.push(("sha256", known.sha256.as_str().into())),
             None => metadata.push(("counts_as_read", false.into())),
         }
         let output = Output::exact(shown.content).display(display);
-        Ok(metadata
+        let output = metadata
             .into_iter()
             .fold(output, |output, (key, value): (&str, serde_json::Value)| {
                 output.with(key, value)
-            }))
+            });
+        Ok(Read { output, known })
     }
 
     /// Why a text is not returned whole: how much there is, and how to ask for less.

@@ -65,10 +65,11 @@ impl Shown {
     pub(super) fn seen(&self, limits: OutputLimits) -> LineRanges {
         let Selection { first, last, .. } = self.selection;
         let mut seen = LineRanges::default();
-        if self.content.len() <= limits.effective() {
+        let cut = bound(&self.content, cut_to(limits), Some(LONGEST_HANDLE));
+        if !cut.truncated {
             seen.add(first, last);
         } else {
-            let (head, tail) = self.kept(limits);
+            let (head, tail) = self.kept(&cut.text);
             seen.add(first, (first + head).saturating_sub(1));
             seen.add((last + 1).saturating_sub(tail), last);
         }
@@ -79,13 +80,7 @@ impl Shown {
     }
 
     /// How many whole lines the head and the tail of the cut text have.
-    fn kept(&self, limits: OutputLimits) -> (u64, u64) {
-        let limits = Limits {
-            max_bytes: limits.max_bytes,
-            max_lines: None,
-            capacity: Some(limits.available_capacity),
-        };
-        let cut = bound(&self.content, limits, Some(LONGEST_HANDLE)).text;
+    fn kept(&self, cut: &str) -> (u64, u64) {
         let (whole, cut) = (self.content.as_bytes(), cut.as_bytes());
         let same = |pairs: &mut dyn Iterator<Item = (&u8, &u8)>| {
             pairs.take_while(|(left, right)| left == right).count()
@@ -107,6 +102,15 @@ impl Shown {
     }
 }
 
+/// The limits a result is cut to on its way out.
+const fn cut_to(limits: OutputLimits) -> Limits {
+    Limits {
+        max_bytes: limits.max_bytes,
+        max_lines: limits.max_lines,
+        capacity: Some(limits.available_capacity),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -122,6 +126,7 @@ mod tests {
         let selection = select(&text, range).unwrap();
         let shown = Shown::new(&text, selection, &Secrets::default(), false);
         let limits = OutputLimits {
+            max_lines: None,
             max_bytes: 1000,
             available_capacity: 4000,
         };
@@ -133,9 +138,16 @@ mod tests {
         assert!(cut.contains(&format!("line {head}\n")) && cut.contains(&format!("line {tail}\n")));
         assert!(head > 40 && tail < 960 && head < tail);
         let whole = OutputLimits {
+            max_lines: None,
             max_bytes: 100_000,
             available_capacity: 100_000,
         };
         assert_eq!(shown.seen(whole).as_slice(), [(1, 1000)]);
+        let lines = OutputLimits {
+            max_lines: Some(100),
+            ..whole
+        };
+        let seen = shown.seen(lines);
+        assert!(seen.covers(1, 10) && seen.covers(990, 1000) && !seen.covers(1, 500));
     }
 }

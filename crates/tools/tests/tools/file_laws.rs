@@ -10,7 +10,7 @@ use crate::tree::Folders;
 const CASES: u32 = 256;
 
 /// Runs a law with one gate for all cases.
-fn hold<S: Strategy>(
+pub(crate) fn hold<S: Strategy>(
     strategy: S,
     law: impl Fn(&Workspace, &str, S::Value) -> Result<(), TestCaseError>,
 ) {
@@ -93,6 +93,41 @@ fn property_08_file_read_error_handling() {
 }
 
 #[test]
+fn property_09_multiple_file_read_formatting() {
+    let names = prop::collection::btree_map("[a-z]{1,6}", prop::option::of(texts()), 1..6);
+    hold(names, |ws, folder, files| {
+        let mut paths = Vec::new();
+        for (name, text) in &files {
+            let path = format!("{folder}/{name}");
+            if let Some(text) = text {
+                ws.put(&path, text);
+            }
+            paths.push(path);
+        }
+        let result = ws.call("read_many_files", json!({"paths": paths}));
+        let mut expected = Vec::new();
+        for (path, text) in paths.iter().zip(files.values()) {
+            match text {
+                Some(text) if text.is_empty() || text.ends_with('\n') => {
+                    let end = if text.is_empty() { "\n" } else { "" };
+                    expected.push(format!("=== {path} ===\n{text}{end}"));
+                }
+                Some(text) => expected.push(format!("=== {path} ===\n{text}\n")),
+                None => {
+                    let start = format!("=== {path} ===\nError: File not found");
+                    prop_assert!(result.content.contains(&start), "{}", result.content);
+                }
+            }
+        }
+        for part in expected {
+            prop_assert!(result.content.contains(&part), "{:?}", part);
+        }
+        prop_assert_eq!(result.error.is_some(), files.values().all(Option::is_none));
+        Ok(())
+    });
+}
+
+#[test]
 fn property_10_file_write_overwrite_protection() {
     let strategy = (texts(), texts(), any::<bool>());
     hold(strategy, |ws, folder, (old, new, read)| {
@@ -132,6 +167,73 @@ fn property_12_parent_directory_creation() {
         prop_assert_eq!(ws.get(&path), b"x");
         let made = result.metadata["made_folders"].as_array().unwrap().len();
         prop_assert_eq!(made, folders.split('/').count() + 1);
+        Ok(())
+    });
+}
+
+/// A text with a target that stands in it so many times, apart from each other.
+fn around(target: &'static str, times: usize) -> impl Strategy<Value = String> {
+    let piece = prop::collection::vec(
+        prop::sample::select(vec!["a", "b ", "\n", "$", "ü", ""]),
+        0..8,
+    );
+    prop::collection::vec(piece, times + 1).prop_map(move |pieces| {
+        let pieces: Vec<String> = pieces.iter().map(|piece| piece.concat()).collect();
+        pieces.join(target)
+    })
+}
+
+const TARGET: &str = "<T>";
+
+fn edited(path: &str, target: &str, replacement: &str) -> serde_json::Value {
+    json!({"path": path, "edits": [{"target": target, "replacement": replacement}]})
+}
+
+#[test]
+fn property_13_file_edit_target_uniqueness() {
+    let strategy = (around(TARGET, 1), "[a-c$&\\\\1 \n]{0,6}");
+    hold(strategy, |ws, folder, (text, replacement)| {
+        let path = format!("{folder}/f.txt");
+        ws.put(&path, &text);
+        ws.read(&path);
+        let result = ws.call("edit_file", edited(&path, TARGET, &replacement));
+        prop_assert_eq!(result.error, None);
+        let (before, after) = text.split_once(TARGET).unwrap();
+        let expected = format!("{before}{replacement}{after}");
+        prop_assert_eq!(ws.get(&path), expected.as_bytes());
+        Ok(())
+    });
+}
+
+#[test]
+fn property_14_file_edit_target_not_found() {
+    hold(around("T", 1), |ws, folder, text| {
+        let path = format!("{folder}/f.txt");
+        ws.put(&path, &text);
+        ws.read(&path);
+        let (kind, message) = ws.fails("edit_file", edited(&path, TARGET, "x"));
+        prop_assert_eq!(kind, ErrorKind::TargetNotFound);
+        prop_assert!(message.contains("edit 1 of 1"), "{}", message);
+        prop_assert_eq!(ws.get(&path), text.as_bytes());
+        Ok(())
+    });
+}
+
+#[test]
+fn property_15_file_edit_target_ambiguity() {
+    let strategy = (2_usize..5).prop_flat_map(|times| (Just(times), around(TARGET, times)));
+    hold(strategy, |ws, folder, (times, text)| {
+        let path = format!("{folder}/f.txt");
+        ws.put(&path, &text);
+        ws.read(&path);
+        let (kind, message) = ws.fails("edit_file", edited(&path, TARGET, "x"));
+        prop_assert_eq!(kind, ErrorKind::TargetAmbiguous);
+        prop_assert!(
+            message.contains(&format!("({times} matches)")),
+            "{}",
+            message
+        );
+        prop_assert_eq!(ws.get(&path), text.as_bytes());
         Ok(())
     });
 }

@@ -10,7 +10,11 @@ use crate::fixture::{Workspace, rows};
 
 fn kept(text: &str) -> (Workspace, String) {
     let ws = Workspace::new();
-    let handle = ws.session.outputs().keep(ws.session.id(), text).unwrap();
+    let handle = ws
+        .session
+        .outputs()
+        .keep(ws.session.id(), &mut text.as_bytes())
+        .unwrap();
     (ws, handle.as_str().to_owned())
 }
 
@@ -97,7 +101,10 @@ fn outputs_of_other_conversations_are_not_there() {
     let ws = Workspace::new();
     let store = std::sync::Arc::new(KeptInMemory::default());
     let other = Session::new("other").keeping_in(store.clone());
-    let handle = other.outputs().keep(other.id(), "theirs").unwrap();
+    let handle = other
+        .outputs()
+        .keep(other.id(), &mut "theirs".as_bytes())
+        .unwrap();
     let mut ws = ws;
     ws.session = std::sync::Arc::new(Session::new("mine").keeping_in(store));
     let (kind, _) = ws.fails("read_output", json!({"handle": handle.as_str()}));

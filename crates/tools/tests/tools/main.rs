@@ -9,12 +9,18 @@
     missing_docs
 )]
 
+mod changes;
 mod discovery_laws;
+mod edit;
 mod file_laws;
 mod fixture;
 mod kept;
 mod listing;
+mod many;
 mod names;
+mod patch;
+mod patch_cases;
+mod patch_laws;
 mod read;
 mod search;
 mod tree;

@@ -1,0 +1,252 @@
+//! `toolgate journal`: what is on record.
+
+use std::path::Path;
+
+use serde_json::{Value, json};
+use toolgate_journal::{
+    Anchor, Body, Conversation, Filter, Line, Options, Prune, Reader, SqliteJournal, Trouble,
+    Verified,
+};
+
+use crate::app::{configuration, workspace};
+use crate::args::{Common, JournalCommand};
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::out::Out;
+use crate::out::style::{BOLD, DIM, GREEN, RED, RESET};
+use crate::{clock, record};
+
+const DAY_MS: u64 = 24 * 60 * 60 * 1000;
+
+pub(crate) async fn run(
+    common: &Common,
+    out: &Out,
+    command: JournalCommand,
+) -> Result<u8, Failure> {
+    let home = Home::find()?;
+    let config = configuration(common, &home, &workspace(common)?)?;
+    let path = record::path(common, &config, &home);
+    match command {
+        JournalCommand::List => list(&path, out),
+        JournalCommand::Show {
+            conversation,
+            call,
+            kind,
+        } => {
+            let filter = Filter {
+                conversation: Some(conversation.as_str().into()),
+                call: call.map(Into::into),
+                kind,
+                ..Filter::default()
+            };
+            show(&path, &filter, &conversation, out)
+        }
+        JournalCommand::Verify { against } => verify(&path, against.as_deref(), out),
+        JournalCommand::Prune {
+            older_than_days,
+            to_bytes,
+        } => {
+            let days = older_than_days.map(|days| days.saturating_mul(DAY_MS));
+            let what = Prune {
+                before_ms: days.map(|age| clock::now_ms().saturating_sub(age)),
+                to_bytes,
+            };
+            prune(&path, what, out).await
+        }
+    }
+}
+
+/// A record that cannot be used is trouble of this machine, not a mistake in usage.
+fn failed(trouble: Trouble) -> Failure {
+    Failure::internal(trouble.to_string())
+}
+
+fn list(path: &Path, out: &Out) -> Result<u8, Failure> {
+    let all = Reader::open(path)
+        .and_then(|reader| reader.conversations())
+        .map_err(failed)?;
+    for conversation in &all {
+        if out.json {
+            out.json_line(&listed(conversation))?;
+        } else {
+            out.text(&pictured(conversation))?;
+        }
+    }
+    out.remark(&format!(
+        "{} conversations in {}",
+        all.len(),
+        path.display()
+    ));
+    Ok(0)
+}
+
+fn listed(conversation: &Conversation) -> Value {
+    json!({
+        "conversation": conversation.id,
+        "workspace": conversation.workspace,
+        "started_ms": conversation.started_ms,
+        "last_ms": conversation.last_ms,
+        "entries": conversation.entries,
+        "calls": counted(&conversation.calls),
+        "bytes": conversation.bytes,
+        "held_by": conversation.held_by,
+    })
+}
+
+fn counted(calls: &std::collections::BTreeMap<toolgate_journal::State, u64>) -> Value {
+    let counts = calls
+        .iter()
+        .map(|(state, count)| (state.as_str().to_owned(), json!(count)));
+    Value::Object(counts.collect())
+}
+
+fn pictured(conversation: &Conversation) -> String {
+    let calls: u64 = conversation.calls.values().sum();
+    let finished = conversation.calls.get(&toolgate_journal::State::Finished);
+    let open = calls - finished.copied().unwrap_or(0);
+    let open = if open == 0 {
+        String::new()
+    } else {
+        format!(", {RED}{open} without a result{RESET}")
+    };
+    let held = conversation
+        .held_by
+        .map(|process| format!(", in use by process {process}"))
+        .unwrap_or_default();
+    format!(
+        "{BOLD}{}{RESET}  {}  {calls} calls{open}{held}  {DIM}{}{RESET}",
+        conversation.id,
+        clock::shown(conversation.started_ms),
+        conversation.workspace.as_deref().unwrap_or_default()
+    )
+}
+
+fn show(path: &Path, filter: &Filter, conversation: &str, out: &Out) -> Result<u8, Failure> {
+    let reader = Reader::open(path).map_err(failed)?;
+    let (mut count, mut stopped) = (0_u64, None);
+    let walked = reader.show(filter, |line| {
+        count += 1;
+        let written = if out.json {
+            out.json_line(&entry(&line))
+        } else {
+            out.text(&entry_pictured(&line))
+        };
+        stopped = written.err();
+        stopped.is_none()
+    });
+    walked.map_err(failed)?;
+    match (stopped, count) {
+        (Some(failure), _) => Err(failure),
+        (None, 0) => Err(Failure::internal(format!(
+            "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
+        ))),
+        (None, _) => Ok(0),
+    }
+}
+
+fn said(body: &Body) -> Value {
+    match body {
+        Body::Kept(record) => serde_json::to_value(record).unwrap_or_default(),
+        Body::Pruned => json!({"pruned": true}),
+        Body::Unreadable(why) => json!({"unreadable": why}),
+    }
+}
+
+fn entry(line: &Line) -> Value {
+    json!({
+        "conversation": line.conversation,
+        "seq": line.seq,
+        "kind": line.kind,
+        "call": line.call,
+        "nth": line.nth,
+        "at_ms": line.at_ms,
+        "hash": line.hash,
+        "body": said(&line.body),
+    })
+}
+
+fn entry_pictured(line: &Line) -> String {
+    // What a model wrote is not obeyed by a terminal.
+    let body = toolgate_gate::output::approval_text(&said(&line.body).to_string());
+    format!(
+        "{DIM}{:>5}  {}{RESET}  {BOLD}{}{RESET}  {}  {DIM}{body}{RESET}",
+        line.seq,
+        clock::shown(line.at_ms),
+        line.kind,
+        line.call
+    )
+}
+
+fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure> {
+    let against = against.map(anchor_from).transpose()?;
+    let found = Reader::open(path)
+        .and_then(|reader| reader.verify(against.as_ref()))
+        .map_err(failed)?;
+    if out.json {
+        out.json_line(&verdict(&found))?;
+    } else {
+        for problem in &found.problems {
+            out.text(&format!("{RED}✗{RESET} {problem}"))?;
+        }
+        if found.more_problems > 0 {
+            out.text(&format!("and {} more", found.more_problems))?;
+        }
+        let word = if found.is_sound() {
+            format!("{GREEN}sound{RESET}")
+        } else {
+            format!("{RED}not as it was written{RESET}")
+        };
+        out.text(&format!(
+            "{BOLD}{word}{RESET}: {} conversations, {} entries, {} commits, {} contents pruned",
+            found.conversations, found.entries, found.commits, found.pruned
+        ))?;
+        if let Some(anchor) = &found.anchor {
+            out.remark(&format!(
+                "A cut-off end is only found by comparing with an anchor kept elsewhere. The present one, for --against:\n{}",
+                serde_json::to_string(anchor).unwrap_or_default()
+            ));
+        }
+    }
+    Ok(u8::from(!found.is_sound()))
+}
+
+fn verdict(found: &Verified) -> Value {
+    let problems: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
+    json!({
+        "sound": found.is_sound(),
+        "conversations": found.conversations,
+        "entries": found.entries,
+        "commits": found.commits,
+        "pruned": found.pruned,
+        "calls": counted(&found.calls),
+        "anchor": found.anchor,
+        "problems": problems,
+        "more_problems": found.more_problems,
+    })
+}
+
+fn anchor_from(file: &Path) -> Result<Anchor, Failure> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::usage(format!("{} is no anchor: {error}", file.display())))
+}
+
+async fn prune(path: &Path, what: Prune, out: &Out) -> Result<u8, Failure> {
+    let journal = SqliteJournal::open(path, Options::default()).map_err(failed)?;
+    let pruned = journal.prune(what).await.map_err(failed)?;
+    if out.json {
+        out.json_line(&json!({
+            "bodies": pruned.bodies,
+            "images": pruned.images,
+            "bytes": pruned.bytes,
+            "before_ms": pruned.before_ms,
+        }))?;
+    } else {
+        out.text(&format!(
+            "Let go of what {} entries said and of {} contents of files, {} bytes together.",
+            pruned.bodies, pruned.images, pruned.bytes
+        ))?;
+    }
+    Ok(0)
+}

@@ -1,0 +1,139 @@
+//! The record of this run: the journal's file, and what a conversation has read.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use toolgate_config::Effective;
+use toolgate_gate::journal::{Entry, Image, Journal, JournalError};
+use toolgate_gate::session::{ReadLog, Session};
+use toolgate_gate::store::{Space, Store};
+use toolgate_journal::{MemoryJournal, MemoryStore, Options, SqliteJournal};
+use toolgate_sandbox::paths::PathWall;
+
+use crate::args::Common;
+use crate::home::Home;
+use crate::out::Out;
+
+/// Where calls are recorded.
+pub(crate) enum Record {
+    /// In the journal's file.
+    Durable(SqliteJournal),
+    /// Nowhere for long: nothing will run.
+    Passing,
+    /// The file cannot be used. Tools stop and say why; the program goes on.
+    Broken(String),
+}
+
+/// The journal's file: what the command line says, else the configuration, else the default.
+pub(crate) fn path(common: &Common, config: &Effective, home: &Home) -> PathBuf {
+    let configured = || config.settings().journal.path.clone();
+    common
+        .journal
+        .clone()
+        .or_else(configured)
+        .unwrap_or_else(|| home.journal())
+}
+
+impl Record {
+    /// Opens the file, and makes it where there is none.
+    pub(crate) fn open(path: &Path, config: &Effective) -> Self {
+        let options = Options {
+            max_bytes: config.settings().journal.max_bytes,
+            ..Options::default()
+        };
+        match SqliteJournal::open(path, options) {
+            Ok(journal) => Self::Durable(journal),
+            Err(trouble) => Self::Broken(trouble.to_string()),
+        }
+    }
+
+    pub(crate) fn journal(&self) -> Arc<dyn Journal> {
+        match self {
+            Self::Durable(journal) => Arc::new(journal.clone()),
+            Self::Passing => Arc::new(MemoryJournal::new()),
+            Self::Broken(why) => Arc::new(Unwritable(why.clone())),
+        }
+    }
+
+    pub(crate) fn store(&self) -> Arc<dyn Store> {
+        match self {
+            Self::Durable(journal) => Arc::new(journal.clone()),
+            Self::Passing | Self::Broken(_) => Arc::new(MemoryStore::default()),
+        }
+    }
+
+    /// Brings changes of files to an end that a crash cut off in the middle: all files of a
+    /// change are as they were, or as they were to be.
+    pub(crate) async fn mend(&self, wall: &PathWall, workspace: &Path, out: &Out) {
+        let Self::Durable(journal) = self else { return };
+        let here = workspace.to_string_lossy();
+        let unfinished = match journal.unfinished(None).await {
+            Ok(unfinished) => unfinished,
+            Err(trouble) => return out.remark(&trouble.to_string()),
+        };
+        let cut_off = unfinished
+            .iter()
+            .filter(|call| call.half_changed && call.workspace.as_deref() == Some(&*here));
+        for call in cut_off {
+            let mended = async {
+                let recovery = journal.recover(call, wall).await?;
+                let result = call.result(Some(&recovery));
+                let told = result.content.clone();
+                journal.settle(call, result).await.map(|()| told)
+            };
+            let told = mended.await.unwrap_or_else(|trouble| trouble.to_string());
+            out.remark(&format!("call {} of {}: {told}", call.call, call.conversation));
+        }
+    }
+
+    /// Takes up a conversation: what was read in it is known again.
+    pub(crate) async fn begin(&self, session: &Session, workspace: &Path) {
+        let Self::Durable(journal) = self else { return };
+        // A conversation that another process works on is refused by the first commit, which
+        // tells the model.
+        if journal.begin(session.id(), Some(workspace)).await.is_err() {
+            return;
+        }
+        let kept = journal.get(&reads(workspace), session.id().as_str()).await;
+        let log = kept.ok().flatten();
+        if let Some(log) = log.and_then(|text| serde_json::from_str::<ReadLog>(&text).ok()) {
+            session.reads(|reads| *reads = log);
+        }
+    }
+
+    /// Lets a conversation go, and keeps what was read in it if it can be taken up again.
+    pub(crate) async fn end(&self, session: &Session, workspace: &Path, out: &Out) {
+        let Self::Durable(journal) = self else { return };
+        let log = session.reads(|reads| serde_json::to_string(reads));
+        if let Ok(log) = log {
+            let key = session.id().as_str();
+            if let Err(error) = journal.set(&reads(workspace), key, log).await {
+                out.remark(&format!(
+                    "what this conversation has read is not remembered: {error}"
+                ));
+            }
+        }
+        if let Err(error) = journal.end(session.id()).await {
+            out.remark(&format!("the conversation was not given back: {error}"));
+        }
+    }
+}
+
+fn reads(workspace: &Path) -> Space {
+    Space::new(workspace.to_string_lossy(), "reads")
+}
+
+/// A journal that nothing can be written to.
+struct Unwritable(String);
+
+impl Journal for Unwritable {
+    fn commit(&self, _: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
+        let message = self.0.clone();
+        Box::pin(std::future::ready(Err(JournalError { message })))
+    }
+
+    fn intend(&self, entry: Entry, _: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.commit(vec![entry])
+    }
+}

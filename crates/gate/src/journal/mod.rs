@@ -1,0 +1,137 @@
+//! What the gate needs of a record: that it holds before an effect happens.
+//!
+//! ```text
+//! Entry, Entry, … ──▶ Journal::commit ──▶ durable, all of them
+//! Intended, …     ──▶ Journal::intend ──▶ durable, with the files as they were (Image)
+//! ```
+//!
+//! What can go wrong: the record cannot be written. Then nothing is asked, started or
+//! renamed, and the call settles with kind `journal`.
+
+mod files;
+mod intent;
+
+use futures::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+use toolgate_model::{
+    ApprovalId, BadCall, CallId, ConversationId, PlanHash, PlanRecord, ToolCall, ToolResult,
+};
+
+pub use files::{FileProblem, Files};
+pub use intent::{Image, Intended, IntendedFile, Recovered, RecoveredFile};
+
+/// Something that happened to a call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Record {
+    /// It arrived.
+    Received {
+        /// The call as it came.
+        call: ToolCall,
+    },
+    /// It arrived damaged.
+    ReceivedBad {
+        /// What could be read of it.
+        call: BadCall,
+    },
+    /// It was planned and policy decided.
+    Planned {
+        /// Everything known about it.
+        plan: Box<PlanRecord>,
+    },
+    /// A person was asked.
+    Asked {
+        /// The question.
+        approval_id: ApprovalId,
+        /// What the answer is bound to.
+        plan_hash: PlanHash,
+    },
+    /// The question was answered.
+    Answered {
+        /// The question.
+        approval_id: ApprovalId,
+        /// Whether the call may run.
+        approved: bool,
+        /// How long the answer is remembered: `once`, `conversation`, `project`.
+        scope: String,
+        /// Who answered.
+        by: String,
+        /// What the person said about it.
+        reason: Option<String>,
+    },
+    /// It begins to run, now.
+    Started,
+    /// It is about to change files: everything that is needed to finish or to undo that.
+    Intended {
+        /// Every file of the change.
+        files: Vec<IntendedFile>,
+    },
+    /// A change that a crash had cut short was finished, undone, or left as it was found.
+    Recovered {
+        /// What was done.
+        outcome: Recovered,
+        /// What was found of each file.
+        files: Vec<RecoveredFile>,
+    },
+    /// It has its result.
+    Finished {
+        /// The one result.
+        result: Box<ToolResult>,
+    },
+}
+
+impl Record {
+    /// Its name, as it stands in the record.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Received { .. } => "received",
+            Self::ReceivedBad { .. } => "received_bad",
+            Self::Planned { .. } => "planned",
+            Self::Asked { .. } => "asked",
+            Self::Answered { .. } => "answered",
+            Self::Started => "started",
+            Self::Intended { .. } => "intended",
+            Self::Recovered { .. } => "recovered",
+            Self::Finished { .. } => "finished",
+        }
+    }
+}
+
+/// One line of the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The call.
+    pub call: CallId,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub record: Record,
+}
+
+/// Why the record could not be written. No tool runs then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the journal cannot be written: {message}")]
+pub struct JournalError {
+    /// What went wrong and how to go on.
+    pub message: String,
+}
+
+/// A place where entries are kept for good.
+pub trait Journal: Send + Sync {
+    /// Writes all of the entries, or none; they are durable when this returns.
+    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Writes an intent and the contents it would replace, together or not at all;
+    /// durable when this returns. A journal that has no place for contents refuses, and
+    /// the change does not happen.
+    fn intend(&self, entry: Entry, images: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
+        let _ = (entry, images);
+        let message = "this journal keeps no contents of files, so a change of files \
+                       could not be undone after a crash";
+        Box::pin(std::future::ready(Err(JournalError {
+            message: message.to_owned(),
+        })))
+    }
+}

@@ -1,0 +1,38 @@
+//! What tools keep for a conversation, and how it ends with it.
+
+use std::any::{Any, TypeId};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+
+use crate::sync::{Mutex, lock};
+
+/// Something that lives as long as a conversation: background commands, for one.
+pub trait Belonging: Any + Send + Sync {
+    /// Ends it, and waits until it has ended.
+    fn end(&self) -> BoxFuture<'_, ()>;
+}
+
+/// At most one of each kind.
+#[derive(Default)]
+pub(super) struct Belongings(Mutex<HashMap<TypeId, Arc<dyn Belonging>>>);
+
+impl Belongings {
+    pub(super) fn get<T: Belonging + Default>(&self) -> Arc<T> {
+        let mut all = lock(&self.0);
+        let one = all
+            .entry(TypeId::of::<T>())
+            .or_insert_with(|| Arc::new(T::default()));
+        let any: Arc<dyn Any + Send + Sync> = Arc::clone(one) as _;
+        // The entry stands under its own type.
+        any.downcast().unwrap_or_default()
+    }
+
+    pub(super) async fn end(&self) {
+        let all: Vec<_> = lock(&self.0).values().cloned().collect();
+        for one in all {
+            one.end().await;
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Outputs in files of Toolgate's own folder.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::{self, BufReader, Read};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use sha2::{Digest, Sha256};
+use toolgate_model::{ConversationId, OutputHandle};
+
+use super::{KeepError, KeptText, OutputStore, Spool};
+use crate::tool::hex;
+
+/// Keeps outputs in files, a folder per conversation, within a quota; the oldest go first.
+///
+/// The files outlive the process, so that a conversation that is taken up again can still
+/// read what was cut. They hold clean text: sanitized and without secrets.
+#[derive(Clone, Debug)]
+pub struct KeptOnDisk {
+    folder: PathBuf,
+    each: u64,
+    all: u64,
+}
+
+impl KeptOnDisk {
+    /// A store in this folder with at most `each` bytes of one output and `all` of all.
+    /// Nothing is made before the first output is kept.
+    pub fn at(folder: impl Into<PathBuf>, each: u64, all: u64) -> Self {
+        Self {
+            folder: folder.into(),
+            each,
+            all: all.max(each),
+        }
+    }
+
+    /// Conversations are called what their callers like; folders are not.
+    fn home_of(&self, conversation: &ConversationId) -> PathBuf {
+        let digest = hex(&Sha256::digest(conversation.as_str().as_bytes()));
+        let name = digest.get(..32).unwrap_or(&digest);
+        self.folder.join(name)
+    }
+
+    fn write(&self, home: &Path, text: &mut dyn Read) -> io::Result<(u64, PathBuf)> {
+        make_folder(home)?;
+        let taken = numbers(home)?.into_iter().max().unwrap_or(0);
+        let (number, path, mut file) = first_free(home, taken + 1)?;
+        // One more byte than may be there tells a text that is too long.
+        let written = io::copy(&mut text.take(self.all.saturating_add(1)), &mut file);
+        match written {
+            Ok(bytes) if bytes <= self.all => Ok((number, path)),
+            Ok(_) => {
+                std::fs::remove_file(&path)?;
+                let all = self.all;
+                Err(io::Error::other(format!(
+                    "it is longer than the quota of {all} bytes"
+                )))
+            }
+            Err(error) => {
+                std::fs::remove_file(&path)?;
+                Err(error)
+            }
+        }
+    }
+
+    /// Removes the oldest outputs until the rest fits. What cannot be removed stays.
+    fn make_room(&self, newest: &Path) -> io::Result<()> {
+        let mut files: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
+        for home in std::fs::read_dir(&self.folder)? {
+            let home = home?.path();
+            let Ok(entries) = std::fs::read_dir(&home) else {
+                continue;
+            };
+            for entry in entries.flatten() {
+                if let Ok(stat) = entry.metadata() {
+                    let at = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                    files.push((at, entry.path(), stat.len()));
+                }
+            }
+        }
+        files.sort();
+        let mut sum: u64 = files.iter().map(|(_, _, bytes)| bytes).sum();
+        for (_, path, bytes) in files {
+            if sum <= self.all {
+                break;
+            }
+            if path != newest && std::fs::remove_file(&path).is_ok() {
+                sum = sum.saturating_sub(bytes);
+                // An empty folder goes with its last output; a full one stays.
+                let _ = path.parent().map(std::fs::remove_dir);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl OutputStore for KeptOnDisk {
+    fn keep(
+        &self,
+        conversation: &ConversationId,
+        text: &mut dyn Read,
+    ) -> Result<OutputHandle, KeepError> {
+        let home = self.home_of(conversation);
+        let kept = self.write(&home, text).and_then(|(number, path)| {
+            self.make_room(&path)?;
+            Ok(OutputHandle::new(format!("out_{number}")))
+        });
+        kept.map_err(|error| KeepError::new(format!("{}: {error}", home.display())))
+    }
+
+    fn open(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText> {
+        // A handle is a number, never a path.
+        let number = number_of(handle.as_str())?;
+        let path = self.home_of(conversation).join(format!("out_{number}"));
+        let file = File::open(path).ok()?;
+        Some(Box::new(BufReader::with_capacity(64 * 1024, file)))
+    }
+
+    fn spool(&self) -> Spool {
+        match make_folder(&self.folder) {
+            Ok(()) => Spool::on_disk(self.each, &self.folder),
+            Err(_) => Spool::in_memory(self.each.min(8 << 20)),
+        }
+    }
+}
+
+fn number_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("out_")?;
+    let number: u64 = digits.parse().ok()?;
+    (number.to_string() == digits).then_some(number)
+}
+
+fn numbers(home: &Path) -> io::Result<Vec<u64>> {
+    let mut numbers = Vec::new();
+    for entry in std::fs::read_dir(home)? {
+        numbers.extend(entry?.file_name().to_str().and_then(number_of));
+    }
+    Ok(numbers)
+}
+
+/// Another process may take a number at the same time; then the next one is ours.
+fn first_free(home: &Path, from: u64) -> io::Result<(u64, PathBuf, File)> {
+    for number in from..from.saturating_add(1000) {
+        let path = home.join(format!("out_{number}"));
+        match private().create_new(true).open(&path) {
+            Ok(file) => return Ok((number, path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+fn private() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).mode(0o600);
+    options
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+/// A file without a name: it is gone with its last user, whatever happens.
+pub(super) fn anonymous_file(folder: &Path) -> io::Result<File> {
+    for _ in 0..16 {
+        let bits = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
+        let path = folder.join(format!(".spool-{bits:016x}"));
+        match private().create_new(true).open(&path) {
+            Ok(file) => {
+                std::fs::remove_file(&path)?;
+                return Ok(file);
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    fn read(
+        store: &KeptOnDisk,
+        owner: &ConversationId,
+        handle: impl Into<String>,
+    ) -> Option<String> {
+        let mut text = String::new();
+        let handle = OutputHandle::new(handle.into());
+        store.open(owner, &handle)?.read_to_string(&mut text).ok()?;
+        Some(text)
+    }
+
+    #[test]
+    fn outputs_outlive_the_store_and_belong_to_their_conversation() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("outputs");
+        let (a, b) = (ConversationId::new("../a"), ConversationId::new("b"));
+        let store = KeptOnDisk::at(&place, 100, 1000);
+        let first = store.keep(&a, &mut &b"one"[..]).unwrap();
+        let second = store.keep(&a, &mut &b"two"[..]).unwrap();
+        assert_eq!((first.as_str(), second.as_str()), ("out_1", "out_2"));
+        let again = KeptOnDisk::at(&place, 100, 1000);
+        assert_eq!(read(&again, &a, "out_1").unwrap(), "one");
+        assert_eq!(read(&again, &a, "out_2").unwrap(), "two");
+        assert_eq!(again.keep(&a, &mut &b"3"[..]).unwrap().as_str(), "out_3");
+        for (owner, handle) in [
+            (&b, "out_1"),
+            (&a, "out_01"),
+            (&a, "out_+1"),
+            (&a, "../out_1"),
+            (&a, "out_9"),
+        ] {
+            assert!(read(&again, owner, handle).is_none(), "{handle}");
+        }
+        let file = store.home_of(&a).join("out_1");
+        let mode = |path: &Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&file), mode(&place)), (0o600, 0o700));
+    }
+
+    #[test]
+    fn the_oldest_outputs_make_room_and_too_long_ones_leave_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = KeptOnDisk::at(folder.path(), 4, 10);
+        let (a, b) = (ConversationId::new("a"), ConversationId::new("b"));
+        for text in ["1111", "2222", "3333"] {
+            let handle = store.keep(&a, &mut text.as_bytes()).unwrap();
+            // Files of one tick of the clock have no order.
+            let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
+            let path = store.home_of(&a).join(handle.as_str());
+            File::options()
+                .write(true)
+                .open(path)
+                .unwrap()
+                .set_modified(at)
+                .unwrap();
+        }
+        assert_eq!(read(&store, &a, "out_1"), None);
+        assert_eq!(read(&store, &a, "out_3").unwrap(), "3333");
+        let error = store.keep(&b, &mut &[b'x'; 11][..]).unwrap_err();
+        assert!(error.to_string().contains("quota of 10"), "{error}");
+        assert!(numbers(&store.home_of(&b)).unwrap().is_empty());
+        store.keep(&b, &mut &[b'x'; 10][..]).unwrap();
+        assert!(read(&store, &a, "out_3").is_none() && !store.home_of(&a).exists());
+    }
+}

@@ -1,0 +1,191 @@
+//! Making and opening the file.
+//!
+//! An existing file is never opened by other means than SQLite's: closing a second
+//! descriptor of it would drop the locks that this very process holds on it.
+
+use std::fs::{DirBuilder, File, OpenOptions};
+use std::io::ErrorKind;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use super::schema;
+use super::trouble::Trouble;
+
+/// Commits write this much before the log is folded into the file without waiting for a quiet moment.
+const LOG_PAGES: u32 = 4000;
+/// What is kept of the log's file when it is empty: writing over it costs less than growing it.
+const LOG_BYTES: u32 = 32 * 1024 * 1024;
+/// Another process's commit takes milliseconds; this many short waits are half a minute.
+const WAITS: i32 = 6000;
+
+/// Opens the file for writing; makes it, and its folder, where there is none.
+pub(crate) fn writable(path: &Path) -> Result<Connection, Trouble> {
+    let shown = path.display().to_string();
+    make(path, &shown)?;
+    let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut db = Connection::open_with_flags(path, flags).map_err(fail)?;
+    db.busy_handler(Some(wait)).map_err(fail)?;
+    // Before anything is changed: somebody else's file is left alone.
+    let known = schema::version(&db, &shown)?;
+    let set =
+        |name: &str, value: &dyn rusqlite::ToSql| db.pragma_update(None, name, value).map_err(fail);
+    if known.is_none() {
+        set("auto_vacuum", &"INCREMENTAL")?;
+    }
+    // It answers with the mode that really is; a file system without shared memory refuses.
+    let mode: String = db
+        .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
+        .map_err(fail)?;
+    if mode != "wal" {
+        return Err(Trouble::Other {
+            path: shown,
+            why: format!("the file system allows no write-ahead log (mode is {mode})"),
+        });
+    }
+    set("synchronous", &"FULL")?;
+    set("wal_autocheckpoint", &LOG_PAGES)?;
+    set("journal_size_limit", &LOG_BYTES)?;
+    // What is rolled back never touches a folder for temporary files.
+    set("temp_store", &"MEMORY")?;
+    set("secure_delete", &true)?;
+    set("trusted_schema", &false)?;
+    db.set_prepared_statement_cache_capacity(64);
+    // Two processes may set a new file up at once; the file is only looked at again inside.
+    schema::migrate(&mut db, &shown)?;
+    // A file that is there may still be one that cannot be written.
+    db.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
+        .map_err(fail)?;
+    Ok(db)
+}
+
+/// Opens the file for reading, also beside a process that writes it.
+pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
+    let shown = path.display().to_string();
+    if !path.exists() {
+        return Err(Trouble::Missing { path: shown });
+    }
+    let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let beside = |db: Connection| {
+        db.busy_timeout(Duration::from_secs(10)).map_err(fail)?;
+        match schema::version(&db, &shown)? {
+            Some(schema::VERSION) => Ok(db),
+            Some(_) => Err(Trouble::Other {
+                path: shown.clone(),
+                why: "written by an older toolgate; any command that writes brings it up to date"
+                    .to_owned(),
+            }),
+            None => Err(Trouble::NotAJournal {
+                path: shown.clone(),
+            }),
+        }
+    };
+    let first = Connection::open_with_flags(path, flags)
+        .map_err(fail)
+        .and_then(beside);
+    let log = path.with_file_name(with_ending(path, "-wal"));
+    match first {
+        // A folder that cannot be written has no room for the shared memory of a log. Where
+        // there is no log either, nobody writes, and none is needed.
+        Err(Trouble::NotWritable { .. }) if !log.exists() => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(still(path)?, flags)
+                .map_err(fail)
+                .and_then(beside)
+        }
+        opened => opened,
+    }
+}
+
+/// The file's name with an ending of SQLite's.
+pub(crate) fn with_ending(path: &Path, ending: &str) -> std::ffi::OsString {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(ending);
+    name
+}
+
+/// The file as an address that promises that nobody changes it.
+fn still(path: &Path) -> Result<String, Trouble> {
+    let text = path.to_str().ok_or_else(|| Trouble::NotWritable {
+        path: path.display().to_string(),
+        why: "its folder cannot be written and its name is no text".to_owned(),
+    })?;
+    let mut address = String::from("file:");
+    for character in text.chars() {
+        match character {
+            '%' => address.push_str("%25"),
+            '?' => address.push_str("%3f"),
+            '#' => address.push_str("%23"),
+            other => address.push(other),
+        }
+    }
+    address.push_str("?immutable=1");
+    Ok(address)
+}
+
+/// Makes the file for its owner alone; SQLite gives its log the same rights.
+fn make(path: &Path, shown: &str) -> Result<(), Trouble> {
+    let failed = |path: &Path, error: &std::io::Error| Trouble::NotWritable {
+        path: path.display().to_string(),
+        why: error.to_string(),
+    };
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_file() => Err(Trouble::NotAJournal {
+            path: shown.to_owned(),
+        }),
+        Ok(found) if found.mode() & 0o077 != 0 => Err(Trouble::Exposed {
+            path: shown.to_owned(),
+            mode: found.mode() & 0o777,
+        }),
+        Ok(_) => Ok(()),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = match path.parent() {
+                Some(folder) if !folder.as_os_str().is_empty() => folder,
+                _ => Path::new("."),
+            };
+            make_folder(folder).map_err(|error| failed(folder, &error))?;
+            let made = OpenOptions::new()
+                .write(true)
+                .create_new(true)
+                .mode(0o600)
+                .open(path);
+            match made {
+                Ok(_) => sync_folder(folder).map_err(|error| failed(folder, &error)),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+                Err(error) => Err(failed(path, &error)),
+            }
+        }
+        Err(error) => Err(failed(path, &error)),
+    }
+}
+
+/// Makes a folder and those above it, each on disk before anything is put into it.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    if folder.is_dir() {
+        return Ok(());
+    }
+    let above = match folder.parent() {
+        Some(above) if !above.as_os_str().is_empty() => above,
+        _ => Path::new("."),
+    };
+    make_folder(above)?;
+    match DirBuilder::new().mode(0o700).create(folder) {
+        Ok(()) => sync_folder(above),
+        Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    File::open(folder)?.sync_all()
+}
+
+/// Short waits: whoever holds the lock gives it back after one disk write.
+pub(crate) fn wait(times: i32) -> bool {
+    std::thread::sleep(Duration::from_millis(if times < 10 { 1 } else { 5 }));
+    times < WAITS
+}

@@ -1,0 +1,174 @@
+//! What a check of the record can find.
+
+use std::collections::BTreeMap;
+
+use crate::chain::Anchor;
+use crate::states::State;
+
+/// More problems than this are counted, not told.
+const TOLD: usize = 100;
+
+/// Something that is not as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    /// SQLite itself finds the file damaged.
+    #[error("the file is damaged: {why}")]
+    File {
+        /// What SQLite said.
+        why: String,
+    },
+    /// Entries are missing.
+    #[error("conversation {conversation}: entries before number {seq} are missing")]
+    Gap {
+        /// The conversation.
+        conversation: String,
+        /// The first number after the gap.
+        seq: u64,
+    },
+    /// An entry was changed.
+    #[error("conversation {conversation}: entry {seq} is not what was written")]
+    Changed {
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+    },
+    /// An entry does not follow the one before it.
+    #[error("conversation {conversation}: entry {seq} does not follow the entry before it")]
+    Unlinked {
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+    },
+    /// What an entry says was changed.
+    #[error("conversation {conversation}: what entry {seq} says is not what was written")]
+    BodyChanged {
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+    },
+    /// What an entry says is gone, and nobody pruned it.
+    #[error("conversation {conversation}: what entry {seq} says is missing, and was not pruned")]
+    BodyMissing {
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+    },
+    /// The content of a file before a change was changed.
+    #[error("the image {hash} is not what was written")]
+    ImageChanged {
+        /// Its name: the hash it should have.
+        hash: String,
+    },
+    /// Entries about a call that cannot follow each other.
+    #[error("conversation {conversation}: entry {seq}: `{kind}` cannot follow for call {call}")]
+    OutOfOrder {
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+        /// The call.
+        call: String,
+        /// What the entry is.
+        kind: String,
+    },
+    /// The table of calls says something else than the entries.
+    #[error(
+        "conversation {conversation}: call {call} is listed as {listed}, its entries say {entries}"
+    )]
+    WrongState {
+        /// The conversation.
+        conversation: String,
+        /// The call, with its number.
+        call: String,
+        /// What the table says.
+        listed: String,
+        /// What the entries say.
+        entries: String,
+    },
+    /// A conversation that no list shows.
+    #[error("conversation {conversation} has entries and is not listed")]
+    NotListed {
+        /// The conversation.
+        conversation: String,
+    },
+    /// A commit is missing.
+    #[error("commits before number {number} are missing")]
+    AnchorGap {
+        /// The first number after the gap.
+        number: u64,
+    },
+    /// The anchor of a commit was changed, or does not follow the one before it.
+    #[error("the anchor of commit {number} is not what was written")]
+    AnchorChanged {
+        /// The commit.
+        number: u64,
+    },
+    /// A commit vouches for an entry that is not there, or is another.
+    #[error(
+        "commit {number} wrote entry {seq} of conversation {conversation}, and that is gone or another"
+    )]
+    HeadGone {
+        /// The commit.
+        number: u64,
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+    },
+    /// The end of a conversation is no commit's.
+    #[error("conversation {conversation} ends with entry {seq}, and no commit wrote that")]
+    NotAnchored {
+        /// The conversation.
+        conversation: String,
+        /// Its last entry.
+        seq: u64,
+    },
+    /// The anchor kept elsewhere is not in this record.
+    #[error(
+        "commit {number} is not in the record, or not the one that was kept elsewhere: the end was cut off, or this is another record"
+    )]
+    NotThatRecord {
+        /// The commit.
+        number: u64,
+    },
+}
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Verified {
+    /// How many conversations there are.
+    pub conversations: u64,
+    /// How many entries.
+    pub entries: u64,
+    /// How many of them say what was pruned since.
+    pub pruned: u64,
+    /// How many commits.
+    pub commits: u64,
+    /// How many calls have come how far.
+    pub calls: BTreeMap<State, u64>,
+    /// The last commit, to be kept elsewhere.
+    pub anchor: Option<Anchor>,
+    /// What is not as it was written; the first ones.
+    pub problems: Vec<Problem>,
+    /// How many more there are.
+    pub more_problems: u64,
+}
+
+impl Verified {
+    /// Whether everything is as it was written.
+    pub fn is_sound(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    pub(crate) fn found(&mut self, problem: Problem) {
+        if self.problems.len() < TOLD {
+            self.problems.push(problem);
+        } else {
+            self.more_problems += 1;
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Letting old things go without breaking the chain.
+//!
+//! What entries say and what files held goes; that there were entries, in this order and
+//! with these hashes, stays. The commit that prunes says so in its anchor, so that a
+//! body that merely vanished is still found.
+
+use std::collections::HashSet;
+
+use rusqlite::Connection;
+use toolgate_gate::journal::Record;
+
+use super::SqliteJournal;
+use super::trouble::Trouble;
+use super::verify::PruneNote;
+use super::work::Work;
+use crate::chain::Hash;
+
+/// What is to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Prune {
+    /// Everything that was mentioned last before this, in milliseconds since 1970.
+    pub before_ms: Option<u64>,
+    /// The oldest things, until the file holds at most so many bytes.
+    pub to_bytes: Option<u64>,
+}
+
+/// What went.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pruned {
+    /// What entries said.
+    pub bodies: u64,
+    /// What files held before changes.
+    pub images: u64,
+    /// How many bytes those were.
+    pub bytes: u64,
+    /// Everything mentioned last before this is gone, in milliseconds since 1970.
+    pub before_ms: u64,
+}
+
+impl SqliteJournal {
+    /// Lets old bodies and images go, and makes the file smaller. What calls without a
+    /// result may still need is kept.
+    pub async fn prune(&self, what: Prune) -> Result<Pruned, Trouble> {
+        self.ask(true, move |work| {
+            let pruned = prune(work.db, what).map_err(|error| work.fail(&error))?;
+            if pruned.bodies + pruned.images > 0 {
+                let note = PruneNote {
+                    pruned_before_ms: pruned.before_ms,
+                    bodies: pruned.bodies,
+                    images: pruned.images,
+                };
+                work.note(&note)?;
+                work.shrunk = true;
+            }
+            Ok(pruned)
+        })
+        .await
+    }
+}
+
+impl Work<'_> {
+    fn note(&mut self, note: &PruneNote) -> Result<(), Trouble> {
+        let text = serde_json::to_string(note).map_err(|error| Trouble::Unwritable {
+            why: error.to_string(),
+        })?;
+        self.note = Some(text);
+        Ok(())
+    }
+}
+
+fn prune(db: &Connection, what: Prune) -> rusqlite::Result<Pruned> {
+    let needed = needed(db)?;
+    let mut before_ms = what.before_ms.unwrap_or(0);
+    if let Some(most) = what.to_bytes {
+        before_ms = before_ms.max(cutoff(db, most)?);
+    }
+    let mut pruned = Pruned {
+        before_ms,
+        ..Pruned::default()
+    };
+    for (table, count) in [
+        ("bodies", &mut pruned.bodies),
+        ("images", &mut pruned.images),
+    ] {
+        let mut find = db.prepare(&format!(
+            "SELECT hash, length(bytes) FROM {table} WHERE last_ms < ?1"
+        ))?;
+        let mut remove = db.prepare(&format!("DELETE FROM {table} WHERE hash = ?1"))?;
+        let old: Vec<(Hash, u64)> = find
+            .query_map([before_ms], |row| Ok((row.get(0)?, row.get(1)?)))?
+            .collect::<rusqlite::Result<_>>()?;
+        for (hash, bytes) in old {
+            if !needed.contains(&hash) {
+                remove.execute([hash])?;
+                *count += 1;
+                pruned.bytes += bytes;
+            }
+        }
+    }
+    let mut shrink = db.prepare("PRAGMA incremental_vacuum")?;
+    let mut rows = shrink.query([])?;
+    while rows.next()?.is_some() {}
+    Ok(pruned)
+}
+
+/// The hashes of what calls without a result say, and of the images they would go back to.
+fn needed(db: &Connection) -> rusqlite::Result<HashSet<Hash>> {
+    let mut find = db.prepare(
+        "SELECT b.hash, b.bytes, e.kind FROM call_states c
+         JOIN entries e ON e.conversation = c.conversation AND e.call = c.call AND e.nth = c.nth
+         JOIN bodies b ON b.hash = e.body_hash
+         WHERE c.state <> 'finished' OR c.open_intent <> 0",
+    )?;
+    let mut needed = HashSet::new();
+    let mut rows = find.query([])?;
+    while let Some(row) = rows.next()? {
+        needed.insert(row.get(0)?);
+        if row.get_ref(2)?.as_str()? != "intended" {
+            continue;
+        }
+        if let Ok(Record::Intended { files }) = serde_json::from_slice(row.get_ref(1)?.as_blob()?) {
+            let images = files.into_iter().filter_map(|file| file.before);
+            needed.extend(images.filter_map(|image| unhex(&image)));
+        }
+    }
+    Ok(needed)
+}
+
+/// The time before which things have to go so that the rest fits.
+fn cutoff(db: &Connection, most: u64) -> rusqlite::Result<u64> {
+    let pages = "SELECT (SELECT page_count FROM pragma_page_count)
+                      - (SELECT freelist_count FROM pragma_freelist_count),
+                        (SELECT page_size FROM pragma_page_size)";
+    let (pages, page): (u64, u64) =
+        db.query_row(pages, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let mut left = pages.saturating_mul(page);
+    let mut before_ms = 0;
+    let mut find = db.prepare(
+        "SELECT last_ms, sum(bytes) FROM (
+           SELECT last_ms, length(bytes) AS bytes FROM bodies UNION ALL
+           SELECT last_ms, length(bytes) FROM images)
+         GROUP BY last_ms ORDER BY last_ms",
+    )?;
+    let mut rows = find.query([])?;
+    while let (true, Some(row)) = (left > most, rows.next()?) {
+        before_ms = row.get::<_, u64>(0)?.saturating_add(1);
+        left = left.saturating_sub(row.get(1)?);
+    }
+    Ok(before_ms)
+}
+
+pub(crate) fn unhex(text: &str) -> Option<Hash> {
+    let mut hash = Hash::default();
+    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
+    if pairs.len() != hash.len() || !rest.is_empty() {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(pairs) {
+        let pair = std::str::from_utf8(pair).ok()?;
+        *byte = u8::from_str_radix(pair, 16).ok()?;
+    }
+    Some(hash)
+}

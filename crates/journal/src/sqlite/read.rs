@@ -1,0 +1,253 @@
+//! Looking at a record, also while another process writes it.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use rusqlite::{Connection, OptionalExtension, Row};
+use toolgate_gate::journal::Record;
+use toolgate_gate::tool::hex;
+use toolgate_model::{CallId, ConversationId};
+
+use super::trouble::Trouble;
+use super::{lease, open};
+use crate::chain::{Anchor, Hash};
+use crate::states::State;
+
+/// A record that is only looked at. Contents of files cannot be had from it.
+pub struct Reader {
+    pub(crate) db: Connection,
+    pub(crate) path: PathBuf,
+}
+
+/// A conversation on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conversation {
+    /// Its name.
+    pub id: ConversationId,
+    /// The workspace it is about, where that is known.
+    pub workspace: Option<String>,
+    /// When it began, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When something happened last, in milliseconds since 1970.
+    pub last_ms: u64,
+    /// How many entries it has.
+    pub entries: u64,
+    /// How many of its calls have come how far.
+    pub calls: BTreeMap<State, u64>,
+    /// How many bytes its entries say; what two entries say alike counts for both.
+    pub bytes: u64,
+    /// The process that works on it now.
+    pub held_by: Option<u32>,
+}
+
+/// Which entries are wanted. What is not given does not narrow.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Of this conversation.
+    pub conversation: Option<ConversationId>,
+    /// About this call.
+    pub call: Option<CallId>,
+    /// Of this kind, as [`Record::kind`] names it.
+    pub kind: Option<String>,
+    /// Not before, in milliseconds since 1970.
+    pub from_ms: Option<u64>,
+    /// Before, in milliseconds since 1970.
+    pub until_ms: Option<u64>,
+    /// At most so many.
+    pub most: Option<u64>,
+}
+
+/// What an entry says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// It is there.
+    Kept(Box<Record>),
+    /// It was pruned; the chain still vouches that it was there.
+    Pruned,
+    /// It is there, and nothing that can be read.
+    Unreadable(String),
+}
+
+/// An entry on record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Line {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// Its number there; the first is 1.
+    pub seq: u64,
+    /// What it is.
+    pub kind: String,
+    /// The call it is about.
+    pub call: CallId,
+    /// Which call of that id; the first is 1.
+    pub nth: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// Its hash, in hexadecimal.
+    pub hash: String,
+    /// What it says.
+    pub body: Body,
+}
+
+/// What a record takes on disk.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Size {
+    /// The file.
+    pub file: u64,
+    /// The log beside it.
+    pub log: u64,
+    /// What entries say, within the file.
+    pub bodies: u64,
+    /// Contents of files before changes, within the file.
+    pub images: u64,
+}
+
+impl Reader {
+    /// Opens a record for reading only.
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, Trouble> {
+        let path = path.into();
+        Ok(Self {
+            db: open::readable(&path)?,
+            path,
+        })
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    pub(crate) fn fail(&self, error: &rusqlite::Error) -> Trouble {
+        Trouble::of(&self.path.display().to_string(), error)
+    }
+
+    /// Every conversation, the one that began first first.
+    pub fn conversations(&self) -> Result<Vec<Conversation>, Trouble> {
+        self.all_conversations().map_err(|error| self.fail(&error))
+    }
+
+    fn all_conversations(&self) -> rusqlite::Result<Vec<Conversation>> {
+        let snapshot = self.db.unchecked_transaction()?;
+        let mut find = snapshot.prepare(
+            "SELECT c.id, c.workspace, c.started_ms,
+                    coalesce(max(e.at_ms), c.started_ms), count(e.seq),
+                    coalesce(sum(length(b.bytes)), 0)
+             FROM conversations c
+             LEFT JOIN entries e ON e.conversation = c.id
+             LEFT JOIN bodies b ON b.hash = e.body_hash
+             GROUP BY c.id ORDER BY c.started_ms, c.id",
+        )?;
+        let mut states = snapshot.prepare(
+            "SELECT state, count(*) FROM call_states WHERE conversation = ?1 GROUP BY state",
+        )?;
+        let mut found = Vec::new();
+        let mut rows = find.query([])?;
+        while let Some(row) = rows.next()? {
+            let id: String = row.get(0)?;
+            let calls = states
+                .query_map([&id], |row| Ok((row.get::<_, String>(0)?, row.get(1)?)))?
+                .filter_map(|row| match row {
+                    Ok((name, count)) => State::named(&name).map(|state| Ok((state, count))),
+                    Err(error) => Some(Err(error)),
+                })
+                .collect::<rusqlite::Result<_>>()?;
+            found.push(Conversation {
+                held_by: lease::holder(&snapshot, &id)?,
+                id: id.into(),
+                workspace: row.get(1)?,
+                started_ms: row.get(2)?,
+                last_ms: row.get(3)?,
+                entries: row.get(4)?,
+                calls,
+                bytes: row.get(5)?,
+            });
+        }
+        Ok(found)
+    }
+
+    /// Hands out entries, by conversation and in order, until `each` has had enough.
+    pub fn show(&self, filter: &Filter, mut each: impl FnMut(Line) -> bool) -> Result<(), Trouble> {
+        let mut walk = || -> rusqlite::Result<()> {
+            let mut find = self.db.prepare(
+                "SELECT e.conversation, e.seq, e.kind, e.call, e.nth, e.at_ms, e.hash, b.bytes
+                 FROM entries e LEFT JOIN bodies b ON b.hash = e.body_hash
+                 WHERE (?1 IS NULL OR e.conversation = ?1) AND (?2 IS NULL OR e.call = ?2)
+                   AND (?3 IS NULL OR e.kind = ?3) AND (?4 IS NULL OR e.at_ms >= ?4)
+                   AND (?5 IS NULL OR e.at_ms < ?5)
+                 ORDER BY e.conversation, e.seq LIMIT coalesce(?6, -1)",
+            )?;
+            let mut rows = find.query((
+                filter.conversation.as_ref().map(ConversationId::as_str),
+                filter.call.as_ref().map(CallId::as_str),
+                filter.kind.as_deref(),
+                filter.from_ms,
+                filter.until_ms,
+                filter.most,
+            ))?;
+            while let Some(row) = rows.next()? {
+                if !each(line(row)?) {
+                    break;
+                }
+            }
+            Ok(())
+        };
+        walk().map_err(|error| self.fail(&error))
+    }
+
+    /// The last commit: worth keeping elsewhere, for [`Reader::verify`] to compare with.
+    pub fn anchor(&self) -> Result<Option<Anchor>, Trouble> {
+        let last = "SELECT number, hash FROM anchors ORDER BY number DESC LIMIT 1";
+        self.db
+            .query_row(last, [], |row| {
+                Ok(Anchor::new(row.get(0)?, &row.get::<_, Hash>(1)?))
+            })
+            .optional()
+            .map_err(|error| self.fail(&error))
+    }
+
+    /// What the record takes on disk.
+    pub fn size(&self) -> Result<Size, Trouble> {
+        let on_disk = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
+        let inside = "SELECT (SELECT coalesce(sum(length(bytes)), 0) FROM bodies),
+                             (SELECT coalesce(sum(length(bytes)), 0) FROM images)";
+        let (bodies, images) = self
+            .db
+            .query_row(inside, [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .map_err(|error| self.fail(&error))?;
+        let log = self
+            .path
+            .with_file_name(open::with_ending(&self.path, "-wal"));
+        Ok(Size {
+            file: on_disk(&self.path),
+            log: on_disk(&log),
+            bodies,
+            images,
+        })
+    }
+}
+
+fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
+    let body = match row.get_ref(7)?.as_blob_or_null()? {
+        None => Body::Pruned,
+        Some(bytes) => match serde_json::from_slice(bytes) {
+            Ok(record) => Body::Kept(record),
+            Err(error) => Body::Unreadable(error.to_string()),
+        },
+    };
+    Ok(Line {
+        conversation: row.get::<_, String>(0)?.into(),
+        seq: row.get(1)?,
+        kind: row.get(2)?,
+        call: row.get::<_, String>(3)?.into(),
+        nth: row.get(4)?,
+        at_ms: row.get(5)?,
+        hash: hex(&row.get::<_, Hash>(6)?),
+        body,
+    })
+}
+
+impl std::fmt::Debug for Reader {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Reader").field(&self.path).finish()
+    }
+}

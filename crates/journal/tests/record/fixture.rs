@@ -1,0 +1,176 @@
+//! A folder with a journal in it, and entries to put there.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use futures::executor::block_on;
+use toolgate_gate::Clock;
+use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
+use toolgate_journal::{Anchor, Body, Filter, Line, Options, Reader, SqliteJournal, Verified};
+use toolgate_model::{Args, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, ToolResult};
+
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+    pub(crate) clock: Ticking,
+}
+
+/// A clock that moves on by one with every look.
+#[derive(Clone, Default)]
+pub(crate) struct Ticking(Arc<AtomicU64>);
+
+impl Clock for Ticking {
+    fn now_ms(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self {
+            folder: tempfile::tempdir().unwrap(),
+            clock: Ticking::default(),
+        }
+    }
+
+    /// In memory where there is such a folder: for tests that make many and do not end processes.
+    pub(crate) fn quick() -> Self {
+        let memory = Path::new("/dev/shm");
+        let folder = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        Self {
+            folder: folder.unwrap(),
+            clock: Ticking::default(),
+        }
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.path().join("state/journal.db")
+    }
+
+    pub(crate) fn options(&self) -> Options {
+        Options {
+            clock: Arc::new(self.clock.clone()),
+            ..Options::default()
+        }
+    }
+
+    pub(crate) fn open(&self) -> SqliteJournal {
+        SqliteJournal::open(self.file(), self.options()).unwrap()
+    }
+
+    pub(crate) fn reader(&self) -> Reader {
+        Reader::open(self.file()).unwrap()
+    }
+
+    pub(crate) fn verify(&self) -> Verified {
+        self.reader().verify(None).unwrap()
+    }
+
+    pub(crate) fn verify_against(&self, anchor: &Anchor) -> Verified {
+        self.reader().verify(Some(anchor)).unwrap()
+    }
+
+    pub(crate) fn lines(&self, filter: &Filter) -> Vec<Line> {
+        let mut lines = Vec::new();
+        let each = |line| {
+            lines.push(line);
+            true
+        };
+        self.reader().show(filter, each).unwrap();
+        lines
+    }
+
+    /// Everything on record, as it went in.
+    pub(crate) fn entries(&self) -> Vec<Entry> {
+        let lines = self.lines(&Filter::default()).into_iter();
+        lines
+            .map(|line| Entry {
+                conversation: line.conversation,
+                call: line.call,
+                at_ms: line.at_ms,
+                record: match line.body {
+                    Body::Kept(record) => *record,
+                    other => panic!("{other:?}"),
+                },
+            })
+            .collect()
+    }
+}
+
+pub(crate) fn entry(conversation: &str, call: &str, at_ms: u64, record: Record) -> Entry {
+    Entry {
+        conversation: conversation.into(),
+        call: call.into(),
+        at_ms,
+        record,
+    }
+}
+
+pub(crate) fn received(call: &str) -> Record {
+    Record::Received {
+        call: ToolCall::new(call, "read_file", Args::new()),
+    }
+}
+
+pub(crate) fn planned(call: &str) -> Record {
+    let plan = serde_json::json!({
+        "conversation": "c",
+        "call": {"id": call, "name": "read_file", "args": {}},
+        "tool": "read_file",
+        "summary": "reads",
+        "risk": "low",
+        "locations": [],
+        "facts": Facts::reading("a"),
+        "decision": {
+            "action": "allow",
+            "reason": "it only reads",
+            "rule": "default",
+            "source": {"layer": "built-in"},
+            "atoms": [],
+        },
+        "plan_hash": "h",
+    });
+    let plan: PlanRecord = serde_json::from_value(plan).unwrap();
+    Record::Planned {
+        plan: Box::new(plan),
+    }
+}
+
+pub(crate) fn finished(call: &str) -> Record {
+    Record::Finished {
+        result: Box::new(ToolResult::ok(call.into(), "read_file", "done")),
+    }
+}
+
+pub(crate) fn failed(call: &str, kind: ErrorKind) -> Record {
+    let error = ToolError::new(kind, "no");
+    Record::Finished {
+        result: Box::new(ToolResult::failed(call.into(), "read_file", error)),
+    }
+}
+
+/// Received, planned, started: what is durable before an effect.
+pub(crate) fn start(conversation: &str, call: &str, at_ms: u64) -> Vec<Entry> {
+    [received(call), planned(call), Record::Started]
+        .map(|record| entry(conversation, call, at_ms, record))
+        .into()
+}
+
+/// A whole call, in two commits.
+pub(crate) fn whole(journal: &dyn Journal, conversation: &str, call: &str, at_ms: u64) {
+    commit(journal, start(conversation, call, at_ms)).unwrap();
+    let end = entry(conversation, call, at_ms, finished(call));
+    commit(journal, vec![end]).unwrap();
+}
+
+pub(crate) fn commit(journal: &dyn Journal, entries: Vec<Entry>) -> Result<(), JournalError> {
+    block_on(journal.commit(entries))
+}

@@ -1,0 +1,17 @@
+//! The record on disk: what it keeps, what it finds, what it survives.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::string_slice,
+    missing_docs
+)]
+
+mod commits;
+mod fixture;
+mod laws;
+mod leases;
+mod prune;
+mod recovery;

@@ -1,0 +1,281 @@
+//! After a crash: files agree, calls have one result, and what somebody else changed is not touched.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use futures::executor::block_on;
+use proptest::prelude::*;
+use toolgate_gate::journal::{Image, Intended, Journal, Record, Recovered};
+use toolgate_journal::{Class, SqliteJournal, State, Unfinished};
+use toolgate_model::ErrorKind;
+use toolgate_sandbox::paths::{PathRules, PathWall};
+
+use crate::fixture::{Place, commit, entry, finished, received, start};
+
+struct Work {
+    place: Place,
+    root: PathBuf,
+    wall: PathWall,
+}
+
+impl Work {
+    fn new() -> Self {
+        let place = Place::quick();
+        let root = place.folder().canonicalize().unwrap().join("work");
+        std::fs::create_dir(&root).unwrap();
+        let wall = PathWall::open(&PathRules::new(&root)).unwrap();
+        Self { place, root, wall }
+    }
+
+    fn files(&self) -> BTreeMap<String, Vec<u8>> {
+        let all = std::fs::read_dir(&self.root).unwrap();
+        all.map(|found| {
+            let path = found.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read(path).unwrap())
+        })
+        .collect()
+    }
+
+    fn intend(&self, journal: &SqliteJournal, files: Vec<Intended>) {
+        commit(journal, start("c", "1", 1)).unwrap();
+        let (files, images): (Vec<_>, Vec<Option<Image>>) =
+            files.into_iter().map(Intended::split).unzip();
+        let record = Record::Intended { files };
+        let images = images.into_iter().flatten().collect();
+        block_on(journal.intend(entry("c", "1", 2, record), images)).unwrap();
+    }
+
+    fn only(&self, journal: &SqliteJournal) -> Unfinished {
+        let mut all = block_on(journal.unfinished(None)).unwrap();
+        assert_eq!(all.len(), 1);
+        all.remove(0)
+    }
+}
+
+/// What a change does to a file, and where it stood when the process died.
+#[derive(Clone, Copy, Debug)]
+enum Change {
+    Update,
+    Create,
+    Delete,
+    Same,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Found {
+    Before,
+    After,
+    Third,
+}
+
+fn set(path: &Path, content: Option<&[u8]>) {
+    match content {
+        Some(bytes) => std::fs::write(path, bytes).unwrap(),
+        None => assert!(!path.exists()),
+    }
+}
+
+fn case() -> impl Strategy<Value = Vec<(Change, Found, bool)>> {
+    let change = prop_oneof![
+        Just(Change::Update),
+        Just(Change::Create),
+        Just(Change::Delete),
+        Just(Change::Same)
+    ];
+    let found = prop_oneof![
+        5 => Just(Found::Before),
+        5 => Just(Found::After),
+        1 => Just(Found::Third)
+    ];
+    prop::collection::vec((change, found, prop::bool::weighted(0.9)), 1..5)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn all_files_end_on_one_side_or_nothing_is_touched(case in case(), images_gone in prop::bool::weighted(0.2)) {
+        let work = Work::new();
+        let journal = work.place.open();
+        let mut files = Vec::new();
+        let (mut all_before, mut all_after) = (BTreeMap::new(), BTreeMap::new());
+        for (n, (change, found, staged_there)) in case.iter().enumerate() {
+            let name = format!("f{n}");
+            let (path, staged) = (work.root.join(&name), work.root.join(format!(".t{n}")));
+            let old = format!("old {n}").into_bytes();
+            let new = format!("new {n}").into_bytes();
+            let (before, after) = match change {
+                Change::Update => (Some(old), Some(new)),
+                Change::Create => (None, Some(new)),
+                Change::Delete => (Some(old), None),
+                Change::Same => (Some(old.clone()), Some(old)),
+            };
+            set(&path, match found {
+                Found::Before => before.as_deref(),
+                Found::After => after.as_deref(),
+                Found::Third => Some(b"somebody else's"),
+            });
+            if let (Some(after), true) = (&after, *staged_there && *found != Found::After) {
+                std::fs::write(&staged, after).unwrap();
+            }
+            all_before.extend(before.clone().map(|bytes| (name.clone(), bytes)));
+            all_after.extend(after.clone().map(|bytes| (name.clone(), bytes)));
+            files.push(Intended {
+                path: name,
+                place: path,
+                before,
+                staged: after.is_some().then_some(staged),
+                after,
+                mode: Some(0o640),
+            });
+        }
+        work.intend(&journal, files);
+        drop(journal);
+        if images_gone {
+            let db = rusqlite::Connection::open(work.place.file()).unwrap();
+            db.execute("DELETE FROM images", []).unwrap();
+        }
+        let there = work.files();
+        let journal = work.place.open();
+        let call = work.only(&journal);
+        prop_assert_eq!((call.class(), call.half_changed), (Class::OutcomeUnknown, true));
+        let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+        let third = case.iter().any(|(_, found, _)| *found == Found::Third);
+        let moved = |change: &Change| !matches!(change, Change::Same);
+        let none_done = case.iter().all(|(change, found, _)| *found == Found::Before || !moved(change));
+        match recovery.outcome {
+            Recovered::Forward => prop_assert_eq!(work.files(), all_after),
+            Recovered::Back => prop_assert_eq!(work.files(), all_before),
+            Recovered::LeftAlone => prop_assert_eq!(work.files(), there),
+        }
+        if third {
+            prop_assert_eq!(recovery.outcome, Recovered::LeftAlone);
+        } else if none_done {
+            prop_assert_eq!(recovery.outcome, Recovered::Back);
+        } else if !images_gone {
+            prop_assert_ne!(recovery.outcome, Recovered::LeftAlone);
+        }
+        prop_assert_eq!(recovery.files.len(), case.len());
+        let kinds: Vec<String> = work.place.lines(&toolgate_journal::Filter::default())
+            .into_iter().map(|line| line.kind).collect();
+        prop_assert_eq!(kinds.last().map(String::as_str), Some("recovered"));
+        let open = work.only(&journal);
+        prop_assert_eq!(open.half_changed, recovery.outcome == Recovered::LeftAlone);
+        let result = open.result(Some(&recovery));
+        prop_assert_eq!(result.error.as_ref().unwrap().kind, ErrorKind::Interrupted);
+        block_on(journal.settle(&open, result)).unwrap();
+        prop_assert_eq!(block_on(journal.unfinished(None)).unwrap(), vec![]);
+        prop_assert!(work.place.verify().is_sound());
+    }
+}
+
+#[test]
+fn calls_without_a_result_are_told_by_how_far_they_came() {
+    let place = Place::new();
+    let journal = place.open();
+    block_on(journal.begin(&"c".into(), Some(Path::new("/w")))).unwrap();
+    commit(
+        &journal,
+        vec![entry("c", "arrived", 1, received("arrived"))],
+    )
+    .unwrap();
+    commit(&journal, start("c", "started", 2)).unwrap();
+    commit(&journal, start("c", "done", 3)).unwrap();
+    commit(&journal, vec![entry("c", "done", 4, finished("done"))]).unwrap();
+    drop(journal);
+    let journal = place.open();
+    let found = block_on(journal.unfinished(Some(&"c".into()))).unwrap();
+    let told: Vec<_> = found
+        .iter()
+        .map(|call| {
+            (
+                call.call.as_str(),
+                call.class(),
+                call.tool.as_deref(),
+                call.received_ms,
+            )
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            ("arrived", Class::NotStarted, None, 1),
+            ("started", Class::OutcomeUnknown, Some("read_file"), 2)
+        ]
+    );
+    assert!(
+        block_on(journal.unfinished(Some(&"other".into())))
+            .unwrap()
+            .is_empty()
+    );
+    assert!(
+        found
+            .iter()
+            .all(|call| call.workspace.as_deref() == Some("/w"))
+    );
+    for call in &found {
+        let result = call.result(None);
+        let words = &result.error.as_ref().unwrap().message;
+        assert_eq!(
+            words.contains("nothing was done"),
+            call.class() == Class::NotStarted
+        );
+        block_on(journal.settle(call, result.clone())).unwrap();
+        assert!(
+            block_on(journal.settle(call, result)).is_err(),
+            "one result only"
+        );
+    }
+    assert!(block_on(journal.unfinished(None)).unwrap().is_empty());
+    assert_eq!(place.verify().calls.get(&State::Finished), Some(&3));
+    assert!(
+        block_on(journal.recover(
+            &found[1],
+            &PathWall::open(&PathRules::new(place.folder())).unwrap()
+        ))
+        .is_err()
+    );
+}
+
+#[test]
+fn what_another_process_works_on_is_not_unfinished() {
+    let place = Place::new();
+    let (one, two) = (place.open(), place.open());
+    commit(&one, start("a", "1", 1)).unwrap();
+    assert!(block_on(two.unfinished(None)).unwrap().is_empty());
+    let own = block_on(one.unfinished(None)).unwrap();
+    assert_eq!(own.len(), 1);
+    assert!(block_on(two.settle(&own[0], own[0].result(None))).is_err());
+    drop(one);
+    assert_eq!(block_on(two.unfinished(None)).unwrap().len(), 1);
+}
+
+#[test]
+fn a_tool_that_was_given_up_on_may_have_left_files_half_changed() {
+    let work = Work::new();
+    let journal = work.place.open();
+    let (a, b) = (work.root.join("a"), work.root.join("b"));
+    let file = |path: &Path| Intended {
+        path: path.file_name().unwrap().to_str().unwrap().into(),
+        place: path.to_path_buf(),
+        before: None,
+        after: Some(b"new".to_vec()),
+        mode: None,
+        staged: Some(path.with_extension("tmp")),
+    };
+    work.intend(&journal, vec![file(&a), file(&b)]);
+    let mut end = entry("c", "1", 3, finished("1"));
+    if let Record::Finished { result } = &mut end.record {
+        result.metadata.insert("still_running".into(), true.into());
+    }
+    commit(&journal, vec![end]).unwrap();
+    std::fs::write(&a, "new").unwrap();
+    let call = work.only(&journal);
+    assert_eq!((call.class(), call.half_changed), (Class::Finished, true));
+    let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+    assert_eq!(recovery.outcome, Recovered::Back, "{recovery:?}");
+    assert!(work.files().is_empty());
+    assert!(block_on(journal.unfinished(None)).unwrap().is_empty());
+    assert!(work.place.verify().is_sound());
+}

@@ -1,0 +1,188 @@
+//! Requests.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use toolgate_model::{Args, Status};
+
+use crate::event::Seal;
+use crate::fenced::Definition;
+use crate::request::{
+    Effort, Form, Pieces, Reasoning, RequestFault, RequestOptions, Said, Settled,
+};
+
+/// The wire demands a number, and every model that is still served takes this one.
+const MAX_TOKENS: u64 = 8_192;
+/// The smallest thinking budget the wire accepts.
+const LEAST_BUDGET: u64 = 1_024;
+
+/// How Anthropic Messages writes requests.
+pub(crate) struct Anthropic;
+
+#[derive(Serialize)]
+struct Message<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block<'a> {
+    Text {
+        text: &'a str,
+    },
+    Thinking {
+        thinking: &'a str,
+        signature: &'a str,
+    },
+    RedactedThinking {
+        data: &'a str,
+    },
+    ToolUse {
+        id: &'a str,
+        name: &'a str,
+        input: &'a Args,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        content: &'a str,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+impl Form for Anthropic {
+    fn plain_names(&self) -> bool {
+        true
+    }
+
+    fn plain_ids(&self) -> bool {
+        true
+    }
+
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault> {
+        let max = options.max_tokens.unwrap_or(MAX_TOKENS);
+        let mut fields = Map::new();
+        fields.insert("model".into(), options.model.clone().into());
+        fields.insert("max_tokens".into(), max.into());
+        fields.insert("stream".into(), true.into());
+        if let Some(system) = &options.system {
+            fields.insert("system".into(), system.clone().into());
+        }
+        if options.cache {
+            fields.insert("cache_control".into(), json!({"type": "ephemeral"}));
+        }
+        let thinking = match options.reasoning {
+            Reasoning::Default => None,
+            Reasoning::Off => Some(json!({"type": "disabled"})),
+            Reasoning::On => Some(json!({"type": "adaptive"})),
+            Reasoning::Budget(budget) => {
+                if budget < LEAST_BUDGET || budget >= max {
+                    return Err(RequestFault::Budget {
+                        budget,
+                        least: LEAST_BUDGET,
+                        max,
+                    });
+                }
+                Some(json!({"type": "enabled", "budget_tokens": budget}))
+            }
+            Reasoning::Effort(effort) => {
+                let known = match effort {
+                    Effort::Minimal => Effort::Low,
+                    other => other,
+                };
+                fields.insert("output_config".into(), json!({"effort": known.as_str()}));
+                Some(json!({"type": "adaptive"}))
+            }
+        };
+        if let Some(thinking) = thinking {
+            fields.insert("thinking".into(), thinking);
+        }
+        Ok(fields)
+    }
+
+    fn definition(&self, definition: &Definition) -> Value {
+        json!({
+            "name": definition.name,
+            "description": definition.description,
+            "input_schema": definition.schema,
+        })
+    }
+
+    /// A history with calls needs the tools it called; they stay known and cannot be called.
+    fn without_tools(&self) -> Option<Map<String, Value>> {
+        let choice = ("tool_choice".to_owned(), json!({"type": "none"}));
+        Some(Map::from_iter([choice]))
+    }
+
+    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()> {
+        out.add(&Message {
+            role: "user",
+            content: vec![Block::Text { text }],
+        })
+    }
+
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+        let none = Args::new();
+        let content: Vec<Block<'_>> = said
+            .iter()
+            .filter_map(|part| match part {
+                // Blank text is refused.
+                Said::Text { text, .. } => {
+                    (!text.trim().is_empty()).then_some(Block::Text { text })
+                }
+                Said::Thinking { text, seal } => match seal {
+                    Some(Seal::Signature(signature)) => Some(Block::Thinking {
+                        thinking: text,
+                        signature,
+                    }),
+                    Some(Seal::Redacted(data)) => Some(Block::RedactedThinking { data }),
+                    // Thinking of another wire, or cut off before its signature, is refused.
+                    Some(Seal::Item(_)) | None => None,
+                },
+                Said::Call { id, name, args } => Some(Block::ToolUse {
+                    id,
+                    name,
+                    input: args.unwrap_or(&none),
+                }),
+            })
+            .collect();
+        // Thinking alone says nothing that could be answered.
+        let says_something = |block: &Block<'_>| {
+            !matches!(
+                block,
+                Block::Thinking { .. } | Block::RedactedThinking { .. }
+            )
+        };
+        if !content.iter().any(says_something) {
+            return Ok(());
+        }
+        out.add(&Message {
+            role: "assistant",
+            content,
+        })
+    }
+
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+        let content = results
+            .iter()
+            .map(|settled| {
+                let failed = settled.result.status() != Status::Ok;
+                let content = settled.result.content.as_str();
+                Block::ToolResult {
+                    tool_use_id: settled.id,
+                    // An error that says nothing is refused.
+                    content: if failed && content.trim().is_empty() {
+                        "failed"
+                    } else {
+                        content
+                    },
+                    is_error: failed,
+                }
+            })
+            .collect();
+        out.add(&Message {
+            role: "user",
+            content,
+        })
+    }
+}

@@ -1,0 +1,193 @@
+//! What the four wires share while they read an answer.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+
+use serde::de::{Deserialize, Deserializer, Visitor};
+use serde_json::Value;
+
+use crate::calls::Calls;
+use crate::event::{StopReason, StreamEvent, Usage};
+use crate::fault::{ProviderError, ProviderErrorKind, StreamFault};
+use crate::fenced::clip;
+
+/// The most characters of a provider's own message that are kept.
+const MESSAGE: usize = 1_000;
+
+/// Reads the decoded events of one wire.
+pub(crate) trait Machine: Send {
+    /// Takes one event. A fault ends the answer.
+    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamFault>;
+}
+
+/// The answer so far: what every wire writes to.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) calls: Calls,
+    pub(crate) usage: Option<Usage>,
+    /// Why the model stopped, as soon as the wire has said it.
+    pub(crate) stop: Option<StopReason>,
+    /// Whether anything of the answer came.
+    pub(crate) began: bool,
+    pub(crate) ended: bool,
+    pub(crate) out: Vec<StreamEvent>,
+}
+
+impl Answer {
+    pub(crate) const fn new(calls: Calls) -> Self {
+        Self {
+            calls,
+            usage: None,
+            stop: None,
+            began: false,
+            ended: false,
+            out: Vec::new(),
+        }
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.out.push(StreamEvent::Text(text.to_owned()));
+        }
+    }
+
+    pub(crate) fn refusal(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.out.push(StreamEvent::Refusal(text.to_owned()));
+        }
+    }
+
+    pub(crate) fn thinking(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.out.push(StreamEvent::Thinking(text.to_owned()));
+        }
+    }
+
+    pub(crate) fn went_on(&mut self) {
+        self.calls.went_on(&mut self.out);
+    }
+
+    /// The model stopped, and every call is over.
+    ///
+    /// Who stops normally after calls waits for their results, whatever the wire calls that.
+    pub(crate) fn stop(&mut self, reason: StopReason) {
+        let reason = match reason {
+            StopReason::EndTurn if self.calls.any() => StopReason::ToolUse,
+            other => other,
+        };
+        self.calls.stop(reason.is_cut_short(), &mut self.out);
+        self.stop = Some(reason);
+    }
+
+    /// The answer is over and says so.
+    pub(crate) fn end(&mut self) {
+        if self.stop.is_none() {
+            self.stop(StopReason::EndTurn);
+        }
+        self.close(None);
+    }
+
+    /// The stream ended, for this reason or because nothing more comes.
+    pub(crate) fn close(&mut self, fault: Option<StreamFault>) {
+        if self.ended {
+            return;
+        }
+        self.ended = true;
+        self.calls.cut(&mut self.out);
+        let end = match (fault, self.stop.take()) {
+            (Some(fault), _) => Err(fault),
+            (None, Some(stop)) => Ok(stop),
+            (None, None) if self.began => Err(StreamFault::Cut),
+            (None, None) => Err(StreamFault::Nothing),
+        };
+        if let Some(usage) = self.usage {
+            self.out.push(StreamEvent::Usage(usage));
+        }
+        self.out.push(StreamEvent::End(end));
+    }
+}
+
+/// An error object as the wires send it. What each calls its kind differs.
+#[derive(Debug, Default, serde::Deserialize)]
+#[serde(default)]
+pub(crate) struct WireError {
+    pub(crate) r#type: Option<String>,
+    /// A word on most wires, a number on some servers that speak like them.
+    pub(crate) code: Option<Value>,
+    pub(crate) message: Option<String>,
+}
+
+impl WireError {
+    pub(crate) const fn of_message(message: String) -> Self {
+        Self {
+            r#type: None,
+            code: None,
+            message: Some(message),
+        }
+    }
+
+    /// The error in our words; `fallback` is its kind where nothing in it says one.
+    pub(crate) fn read(self, fallback: ProviderErrorKind) -> ProviderError {
+        let code = match self.code {
+            Some(Value::String(word)) => word,
+            Some(Value::Number(number)) => number.to_string(),
+            _ => String::new(),
+        };
+        let kind_of_code = ProviderErrorKind::by_word(&code).or_else(|| {
+            let status: u16 = code.parse().ok()?;
+            Some(ProviderErrorKind::by_status(status))
+        });
+        let word = self.r#type.unwrap_or_default();
+        let kind = kind_of_code
+            .or_else(|| ProviderErrorKind::by_word(&word))
+            .unwrap_or(fallback);
+        let code = if code.is_empty() { word } else { code };
+        let message = self.message.unwrap_or_else(|| "(no message)".to_owned());
+        ProviderError {
+            kind,
+            message: clip(&message, MESSAGE),
+            code: clip(&code, 100),
+        }
+    }
+}
+
+/// Text of an event, borrowed from it where it holds no escapes. `null` is none.
+#[derive(Debug, Default)]
+pub(crate) struct Words<'a>(Cow<'a, str>);
+
+impl Deref for Words<'_> {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Text;
+
+        impl<'de> Visitor<'de> for Text {
+            type Value = Words<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("text or null")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Words<'de>, E> {
+                Ok(Words(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Words<'de>, E> {
+                Ok(Words(Cow::Owned(text.to_owned())))
+            }
+
+            fn visit_unit<E>(self) -> Result<Words<'de>, E> {
+                Ok(Words(Cow::Borrowed("")))
+            }
+        }
+
+        deserializer.deserialize_any(Text)
+    }
+}

@@ -1,0 +1,265 @@
+//! The messages of a conversation, written as they come.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+
+use toolgate_model::{Args, CallId, ToolResult};
+
+use super::{Form, Pieces, names};
+use crate::event::Seal;
+use crate::message::{Content, Message, Role};
+use crate::wire::Wire;
+
+/// A conversation in the form of one wire.
+///
+/// It holds bytes, not messages: to go on with another wire, push the messages again.
+#[derive(Debug)]
+pub struct Conversation {
+    wire: Wire,
+    written: Vec<u8>,
+    last: Option<Role>,
+    /// The calls that wait for their results, in their order.
+    open: Vec<OpenCall>,
+    ids: HashSet<String>,
+}
+
+#[derive(Clone, Debug)]
+struct OpenCall {
+    id: CallId,
+    written_id: String,
+    written_name: String,
+}
+
+/// A part of what the model said, ready for writing.
+pub(crate) enum Said<'a> {
+    Text {
+        text: &'a str,
+        refusal: bool,
+    },
+    Thinking {
+        text: &'a str,
+        seal: Option<&'a Seal>,
+    },
+    Call {
+        id: String,
+        name: Cow<'a, str>,
+        /// Nothing for a damaged call: what it had was no object.
+        args: Option<&'a Args>,
+    },
+}
+
+/// A result beside the call it answers, ready for writing.
+pub(crate) struct Settled<'a> {
+    pub(crate) id: &'a str,
+    pub(crate) name: &'a str,
+    pub(crate) result: &'a ToolResult,
+}
+
+/// Why a message does not fit where it was put.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum HistoryFault {
+    /// Calls have no result yet.
+    #[error(
+        "calls without a result: {}; push a result for each of them first",
+        list(calls)
+    )]
+    Unanswered {
+        /// The ids of these calls.
+        calls: Vec<CallId>,
+    },
+    /// A result answers no call of the message before.
+    #[error("a result for {call}, which is no call of the message before; leave it out")]
+    UnknownResult {
+        /// The id in the result.
+        call: CallId,
+    },
+    /// A message of the person or the tools says nothing.
+    #[error("an empty message; wires refuse it, say something or leave it out")]
+    Empty,
+    /// A message cannot be written as JSON.
+    #[error("a message cannot be written: {message}")]
+    Unwritable {
+        /// What the writer stumbled over.
+        message: String,
+    },
+}
+
+fn list(calls: &[CallId]) -> String {
+    let ids: Vec<&str> = calls.iter().map(CallId::as_str).collect();
+    ids.join(", ")
+}
+
+impl Conversation {
+    /// A conversation in which nothing was said.
+    pub fn new(wire: Wire) -> Self {
+        Self {
+            wire,
+            written: Vec::new(),
+            last: None,
+            open: Vec::new(),
+            ids: HashSet::new(),
+        }
+    }
+
+    /// The wire it is written for.
+    pub const fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// Adds a message. One that does not fit changes nothing.
+    pub fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+        let form = self.wire.form();
+        let before = self.written.len();
+        let pushed = match message {
+            Message::User { text } => self.user(form, text),
+            Message::Assistant { content } => self.assistant(form, content),
+            Message::Tool { results } => self.results(form, results),
+        };
+        match pushed {
+            Ok(()) => self.last = Some(message.role()),
+            Err(_) => self.written.truncate(before),
+        }
+        pushed
+    }
+
+    /// The ids of the calls that wait for their results, in their order.
+    pub fn unanswered(&self) -> Vec<CallId> {
+        self.open.iter().map(|call| call.id.clone()).collect()
+    }
+
+    /// Who said the last message.
+    pub const fn last(&self) -> Option<Role> {
+        self.last
+    }
+
+    /// How many bytes its messages have.
+    pub const fn bytes(&self) -> usize {
+        self.written.len()
+    }
+
+    pub(super) fn written(&self) -> &[u8] {
+        &self.written
+    }
+
+    pub(super) fn has_calls(&self) -> bool {
+        !self.ids.is_empty()
+    }
+
+    fn user(&mut self, form: &dyn Form, text: &str) -> Result<(), HistoryFault> {
+        self.answered()?;
+        if text.trim().is_empty() {
+            return Err(HistoryFault::Empty);
+        }
+        form.user(text, &mut Pieces::new(&mut self.written))
+            .map_err(unwritable)
+    }
+
+    fn assistant(&mut self, form: &dyn Form, content: &[Content]) -> Result<(), HistoryFault> {
+        self.answered()?;
+        let mut open = Vec::new();
+        let mut said = Vec::with_capacity(content.len());
+        for part in content {
+            said.push(match part {
+                Content::Text { text, refusal } => Said::Text {
+                    text,
+                    refusal: *refusal,
+                },
+                Content::Thinking { text, seal } => Said::Thinking {
+                    text,
+                    seal: seal.as_ref(),
+                },
+                Content::Call { call } => self.call(
+                    form,
+                    &call.id,
+                    Some(&call.name),
+                    Some(&call.args),
+                    &mut open,
+                ),
+                Content::BadCall { call } => {
+                    self.call(form, &call.id, call.name.as_deref(), None, &mut open)
+                }
+            });
+        }
+        form.assistant(&said, &mut Pieces::new(&mut self.written))
+            .map_err(unwritable)?;
+        self.open = open;
+        Ok(())
+    }
+
+    fn call<'a>(
+        &mut self,
+        form: &dyn Form,
+        id: &CallId,
+        name: Option<&'a str>,
+        args: Option<&'a Args>,
+        open: &mut Vec<OpenCall>,
+    ) -> Said<'a> {
+        let written_id = names::call_id(id.as_str(), form.plain_ids(), &mut self.ids);
+        let name = names::tool_name(name, form.plain_names());
+        open.push(OpenCall {
+            id: id.clone(),
+            written_id: written_id.clone(),
+            written_name: name.clone().into_owned(),
+        });
+        Said::Call {
+            id: written_id,
+            name,
+            args,
+        }
+    }
+
+    fn results(&mut self, form: &dyn Form, results: &[ToolResult]) -> Result<(), HistoryFault> {
+        // Where two calls have one id, the first result is the first call's.
+        let mut answers: Vec<Option<&ToolResult>> = vec![None; self.open.len()];
+        for result in results {
+            let mut places = self.open.iter().zip(&mut answers);
+            let place = places.find(|(call, answer)| call.id == result.call_id && answer.is_none());
+            match place {
+                Some((_, answer)) => *answer = Some(result),
+                None => {
+                    return Err(HistoryFault::UnknownResult {
+                        call: result.call_id.clone(),
+                    });
+                }
+            }
+        }
+        let mut settled = Vec::with_capacity(answers.len());
+        let mut missing = Vec::new();
+        for (call, answer) in self.open.iter().zip(answers) {
+            match answer {
+                Some(result) => settled.push(Settled {
+                    id: &call.written_id,
+                    name: &call.written_name,
+                    result,
+                }),
+                None => missing.push(call.id.clone()),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(HistoryFault::Unanswered { calls: missing });
+        }
+        if settled.is_empty() {
+            return Err(HistoryFault::Empty);
+        }
+        form.results(&settled, &mut Pieces::new(&mut self.written))
+            .map_err(unwritable)?;
+        self.open.clear();
+        Ok(())
+    }
+
+    fn answered(&self) -> Result<(), HistoryFault> {
+        if self.open.is_empty() {
+            return Ok(());
+        }
+        Err(HistoryFault::Unanswered {
+            calls: self.unanswered(),
+        })
+    }
+}
+
+fn unwritable(error: serde_json::Error) -> HistoryFault {
+    HistoryFault::Unwritable {
+        message: error.to_string(),
+    }
+}

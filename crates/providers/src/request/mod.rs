@@ -1,0 +1,90 @@
+//! The way back: a conversation as the body of a request.
+//!
+//! ```text
+//! RequestOptions, Definitions ──▶ Frame          written once
+//! Message ──▶ Conversation                       each written once, when it comes
+//! Frame + Conversation ──▶ Request               pieces side by side
+//! ```
+//!
+//! A message is serialized when it is pushed, in the form of its wire, and
+//! never again: what a step costs does not grow with the history, beyond
+//! sending its bytes.
+//!
+//! **What can go wrong** is said before anything is sent: calls without
+//! results, results without calls ([`HistoryFault`]), settings that contradict
+//! each other ([`RequestFault`]). A conversation that took its messages is one
+//! that the wire accepts: results stand in call order, names and ids have the
+//! form it wants, no id is used twice.
+
+mod conversation;
+mod frame;
+mod names;
+mod options;
+
+pub use conversation::{Conversation, HistoryFault};
+pub use frame::{Frame, Request, RequestFault, Tools};
+pub use options::{Effort, Reasoning, RequestOptions};
+
+pub(crate) use conversation::{Said, Settled};
+
+use serde_json::{Map, Value};
+
+use crate::fenced::Definition;
+
+/// How one wire writes requests.
+pub(crate) trait Form: Send + Sync {
+    /// Which field holds the messages.
+    fn messages_field(&self) -> &'static str {
+        "messages"
+    }
+
+    /// Whether names of tools may only have letters, digits, `_` and `-`.
+    fn plain_names(&self) -> bool;
+
+    /// Whether ids of calls may only have them too.
+    fn plain_ids(&self) -> bool {
+        false
+    }
+
+    /// Everything but the messages.
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault>;
+
+    /// What stands before all messages, where the system prompt is one of them.
+    fn first_message(&self, _options: &RequestOptions) -> Option<Value> {
+        None
+    }
+
+    /// A tool as the model gets to know it.
+    fn definition(&self, definition: &Definition) -> Value;
+
+    /// Fields of a request that offers no tools although calls were made before.
+    fn without_tools(&self) -> Option<Map<String, Value>> {
+        None
+    }
+
+    /// Writes what the person says.
+    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()>;
+
+    /// Writes what the model said. Nothing to write means no message.
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()>;
+
+    /// Writes the results of its calls, in their order.
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()>;
+}
+
+/// The elements of a JSON array under construction.
+pub(crate) struct Pieces<'a>(&'a mut Vec<u8>);
+
+impl<'a> Pieces<'a> {
+    pub(crate) const fn new(bytes: &'a mut Vec<u8>) -> Self {
+        Self(bytes)
+    }
+
+    /// Writes one more element.
+    pub(crate) fn add(&mut self, element: &impl serde::Serialize) -> serde_json::Result<()> {
+        if !self.0.is_empty() {
+            self.0.push(b',');
+        }
+        serde_json::to_writer(&mut *self.0, element)
+    }
+}

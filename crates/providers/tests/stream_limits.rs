@@ -1,0 +1,180 @@
+//! Answers that are too much, and what is kept of them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use serde_json::{Value, json};
+use toolgate_model::json::JsonLimits;
+use toolgate_providers::decode::{DecodeFault, DecodeLimits};
+use toolgate_providers::replay::{Arguments, Pace, Part, PlayedCall, Step};
+use toolgate_providers::{Reply, StreamDecoder, StreamFault, StreamLimits, Wire};
+
+fn read(wire: Wire, limits: StreamLimits, stream: &[u8]) -> Reply {
+    let mut decoder = StreamDecoder::new(wire, limits);
+    let mut reply: Reply = decoder.push(stream).into_iter().collect();
+    reply.extend(decoder.finish());
+    reply
+}
+
+fn call(id: usize, content: &str) -> Part {
+    let content = ("content".to_owned(), json!(content));
+    Part::Call(PlayedCall {
+        id: Some(format!("call_{id}")),
+        name: Some("write_file".to_owned()),
+        args: Arguments::Object([content].into_iter().collect()),
+    })
+}
+
+fn step(parts: Vec<Part>) -> Step {
+    Step {
+        parts,
+        pace: Pace {
+            chunk_bytes: vec![7],
+            ..Pace::default()
+        },
+        ..Step::default()
+    }
+}
+
+#[test]
+fn arguments_that_are_too_large_make_a_damaged_call_and_the_others_stay_whole() {
+    let limits = StreamLimits {
+        args: JsonLimits {
+            max_bytes: 30,
+            max_depth: 3,
+        },
+        ..StreamLimits::default()
+    };
+    let just = "x".repeat(30 - r#"{"content":""}"#.len());
+    let step = step(vec![
+        call(0, &just),
+        call(1, &format!("{just}x")),
+        call(2, "y"),
+    ]);
+    for wire in Wire::ALL {
+        let lines = read(wire, limits, &step.render(wire)).lines();
+        let kinds: Vec<&Value> = lines.iter().map(|line| &line["type"]).collect();
+        assert_eq!(kinds[..3], ["call", "bad_call", "call"], "{wire}");
+        let error = &lines[1]["call"]["error"];
+        assert_eq!(error["kind"], "limit_exceeded", "{wire}");
+        let message = error["message"].as_str().unwrap();
+        assert!(
+            message.contains("31 bytes of JSON, at most 30"),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn an_answer_that_does_not_end_is_stopped() {
+    let limits = StreamLimits {
+        max_bytes: 10_000,
+        ..StreamLimits::default()
+    };
+    let step = step(vec![Part::Text("so on ".repeat(9_000))]);
+    for wire in Wire::ALL {
+        let stream = step.render(wire);
+        let whole = read(wire, limits, &stream);
+        assert_eq!(
+            whole.end,
+            Some(Err(StreamFault::TooLarge { max: 10_000 })),
+            "{wire}"
+        );
+        let mut decoder = StreamDecoder::new(wire, limits);
+        let mut taken = 0;
+        let mut reply = Reply::default();
+        for chunk in stream.chunks(100) {
+            reply.extend(decoder.push(chunk));
+            taken += chunk.len();
+            if decoder.is_over() {
+                break;
+            }
+        }
+        assert_eq!((taken, &reply), (10_100, &whole), "{wire}");
+        let enough = StreamLimits {
+            max_bytes: stream.len(),
+            ..limits
+        };
+        assert!(read(wire, enough, &stream).end.unwrap().is_ok(), "{wire}");
+    }
+}
+
+#[test]
+fn a_line_without_an_end_is_stopped_before_it_fills_the_memory() {
+    let limits = StreamLimits {
+        decode: DecodeLimits {
+            max_line: 4_096,
+            max_event: 4_096,
+        },
+        ..StreamLimits::default()
+    };
+    for wire in Wire::ALL {
+        let mut decoder = StreamDecoder::new(wire, limits);
+        let mut reply = Reply::default();
+        for _ in 0..100 {
+            reply.extend(decoder.push(&[b'x'; 1_000]));
+        }
+        let fault = StreamFault::Decode(DecodeFault::LineTooLong { max: 4_096 });
+        assert_eq!(reply.end, Some(Err(fault)), "{wire}");
+    }
+}
+
+#[test]
+fn more_calls_than_anybody_makes_are_no_answer() {
+    let many = step((0..513).map(|id| call(id, "")).collect());
+    let most = step((0..512).map(|id| call(id, "")).collect());
+    for wire in Wire::ALL {
+        let reply = read(wire, StreamLimits::default(), &most.render(wire));
+        assert_eq!(reply.calls().count(), 512, "{wire}");
+        assert!(reply.end.unwrap().is_ok());
+        let reply = read(wire, StreamLimits::default(), &many.render(wire));
+        assert_eq!(reply.calls().count(), 512, "{wire}");
+        assert_eq!(
+            reply.end,
+            Some(Err(StreamFault::TooManyParts { max: 512 })),
+            "{wire}"
+        );
+    }
+}
+
+#[test]
+fn blocks_that_are_never_closed_do_not_pile_up() {
+    let mut stream = String::new();
+    for index in 0..600 {
+        let block = json!({"type": "content_block_start", "index": index, "content_block": {"type": "text", "text": ""}});
+        stream.push_str(&format!("data: {block}\n\n"));
+    }
+    let reply = read(Wire::Anthropic, StreamLimits::default(), stream.as_bytes());
+    assert_eq!(reply.end, Some(Err(StreamFault::TooManyParts { max: 512 })));
+}
+
+#[test]
+fn messages_about_what_came_are_short_and_on_one_line() {
+    let long = "\u{1b}x\n".repeat(10_000);
+    let page = format!("data: <{}\n\n", long.replace('\n', ""));
+    let error = json!({"type": "error", "error": {"type": "api_error", "message": long}});
+    let error = format!("data: {error}\n\n");
+    for stream in [page, error] {
+        let reply = read(Wire::Anthropic, StreamLimits::default(), stream.as_bytes());
+        let fault = reply.end.unwrap().unwrap_err().to_string();
+        assert!(fault.chars().count() < 1_500, "{fault}");
+        assert!(!fault.contains(char::is_control), "{fault:?}");
+    }
+}
+
+#[test]
+fn what_comes_after_the_end_is_read_over() {
+    let step = step(vec![Part::Text("done".into())]);
+    for wire in Wire::ALL {
+        let stream = step.render(wire);
+        let mut decoder = StreamDecoder::new(wire, StreamLimits::default());
+        let reply: Reply = decoder.push(&stream).into_iter().collect();
+        assert!(decoder.is_over() && reply.end.is_some(), "{wire}");
+        assert!(decoder.push(&stream).is_empty() && decoder.push(b"garbage\n\n").is_empty());
+        assert!(decoder.finish().is_empty(), "{wire}");
+    }
+}

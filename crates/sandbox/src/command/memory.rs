@@ -1,0 +1,138 @@
+//! What earlier searches learned about folders that have not changed since.
+//!
+//! The names in a folder cannot change without its change time, which no program can set.
+//! So a folder that is the same inode with the same times still holds the same names, and
+//! one look at it takes the place of reading it. That is only true where
+//!
+//! - the file system keeps the promise: those of a server or of a program may not;
+//! - the times are fine enough: a folder that was changed just before it was read can be
+//!   changed again within the same tick, so it is read once more next time.
+
+use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, SystemTime};
+
+use rustix::fs::{AtFlags, FileType, Stat};
+
+use super::search::Guarded;
+
+/// How old a change has to be before the time of the next one is sure to differ. The
+/// coarsest clock of the file systems below ticks once a second.
+const SETTLED: Duration = Duration::from_secs(2);
+
+/// File systems of the kernel itself that note every change of a folder.
+const PROMPT: [i64; 8] = [
+    0xEF53,      // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683E, // Btrfs
+    0x0102_1994, // tmpfs
+    0x794C_7630, // overlay
+    0xF2F5_2010, // F2FS
+    0xCA45_1A4E, // bcachefs
+    0x8584_58F6, // ramfs
+];
+
+/// What tells whether a folder is the same and unchanged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    device: u64,
+    inode: u64,
+    changed: (i64, u64),
+    modified: (i64, u64),
+}
+
+impl Stamp {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            changed: (stat.st_ctime, stat.st_ctime_nsec),
+            modified: (stat.st_mtime, stat.st_mtime_nsec),
+        }
+    }
+
+    /// Whether a change after this moment is sure to leave another stamp.
+    fn is_settled(&self, now: SystemTime) -> bool {
+        let since = now
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let (seconds, nanos) = self.changed;
+        let changed = u64::try_from(seconds)
+            .map(Duration::from_secs)
+            .unwrap_or_default()
+            + Duration::from_nanos(nanos);
+        changed + SETTLED <= since
+    }
+}
+
+/// What is in one folder, as far as a search cares.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Contents {
+    /// How many names there are.
+    pub(super) names: usize,
+    /// The guarded ones.
+    pub(super) guarded: Vec<Guarded>,
+    /// The folders to look into, and whether they lie in a protected one.
+    pub(super) folders: Vec<(Vec<u8>, bool)>,
+}
+
+#[derive(Debug)]
+struct Known {
+    stamp: Stamp,
+    contents: Contents,
+}
+
+/// The folders of one tree, by their paths in it.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The device of the tree, once it is known to keep its promise.
+    device: Option<Option<u64>>,
+    known: HashMap<Vec<u8>, Known>,
+    next: HashMap<Vec<u8>, Known>,
+}
+
+impl Memory {
+    /// Begins a search through this tree.
+    pub(super) fn begin(&mut self, tree: BorrowedFd<'_>) {
+        if self.device.is_none() {
+            self.device = Some(prompt_device(tree));
+        }
+        self.next = HashMap::with_capacity(self.known.len());
+    }
+
+    /// What is in a folder, if it has not changed since it was read.
+    pub(super) fn recall(&mut self, tree: BorrowedFd<'_>, path: &[u8]) -> Option<&Contents> {
+        let known = self.known.remove(path)?;
+        let at: &[u8] = if path.is_empty() { b"." } else { path };
+        // A look at the wrong place, because a folder on the way was replaced meanwhile,
+        // finds another stamp.
+        let stat = rustix::fs::statat(tree, at, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        if Stamp::of(&stat) != known.stamp {
+            return None;
+        }
+        Some(&self.next.entry(path.to_vec()).or_insert(known).contents)
+    }
+
+    /// Remembers what was read from a folder that had this stamp before.
+    pub(super) fn note(&mut self, path: Vec<u8>, stamp: Stamp, read: SystemTime, of: &Contents) {
+        if self.device == Some(Some(stamp.device)) && stamp.is_settled(read) {
+            let contents = of.clone();
+            self.next.insert(path, Known { stamp, contents });
+        }
+    }
+
+    /// Ends a search. What it did not come by is forgotten.
+    pub(super) fn end(&mut self) {
+        self.known = std::mem::take(&mut self.next);
+    }
+}
+
+/// The device of a folder, if its file system notes every change.
+fn prompt_device(folder: BorrowedFd<'_>) -> Option<u64> {
+    let system = rustix::fs::fstatfs(folder.as_fd()).ok()?;
+    // The kernel's numbers have 32 bits, whatever type holds them.
+    let number = system.f_type & 0xFFFF_FFFF;
+    let stat = rustix::fs::fstat(folder).ok()?;
+    let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    (is_folder && PROMPT.contains(&number)).then_some(stat.st_dev)
+}

@@ -1,0 +1,386 @@
+//! What a command could reach, as data, for whoever has to explain why it failed.
+//!
+//! The kernel tells the command that it may not, and nobody else. So that a wall refused
+//! something can rarely be known; but what the walls let a command do with a path can.
+//! In comes a path that a command complained about, out comes what stood in its way and
+//! what a person would have to write to take it away. Outside of the folders that the
+//! command could see, nothing is looked at: the answer says nothing about what is there.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use toolgate_model::Access;
+
+use super::mounts::{DEVICES, SYSTEM, may_be_shown};
+use super::rules::{Grant, Rung, WallRules};
+use super::search::{READABLE, is_opened};
+use crate::paths::{PathWall, RootAccess};
+
+/// Links that are followed before a path is called endless.
+const MOST_LINKS: usize = 40;
+
+/// Folders of well-known tools: of no use in part.
+const WHOLE: [&str; 14] = [
+    ".cargo",
+    ".rustup",
+    ".npm",
+    ".nvm",
+    ".pnpm-store",
+    ".pyenv",
+    ".cache/pip",
+    ".cache/uv",
+    ".deno",
+    ".bun",
+    ".m2",
+    ".gradle",
+    ".rbenv",
+    "go/pkg/mod",
+];
+
+/// What is made anew for every command, the inner ones first.
+const PRIVATE: [&str; 5] = ["/run/home", "/tmp", "/run", "/dev/shm", "/var/tmp"];
+
+/// What stands between a command and a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Barrier {
+    /// It lies outside the roots and grants.
+    Outside,
+    /// The command has an empty folder of its own in that place.
+    Private,
+    /// It can be read and not changed.
+    ReadOnly,
+    /// A deny pattern hides it.
+    Hidden {
+        /// The pattern.
+        rule: String,
+    },
+    /// It is protected against changes, existing or not.
+    Protected {
+        /// The rule.
+        rule: String,
+    },
+}
+
+/// What a person would have to add to the configuration. As text it is the line to paste
+/// under `[tools.sandbox]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remedy {
+    /// The folder to grant, or the protected path of the workspace to open.
+    pub path: PathBuf,
+    /// What for.
+    pub access: RootAccess,
+}
+
+/// Why a command could not use a path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Denial {
+    /// The path as the wall saw it: absolute, and past the links in the command's folders.
+    pub path: PathBuf,
+    /// What stood in the way.
+    pub why: Barrier,
+    /// The wall that it is part of.
+    pub wall: &'static str,
+    /// What would open it; none where nothing would.
+    pub remedy: Option<Remedy>,
+}
+
+/// What a command can reach.
+#[derive(Clone, Debug)]
+pub struct Reach {
+    rung: Rung,
+    paths: PathWall,
+    opened: Vec<PathBuf>,
+    folders: Vec<Place>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    path: PathBuf,
+    writable: bool,
+    root: Option<usize>,
+}
+
+impl WallRules {
+    /// What a command reaches on a rung, with these grants beside those of the rules.
+    pub fn reach(&self, rung: Rung, more: &[Grant]) -> Reach {
+        let roots = self.paths.roots().iter().enumerate();
+        let mut folders: Vec<Place> = roots
+            .map(|(number, root)| Place {
+                path: root.path().to_path_buf(),
+                writable: root.access() == RootAccess::ReadWrite,
+                root: Some(number),
+            })
+            .collect();
+        folders.extend(self.grants.iter().chain(more).map(|grant| Place {
+            path: grant.path.clone(),
+            writable: grant.access == RootAccess::ReadWrite,
+            root: None,
+        }));
+        // The innermost comes first, and of two that are the same the stricter.
+        folders.sort_by(|a, b| (&b.path, a.writable).cmp(&(&a.path, b.writable)));
+        folders.dedup_by(|later, first| later.path == first.path);
+        Reach {
+            rung,
+            paths: self.paths.clone(),
+            opened: self.opened.clone(),
+            folders,
+        }
+    }
+}
+
+impl Reach {
+    /// What stands between the command and this absolute path; none where nothing does.
+    pub fn explains(&self, path: &Path, access: Access) -> Option<Denial> {
+        let path = self.follow(path)?;
+        let denial = |why, remedy| {
+            Some(Denial {
+                path: path.clone(),
+                wall: self.wall_of(&why),
+                why,
+                remedy,
+            })
+        };
+        let wanted = match access {
+            Access::Read => RootAccess::ReadOnly,
+            Access::Write | Access::Delete => RootAccess::ReadWrite,
+        };
+        let Some((place, rel)) = self.place_of(&path) else {
+            let rel = path.strip_prefix("/").ok()?;
+            let system = SYSTEM.iter().any(|name| rel.starts_with(name)) || rel.starts_with("proc");
+            let device = DEVICES
+                .iter()
+                .any(|name| path == Path::new("/dev").join(name));
+            if device || (system && access == Access::Read) || path == Path::new("/") {
+                return None;
+            }
+            if let Some(rule) = self.paths.denied_by(rel, true) {
+                let rule = rule.to_owned();
+                return denial(Barrier::Hidden { rule }, None);
+            }
+            let remedy = self.grant_for(&path, wanted);
+            return match (system, self.private(&path)) {
+                (true, _) => denial(Barrier::ReadOnly, None),
+                // Something new can be made there.
+                (_, Some(own)) if access == Access::Write && path.parent() == Some(own) => None,
+                (_, Some(_)) => denial(Barrier::Private, remedy),
+                _ => denial(Barrier::Outside, remedy),
+            };
+        };
+        self.in_place(place, rel, access)
+            .and_then(|(why, remedy)| denial(why, remedy))
+    }
+
+    /// What guards a path of a folder that the command has.
+    fn in_place(
+        &self,
+        place: &Place,
+        rel: &Path,
+        access: Access,
+    ) -> Option<(Barrier, Option<Remedy>)> {
+        let masked = self.rung == Rung::Namespaces;
+        // Some patterns are about files only.
+        let is_file = !place.path.join(rel).is_dir();
+        let denied = self.paths.denied_by(rel, is_file).filter(|_| masked);
+        if let Some(rule) = denied.filter(|rule| *rule != READABLE) {
+            let rule = rule.to_owned();
+            return Some((Barrier::Hidden { rule }, None));
+        }
+        if access == Access::Read {
+            return None;
+        }
+        let root = place.root;
+        if !place.writable {
+            let remedy = root.is_none().then(|| Remedy {
+                path: place.path.clone(),
+                access: RootAccess::ReadWrite,
+            });
+            return Some((Barrier::ReadOnly, remedy));
+        }
+        // The widest path that is protected: what is beneath it goes with it.
+        let (guarded, rule) = rel
+            .ancestors()
+            .filter(|above| !above.as_os_str().is_empty())
+            .filter_map(|above| Some((above, self.protected(root?, above)?)))
+            .last()?;
+        let whole = place.path.join(guarded);
+        let is_open = self.opened.iter().any(|opened| {
+            let opened = self.working().join(opened);
+            is_opened(
+                &[opened.as_os_str().as_bytes().to_vec()],
+                whole.as_os_str().as_bytes(),
+            )
+        });
+        (masked && !is_open).then(|| {
+            let path = if root == Some(0) {
+                guarded.to_path_buf()
+            } else {
+                whole
+            };
+            let access = RootAccess::ReadWrite;
+            let rule = rule.to_owned();
+            (Barrier::Protected { rule }, Some(Remedy { path, access }))
+        })
+    }
+
+    /// The rule that protects a path. That of `.git` is about a file of this name: in the
+    /// folder only some names are protected.
+    fn protected(&self, root: usize, path: &Path) -> Option<&str> {
+        let readable = self.paths.denied_by(path, true);
+        let rule = self.paths.protected_by(root, path).or(readable)?;
+        let is_folder = || {
+            let place = self.folders.iter().find(|place| place.root == Some(root));
+            place.is_some_and(|place| has_content(&place.path.join(path)))
+        };
+        (rule != ".git" || !is_folder()).then_some(rule)
+    }
+
+    fn working(&self) -> &Path {
+        let first = self.folders.iter().find(|place| place.root == Some(0));
+        first.map_or(Path::new("/"), |place| &place.path)
+    }
+
+    fn place_of<'a>(&self, path: &'a Path) -> Option<(&Place, &'a Path)> {
+        self.folders
+            .iter()
+            .find_map(|place| Some((place, path.strip_prefix(&place.path).ok()?)))
+    }
+
+    /// The private folder that a path lies in.
+    fn private(&self, path: &Path) -> Option<&'static Path> {
+        let mut places = PRIVATE.iter().map(Path::new);
+        let place = places.find(|place| path.starts_with(place));
+        place.filter(|_| self.rung == Rung::Namespaces)
+    }
+
+    fn wall_of(&self, why: &Barrier) -> &'static str {
+        match (self.rung, why) {
+            (Rung::Landlock, _) => "landlock",
+            (_, Barrier::Hidden { .. } | Barrier::Protected { .. }) => "masks",
+            _ => "mounts",
+        }
+    }
+
+    /// The folder to grant for a path: its own, or that of the tool it belongs to. None
+    /// that holds half the machine or a root; then it is the path itself.
+    fn grant_for(&self, path: &Path, access: RootAccess) -> Option<Remedy> {
+        let of_tool = path
+            .ancestors()
+            .find(|above| WHOLE.iter().any(|name| above.ends_with(name)));
+        let folder = of_tool.or_else(|| path.parent().filter(|folder| !self.is_too_much(folder)));
+        let folder = folder.unwrap_or(path);
+        let can_be = !self.is_too_much(folder) && may_be_shown(folder.as_os_str().as_bytes());
+        (can_be && folder.to_str().is_some()).then(|| Remedy {
+            path: folder.to_path_buf(),
+            access,
+        })
+    }
+
+    fn is_too_much(&self, folder: &Path) -> bool {
+        let depth = folder.components().skip(1).count();
+        let homes = folder.starts_with("/home") || folder.starts_with("/Users");
+        depth < if homes { 3 } else { 2 }
+            || self
+                .folders
+                .iter()
+                .any(|place| place.path.starts_with(folder))
+    }
+
+    /// The path without `.` and `..`, past the links that lie in the command's folders.
+    fn follow(&self, path: &Path) -> Option<PathBuf> {
+        if !path.is_absolute() {
+            return None;
+        }
+        let mut left: Vec<OsString> = parts(path);
+        let mut links = 0;
+        let mut whole = PathBuf::from("/");
+        while let Some(part) = left.pop() {
+            if part == ".." {
+                whole.pop();
+                continue;
+            }
+            whole.push(&part);
+            let link = self
+                .place_of(&whole)
+                .filter(|(_, rel)| !rel.as_os_str().is_empty())
+                .and_then(|_| std::fs::read_link(&whole).ok());
+            if let Some(target) = link {
+                links += 1;
+                if links > MOST_LINKS {
+                    return None;
+                }
+                whole.pop();
+                if target.is_absolute() {
+                    whole = PathBuf::from("/");
+                }
+                left.extend(parts(&target));
+            }
+        }
+        Some(whole)
+    }
+}
+
+/// The names of a path from the last to the first.
+fn parts(path: &Path) -> Vec<OsString> {
+    path.components()
+        .rev()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(name.to_owned()),
+            Component::ParentDir => Some("..".into()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// Whether this is a folder with something in it: an empty one may be a placeholder.
+fn has_content(path: &Path) -> bool {
+    std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = quoted(&self.path.to_string_lossy());
+        match self.access {
+            RootAccess::ReadOnly => write!(f, "grants = [{path}]"),
+            RootAccess::ReadWrite => {
+                write!(f, "grants = [{{ path = {path}, access = \"write\" }}]")
+            }
+        }
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+impl fmt::Display for Denial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let path = self.path.display();
+        match &self.why {
+            Barrier::Outside => write!(f, "{path} is outside the roots and grants of commands"),
+            Barrier::Private => write!(
+                f,
+                "{path} is not the machine's: commands have an empty folder of their own there"
+            ),
+            Barrier::ReadOnly => write!(f, "{path} cannot be changed by commands"),
+            Barrier::Hidden { rule } => {
+                write!(f, "{path} is hidden from commands by the pattern {rule}")
+            }
+            Barrier::Protected { rule } => write!(
+                f,
+                "{path} is protected against changes by the rule {rule}, because what stands there may be run later"
+            ),
+        }
+    }
+}

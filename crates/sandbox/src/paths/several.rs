@@ -1,0 +1,201 @@
+//! Several files that change together.
+//!
+//! ```text
+//! stage all ─▶ sync_all ─▶ stand_by all ─▶ place or remove each ─▶ finish_all
+//!                                              └─ one fails: take_back those that are done
+//! ```
+//!
+//! Nothing here makes several renames one step of the file system; what makes
+//! them one is that they can be taken back, by us or, after a crash, by whoever
+//! finds the intent in the journal.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::AtFlags;
+use toolgate_model::Access;
+
+use super::PathWall;
+use super::error::{Failure, FileKind, PathError};
+use super::made::sync_folder;
+use super::message::shown;
+use super::stage::{Committed, Staged, failed};
+use super::stat::FileStat;
+use super::target::Resolved;
+use super::temporary::{Rights, Temporary, is_at};
+
+/// More files than this are synced as one file system, not one by one.
+const ONE_BY_ONE: usize = 16;
+
+impl Staged {
+    /// Like [`Staged::sync`] for all of them, with one group of syncs.
+    pub fn sync_all(staged: &mut [&mut Self]) -> Result<(), PathError> {
+        if staged.len() <= ONE_BY_ONE {
+            return staged.iter_mut().try_for_each(|file| file.sync());
+        }
+        let mut systems = HashMap::new();
+        for file in &*staged {
+            file.take_over()?;
+            let stat = rustix::fs::fstat(&file.temporary.file);
+            let stat = stat.map_err(|errno| failed(&file.asked, errno))?;
+            systems.entry(stat.st_dev).or_insert(file);
+        }
+        for file in systems.into_values() {
+            let synced = rustix::fs::syncfs(&file.temporary.file);
+            synced.map_err(|errno| failed(&file.asked, errno))?;
+        }
+        for file in staged {
+            file.synced = true;
+        }
+        Ok(())
+    }
+
+    /// Like [`Staged::finish`] for all of them, each folder synced once.
+    pub fn finish_all(staged: Vec<Self>) -> Result<Vec<Committed>, PathError> {
+        let mut folders = HashMap::new();
+        let mut synced = Vec::with_capacity(staged.len());
+        for file in &staged {
+            let stat = rustix::fs::fstat(&file.folder);
+            let known = stat.map_err(|errno| failed(&file.asked, errno))?;
+            let done = *folders
+                .entry((known.st_dev, known.st_ino))
+                .or_insert_with(|| sync_folder(file.folder.as_fd()));
+            synced.push(done && file.parents.sync());
+        }
+        let all = staged.into_iter().zip(synced);
+        all.map(|(file, synced)| file.done(synced)).collect()
+    }
+
+    /// Drops several staged files so that folders made for the first and used by the
+    /// others go as well: the last first.
+    pub fn discard(mut staged: Vec<Self>) {
+        while staged.pop().is_some() {}
+    }
+
+    /// Undoes [`Staged::place`]: what was there is there again, with this content.
+    pub fn take_back(mut self, before: &[u8], nonce: u128) -> Result<(), PathError> {
+        if !self.placed {
+            return Ok(());
+        }
+        if !is_at(&self.temporary.file, self.folder.as_fd(), &self.name) {
+            return Err(busy(&self.asked));
+        }
+        match self.existing {
+            None => {
+                rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty())
+                    .map_err(|errno| failed(&self.asked, errno))?;
+                sync_folder(self.folder.as_fd());
+                // With this the folders that were made go as well.
+                self.placed = false;
+            }
+            Some(old) => put_back(&self.folder, &self.name, before, old, nonce, true)
+                .map_err(|errno| failed(&self.asked, errno))?,
+        }
+        Ok(())
+    }
+}
+
+/// A file that is going to be deleted.
+#[derive(Debug)]
+pub struct StagedDelete {
+    asked: Vec<u8>,
+    root: usize,
+    rel: Vec<u8>,
+    folder: OwnedFd,
+    name: Vec<u8>,
+    stat: FileStat,
+}
+
+impl PathWall {
+    /// Prepares the deletion of a regular file. Links are refused: whoever deletes one
+    /// after reading what it leads to means one of two files.
+    pub fn stage_delete(&self, path: impl AsRef<Path>) -> Result<StagedDelete, PathError> {
+        let request = self.request(path.as_ref(), Access::Delete)?;
+        let target = self.entry(&request)?;
+        match target.existing {
+            Some(stat) if stat.kind == FileKind::File => Ok(StagedDelete {
+                asked: request.raw.to_vec(),
+                root: target.root,
+                rel: target.rel(),
+                folder: target.folder,
+                name: target.name,
+                stat,
+            }),
+            other => Err(PathError::NotAFile {
+                path: request.shown(),
+                kind: other.map_or(FileKind::Unknown, |stat| stat.kind),
+            }),
+        }
+    }
+}
+
+impl StagedDelete {
+    /// What will be deleted.
+    pub fn resolved(&self) -> Resolved {
+        Resolved {
+            root: self.root,
+            path: PathBuf::from(OsStr::from_bytes(&self.rel)),
+            stat: Some(self.stat),
+        }
+    }
+
+    /// Deletes the file, if it is still the same. The folder is not synced yet.
+    pub fn remove(&self) -> Result<(), PathError> {
+        let now = rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(|errno| failed(&self.asked, errno))?;
+        if !FileStat::of(&now).unchanged_since(&self.stat) {
+            return Err(busy(&self.asked));
+        }
+        rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty())
+            .map_err(|errno| failed(&self.asked, errno))
+    }
+
+    /// Waits until the folder has forgotten the file; says whether the system could.
+    pub fn finish(&self) -> bool {
+        sync_folder(self.folder.as_fd())
+    }
+
+    /// Undoes [`StagedDelete::remove`]: the file is there again, with this content.
+    pub fn take_back(&self, before: &[u8], nonce: u128) -> Result<(), PathError> {
+        put_back(&self.folder, &self.name, before, self.stat, nonce, false)
+            .map_err(|errno| failed(&self.asked, errno))
+    }
+}
+
+/// Writes an old file anew.
+fn put_back(
+    folder: &OwnedFd,
+    name: &[u8],
+    content: &[u8],
+    old: FileStat,
+    nonce: u128,
+    replace: bool,
+) -> Result<(), rustix::io::Errno> {
+    let folder = folder.as_fd();
+    let mut temporary = match Temporary::unnamed(folder, true, nonce) {
+        Some(temporary) => temporary,
+        None => Temporary::named(folder, true, nonce)?,
+    };
+    let rights = Rights {
+        like: Some(old),
+        executable: None,
+    };
+    let done = temporary
+        .write_all(content)
+        .and_then(|()| temporary.take_over(rights))
+        .and_then(|()| rustix::fs::fsync(&temporary.file))
+        .and_then(|()| temporary.rename(folder, name, replace));
+    temporary.vanish(folder);
+    sync_folder(folder);
+    done
+}
+
+fn busy(asked: &[u8]) -> PathError {
+    PathError::Failed {
+        path: shown(asked),
+        what: Failure::Busy,
+    }
+}

@@ -1,0 +1,180 @@
+//! The file that new content is written to before it has a place.
+//!
+//! Where the file system can, it has no name until it is about to be moved: a
+//! process that is killed while it writes leaves nothing behind. Elsewhere it is
+//! an exclusive file with a random name from the start.
+
+use std::fs::File;
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::fs::{AtFlags, CWD, Gid, Mode, OFlags, RenameFlags, Uid};
+use rustix::io::Errno;
+
+use super::stat::FileStat;
+
+/// How many temporary names are tried.
+const NAMES: u128 = 8;
+
+/// What a new file takes over.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rights {
+    /// Mode and owner of this file.
+    pub(crate) like: Option<FileStat>,
+    /// Whether whoever may read it may run it; as it comes if not given.
+    pub(crate) executable: Option<bool>,
+}
+
+/// New content on its way to its place.
+#[derive(Debug)]
+pub(crate) struct Temporary {
+    pub(crate) file: File,
+    /// The name it has, or will have.
+    pub(crate) name: String,
+    named: bool,
+}
+
+impl Temporary {
+    /// A file without a name, in the file system of this folder. Nothing if it has none.
+    pub(crate) fn unnamed(folder: BorrowedFd<'_>, private: bool, nonce: u128) -> Option<Self> {
+        let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(folder, ".", flags, mode(private)).ok()?;
+        // Without /proc there would be no way to name it later.
+        rustix::fs::stat(by_descriptor(fd.as_raw_fd())).ok()?;
+        let free = |name: &String| {
+            let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+            matches!(there, Err(Errno::NOENT))
+        };
+        Some(Self {
+            file: File::from(fd),
+            name: names(nonce).find(free)?,
+            named: false,
+        })
+    }
+
+    /// A file with an exclusive name in this folder.
+    pub(crate) fn named(folder: BorrowedFd<'_>, private: bool, nonce: u128) -> Result<Self, Errno> {
+        let flags =
+            OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for name in names(nonce) {
+            match rustix::fs::openat(folder, &name, flags, mode(private)) {
+                Ok(fd) => {
+                    return Ok(Self {
+                        file: File::from(fd),
+                        name,
+                        named: true,
+                    });
+                }
+                Err(Errno::EXIST) => {}
+                Err(errno) => return Err(errno),
+            }
+        }
+        Err(Errno::EXIST)
+    }
+
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> Result<(), Errno> {
+        let written = self.file.write_all(bytes);
+        written.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+    }
+
+    /// Gives it rights and, where possible, an owner.
+    pub(crate) fn take_over(&self, rights: Rights) -> Result<(), Errno> {
+        let Rights { like, executable } = rights;
+        if like.is_none() && executable.is_none() {
+            return Ok(());
+        }
+        let new = FileStat::of(&rustix::fs::fstat(&self.file)?);
+        if let Some(old) = like
+            && (new.uid, new.gid) != (old.uid, old.gid)
+        {
+            let (uid, gid) = (Uid::from_raw(old.uid), Gid::from_raw(old.gid));
+            // Only root can give a file away; the group at least may be ours to set.
+            if rustix::fs::fchown(&self.file, Some(uid), Some(gid)).is_err() {
+                let _ = rustix::fs::fchown(&self.file, None, Some(gid));
+            }
+        }
+        // Special bits are not taken over, as the kernel drops them on a write.
+        let mode = like.unwrap_or(new).mode & 0o777;
+        let mode = match executable {
+            None => mode,
+            Some(true) => mode | (mode & 0o444) >> 2,
+            Some(false) => mode & 0o666,
+        };
+        rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))
+    }
+
+    /// Gives it its name in this folder.
+    pub(crate) fn appear(&mut self, folder: BorrowedFd<'_>) -> Result<(), Errno> {
+        if self.named {
+            return Ok(());
+        }
+        let from = by_descriptor(self.file.as_raw_fd());
+        rustix::fs::linkat(CWD, from, folder, &self.name, AtFlags::SYMLINK_FOLLOW)?;
+        self.named = true;
+        Ok(())
+    }
+
+    /// Moves it onto a name, replacing what is there or only if nothing is.
+    pub(crate) fn rename(
+        &mut self,
+        folder: BorrowedFd<'_>,
+        name: &[u8],
+        replace: bool,
+    ) -> Result<(), Errno> {
+        self.appear(folder)?;
+        if replace {
+            rustix::fs::renameat(folder, &self.name, folder, name)?;
+        } else {
+            move_to_free(folder, self.name.as_bytes(), folder, name)?;
+        }
+        // The name belongs to the place now.
+        self.named = false;
+        Ok(())
+    }
+
+    /// Takes the name away, if it has one of its own.
+    pub(crate) fn vanish(&mut self, folder: BorrowedFd<'_>) {
+        if std::mem::take(&mut self.named) {
+            let _ = rustix::fs::unlinkat(folder, &self.name, AtFlags::empty());
+        }
+    }
+}
+
+/// A new file gets what the process's mask leaves; the copy of an old one is
+/// nobody else's to read until it has the old one's rights.
+const fn mode(private: bool) -> Mode {
+    Mode::from_raw_mode(if private { 0o600 } else { 0o666 })
+}
+
+fn names(nonce: u128) -> impl Iterator<Item = String> {
+    (0..NAMES).map(move |more| format!(".toolgate-{:032x}.tmp", nonce.wrapping_add(more)))
+}
+
+fn by_descriptor(fd: std::os::fd::RawFd) -> String {
+    format!("/proc/self/fd/{fd}")
+}
+
+/// Renames onto a name that is free, or fails; nobody can come in between.
+pub(crate) fn move_to_free(
+    from: BorrowedFd<'_>,
+    name: &[u8],
+    to: BorrowedFd<'_>,
+    free: &[u8],
+) -> Result<(), Errno> {
+    match rustix::fs::renameat_with(from, name, to, free, RenameFlags::NOREPLACE) {
+        // A file system that cannot: a hard link never replaces either.
+        Err(Errno::INVAL | Errno::NOSYS) => {
+            rustix::fs::linkat(from, name, to, free, AtFlags::empty())?;
+            rustix::fs::unlinkat(from, name, AtFlags::empty())
+        }
+        done => done,
+    }
+}
+
+/// Whether this name in a folder is the very file that is open.
+pub(crate) fn is_at(file: &File, folder: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+    let here = rustix::fs::fstat(file.as_fd());
+    matches!((there, here), (Ok(there), Ok(here))
+        if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino))
+}

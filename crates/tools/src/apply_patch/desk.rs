@@ -1,0 +1,191 @@
+//! The files of a patch while it is applied: in memory, none on disk.
+
+use std::collections::HashMap;
+
+use toolgate_model::ToolError;
+
+use super::formats::Problem;
+use crate::change::{EndingTrouble, Sheet};
+use crate::place::fact_path;
+use crate::text::{Decoded, Encoding, decode};
+
+/// Where the desk gets files from.
+pub(super) type Source<'s> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, ToolError> + 's;
+
+/// What a file is at a moment of the patch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Now {
+    Absent,
+    /// Nobody has looked inside.
+    Bytes(Vec<u8>),
+    Text(Sheet, Encoding),
+}
+
+/// One file.
+#[derive(Clone, Debug)]
+pub(super) struct Item {
+    /// As the patch named it first.
+    pub(super) path: String,
+    /// What it was on disk.
+    pub(super) before: Option<Vec<u8>>,
+    pub(super) now: Now,
+    pub(super) executable: Option<bool>,
+    /// The file whose lines it has, if it was moved or copied here.
+    pub(super) from: Option<usize>,
+    /// Whether it was taken away from here to another place.
+    pub(super) moved_to: Option<usize>,
+}
+
+/// What went wrong: with the patch, or with getting at a file.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    Problem(Problem),
+    Tool(ToolError),
+}
+
+impl From<Problem> for Trouble {
+    fn from(problem: Problem) -> Self {
+        Self::Problem(problem)
+    }
+}
+
+/// All files of a patch.
+pub(super) struct Desk<'s> {
+    source: Box<Source<'s>>,
+    items: Vec<Item>,
+    by_name: HashMap<String, usize>,
+}
+
+impl<'s> Desk<'s> {
+    pub(super) fn new(source: impl FnMut(&str) -> Result<Option<Vec<u8>>, ToolError> + 's) -> Self {
+        Self {
+            source: Box::new(source),
+            items: Vec::new(),
+            by_name: HashMap::new(),
+        }
+    }
+
+    /// The number of a file; it is read when it is named for the first time.
+    pub(super) fn open(&mut self, path: &str) -> Result<usize, Trouble> {
+        let name = fact_path(path);
+        if let Some(at) = self.by_name.get(&name) {
+            return Ok(*at);
+        }
+        let before = (self.source)(path).map_err(Trouble::Tool)?;
+        let item = Item {
+            path: path.to_owned(),
+            now: before.clone().map_or(Now::Absent, Now::Bytes),
+            before,
+            executable: None,
+            from: None,
+            moved_to: None,
+        };
+        self.items.push(item);
+        self.by_name.insert(name, self.items.len() - 1);
+        Ok(self.items.len() - 1)
+    }
+
+    pub(super) fn get(&mut self, at: usize) -> Option<&mut Item> {
+        self.items.get_mut(at)
+    }
+
+    /// The files as the patch left them, in the order in which it named them.
+    pub(super) fn into_items(self) -> Vec<Item> {
+        self.items
+    }
+
+    /// Opens a file that has to be there as text.
+    pub(super) fn sheet(&mut self, path: &str) -> Result<&mut Sheet, Trouble> {
+        let at = self.open(path)?;
+        let missing = Problem::Missing { removed: false };
+        let item = self.items.get_mut(at).ok_or(missing)?;
+        Ok(item.sheet()?)
+    }
+
+    /// Gives one file's content to a name that is free, and takes it away or not.
+    pub(super) fn carry(&mut self, from: &str, to: &str, keep: bool) -> Result<(), Trouble> {
+        let (from, to) = (self.open(from)?, self.open(to)?);
+        if from == to {
+            return Ok(());
+        }
+        let source = self.items.get(from).cloned();
+        let Some(source) = source.filter(|source| source.now != Now::Absent) else {
+            let removed = self
+                .items
+                .get(from)
+                .is_some_and(|item| item.before.is_some());
+            return Err(Problem::Missing { removed }.into());
+        };
+        if let Some(target) = self.items.get_mut(to) {
+            if target.now != Now::Absent {
+                return Err(Problem::Exists.into());
+            }
+            target.now = source.now;
+            target.executable = source.executable;
+            // Its lines come from wherever those of the source came from.
+            target.from = source.from.or(Some(from));
+        }
+        if !keep && let Some(source) = self.items.get_mut(from) {
+            source.now = Now::Absent;
+            source.moved_to = Some(to);
+        }
+        Ok(())
+    }
+}
+
+impl Item {
+    /// Its lines.
+    pub(super) fn sheet(&mut self) -> Result<&mut Sheet, Problem> {
+        if let Now::Bytes(bytes) = &mut self.now {
+            let text = decode(std::mem::take(bytes), true);
+            let Decoded { text, encoding } = text.ok_or(Problem::Binary)?;
+            self.now = Now::Text(Sheet::of(&text), encoding);
+        }
+        match &mut self.now {
+            Now::Text(sheet, _) => Ok(sheet),
+            _ => Err(Problem::Missing {
+                removed: self.before.is_some(),
+            }),
+        }
+    }
+
+    /// What it is to be on disk.
+    pub(super) fn after(&self) -> Option<Vec<u8>> {
+        match &self.now {
+            Now::Absent => None,
+            Now::Bytes(bytes) => Some(bytes.clone()),
+            Now::Text(sheet, encoding) => Some(encoding.encode(&sheet.text())),
+        }
+    }
+
+    /// Makes it a new file with these lines.
+    pub(super) fn fill(&mut self, sheet: Sheet) -> Result<(), Problem> {
+        if self.now != Now::Absent {
+            return Err(Problem::Exists);
+        }
+        self.now = Now::Text(sheet, Encoding::Utf8);
+        self.from = None;
+        Ok(())
+    }
+
+    /// Takes it away.
+    pub(super) fn remove(&mut self) -> Result<(), Problem> {
+        if self.now == Now::Absent {
+            return Err(Problem::Missing {
+                removed: self.before.is_some(),
+            });
+        }
+        self.now = Now::Absent;
+        self.moved_to = None;
+        Ok(())
+    }
+}
+
+impl From<EndingTrouble> for Problem {
+    fn from(trouble: EndingTrouble) -> Self {
+        match trouble {
+            EndingTrouble::Mixed(line) => Self::MixedEndings(line),
+            EndingTrouble::LoneCr(line) => Self::LoneCr(line),
+        }
+    }
+}

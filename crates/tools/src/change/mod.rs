@@ -1,0 +1,399 @@
+//! The one way by which tools change files.
+//!
+//! ```text
+//!  changes of a call ──▶ stage all ──▶ sync ──▶ still the same? ──▶ intend ──▶ rename all ──▶ sync folders ──▶ note
+//!                        out of sight   once      read again        journal    one fails:      once each      what is
+//!                                                                              take all back                  known now
+//! ```
+//!
+//! In come the files a call wants to write, make or delete, each with what it was
+//! when the call looked. Out comes what was done. All of it happens or nothing:
+//! up to the first rename nothing can be seen of it, and a rename that fails takes
+//! back those before it. Between the two the journal knows what was there, so that
+//! a crash can be mended too.
+//!
+//! What can go wrong: somebody else changed a file meanwhile, two names of the
+//! call are one file, the wall or the disk says no, or the journal cannot be
+//! written. The error says whether anything was changed.
+
+mod current;
+mod difference;
+mod elision;
+mod hints;
+mod sheet;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
+use toolgate_gate::journal::Intended;
+use toolgate_gate::session::LineRanges;
+use toolgate_gate::tool::{RunCtx, hex, path_error};
+use toolgate_model::{ErrorKind, ToolError};
+use toolgate_sandbox::paths::{Committed, FileStat, PathError, StageOptions, Staged, StagedDelete};
+
+use crate::blocking::{blocking, go_on};
+
+pub(crate) use current::{Current, LARGEST};
+pub(crate) use difference::{Difference, Region};
+pub(crate) use elision::{check as check_elision, find as find_elision};
+pub(crate) use hints::{closest, numbered};
+pub(crate) use sheet::{Ending, EndingTrouble, Row, Sheet};
+
+/// What a file is to become.
+#[derive(Clone, Debug)]
+pub(crate) struct After {
+    pub(crate) bytes: Vec<u8>,
+    /// Mode and owner to take over, where it is not a replaced file's.
+    pub(crate) like: Option<FileStat>,
+    /// Whether it can be run, if that is to change.
+    pub(crate) executable: Option<bool>,
+    /// The lines that the conversation knows then; all, if not given.
+    pub(crate) known: Option<LineRanges>,
+    sha256: String,
+}
+
+impl After {
+    /// This content, and the rest as it comes.
+    pub(crate) fn content(bytes: Vec<u8>) -> Self {
+        Self {
+            sha256: hex(&Sha256::digest(&bytes)),
+            bytes,
+            like: None,
+            executable: None,
+            known: None,
+        }
+    }
+
+    /// SHA-256 of the content.
+    pub(crate) fn sha256(&self) -> &str {
+        &self.sha256
+    }
+}
+
+/// One file of a call.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    /// As it was asked for.
+    pub(crate) path: String,
+    /// What was there when the call looked.
+    pub(crate) before: Option<Current>,
+    /// What is to be there; nothing if it is to go.
+    pub(crate) after: Option<After>,
+}
+
+/// One file that was changed.
+#[derive(Clone, Debug)]
+pub(crate) struct Changed {
+    /// Whether there was no file before.
+    pub(crate) created: bool,
+    /// Folders that were made for it, outermost first.
+    pub(crate) made_folders: Vec<PathBuf>,
+}
+
+/// Makes all of the changes, or none. The answers come in the order of the changes.
+pub(crate) async fn make(
+    changes: Vec<Change>,
+    cx: &Arc<RunCtx>,
+) -> Result<Vec<Changed>, ToolError> {
+    let with = Arc::clone(cx);
+    let (prepared, intended) = blocking(move || {
+        let prepared = Prepared::new(changes, &with)?;
+        let intended = prepared.intended();
+        Ok((prepared, intended))
+    })
+    .await?;
+    cx.intend(intended).await?;
+    let with = Arc::clone(cx);
+    blocking(move || prepared.carry_out(&with)).await
+}
+
+/// A change that only has to be made.
+enum Step {
+    Write(Staged),
+    Delete(StagedDelete),
+}
+
+impl Step {
+    /// The name under which a conversation remembers the file, as [`toolgate_gate::place`] makes it.
+    fn known_as(&self) -> String {
+        let (root, path) = self.place();
+        format!("{root}:{}", path.to_string_lossy())
+    }
+
+    fn place(&self) -> (usize, PathBuf) {
+        match self {
+            Self::Write(staged) => (staged.root(), staged.path().to_path_buf()),
+            Self::Delete(staged) => {
+                let resolved = staged.resolved();
+                (resolved.root, resolved.path)
+            }
+        }
+    }
+}
+
+/// Everything is staged and synced, and nothing of it can be seen.
+struct Prepared {
+    changes: Vec<Change>,
+    steps: Vec<Step>,
+    /// The roots' own paths, for the journal.
+    roots: Vec<PathBuf>,
+}
+
+impl Drop for Prepared {
+    fn drop(&mut self) {
+        // Folders made for the first can only go when the others have left them.
+        while self.steps.pop().is_some() {}
+    }
+}
+
+impl Prepared {
+    fn new(changes: Vec<Change>, cx: &RunCtx) -> Result<Self, ToolError> {
+        let wall = cx.wall();
+        let roots = (0..).map_while(|root| wall.roots().get(root));
+        let roots = roots.map(|root| root.path().to_path_buf()).collect();
+        let mut prepared = Self {
+            steps: Vec::with_capacity(changes.len()),
+            changes: Vec::new(),
+            roots,
+        };
+        for change in &changes {
+            prepared.steps.push(stage(change, cx)?);
+        }
+        prepared.changes = changes;
+        prepared.one_name_each()?;
+        let mut writes: Vec<&mut Staged> = prepared.steps.iter_mut().filter_map(write).collect();
+        Staged::sync_all(&mut writes).map_err(|error| failed(&error))?;
+        for change in &prepared.changes {
+            still_the_same(change, cx)?;
+        }
+        // The last moment at which nothing has happened yet.
+        go_on(cx.cancel())?;
+        Ok(prepared)
+    }
+
+    /// Refuses two changes of one file, and a file where another change needs a folder.
+    fn one_name_each(&self) -> Result<(), ToolError> {
+        let mut names: BTreeMap<(usize, PathBuf), &str> = BTreeMap::new();
+        for (step, change) in self.steps.iter().zip(&self.changes) {
+            if let Some(other) = names.insert(step.place(), &change.path) {
+                return Err(ToolError::bad_args(format!(
+                    "`{other}` and `{}` are the same file. Change it under one name only.",
+                    change.path
+                )));
+            }
+        }
+        for ((root, path), asked) in &names {
+            let above = path.ancestors().skip(1);
+            for folder in above.filter(|folder| *folder != Path::new("")) {
+                if let Some(file) = names.get(&(*root, folder.to_path_buf())) {
+                    return Err(ToolError::bad_args(format!(
+                        "`{file}` cannot be a file and the folder of `{asked}` in one call."
+                    )));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What the journal is told before anything happens.
+    fn intended(&self) -> Vec<Intended> {
+        let steps = self.steps.iter().zip(&self.changes);
+        steps
+            .map(|(step, change)| {
+                let (root, path) = step.place();
+                let place = match self.roots.get(root) {
+                    Some(root) => root.join(path),
+                    None => path,
+                };
+                let staged = match step {
+                    Step::Write(staged) => Some(place.with_file_name(staged.temporary())),
+                    Step::Delete(_) => None,
+                };
+                let like = change.after.as_ref().and_then(|after| after.like);
+                let stat = change.before.as_ref().map(|before| before.stat).or(like);
+                Intended {
+                    path: change.path.clone(),
+                    place,
+                    before: change.before.as_ref().map(|before| before.bytes.clone()),
+                    after: change.after.as_ref().map(|after| after.bytes.clone()),
+                    mode: stat.map(|stat| stat.mode),
+                    staged,
+                }
+            })
+            .collect()
+    }
+
+    /// Makes the changes. Deletions come last: they are the hardest to take back.
+    fn carry_out(mut self, cx: &RunCtx) -> Result<Vec<Changed>, ToolError> {
+        for staged in self.steps.iter_mut().filter_map(write) {
+            staged.stand_by().map_err(|error| failed(&error))?;
+        }
+        let deletes = |step: &Step| matches!(step, Step::Delete(_));
+        let mut order: Vec<usize> = (0..self.steps.len()).collect();
+        order.sort_by_key(|at| self.steps.get(*at).is_some_and(deletes));
+        let mut done = Vec::with_capacity(order.len());
+        for at in order {
+            let step = self.steps.get_mut(at);
+            let made = step.map_or(Ok(()), |step| match step {
+                Step::Write(staged) => staged.place(),
+                Step::Delete(staged) => staged.remove(),
+            });
+            if let Err(error) = made {
+                return Err(self.take_back(&done, &error, cx));
+            }
+            done.push(at);
+        }
+        let places: Vec<String> = self.steps.iter().map(Step::known_as).collect();
+        let finished = self.finish();
+        note(&places, &self.changes, cx);
+        finished
+    }
+
+    /// Undoes the steps that are done, the last first, and says what came of it.
+    fn take_back(mut self, done: &[usize], error: &PathError, cx: &RunCtx) -> ToolError {
+        let mut steps: Vec<Option<Step>> = self.steps.drain(..).map(Some).collect();
+        let mut stuck = Vec::new();
+        for at in done.iter().rev() {
+            let (Some(slot), Some(change)) = (steps.get_mut(*at), self.changes.get(*at)) else {
+                continue;
+            };
+            let before = change.before.as_ref();
+            let before = before.map_or(&[][..], |before| before.bytes.as_slice());
+            let nonce = cx.entropy().bits().unwrap_or_default();
+            let undone = match slot.take() {
+                Some(Step::Write(staged)) => staged.take_back(before, nonce),
+                Some(Step::Delete(staged)) => staged.take_back(before, nonce),
+                None => Ok(()),
+            };
+            if let Err(undo) = undone {
+                stuck.push(format!("`{}` ({undo})", change.path));
+            }
+        }
+        while steps.pop().is_some() {}
+        let why = failed(error);
+        let what = if stuck.is_empty() {
+            "All files are as they were.".to_owned()
+        } else {
+            format!(
+                "What was changed before that was taken back, except {}; the journal holds what was there.",
+                stuck.join(", ")
+            )
+        };
+        ToolError {
+            message: format!("{} {what}", why.message),
+            ..why
+        }
+    }
+
+    fn finish(&mut self) -> Result<Vec<Changed>, ToolError> {
+        let (mut writes, mut deletes) = (Vec::new(), Vec::new());
+        for step in self.steps.drain(..) {
+            match step {
+                Step::Write(staged) => writes.push(staged),
+                Step::Delete(staged) => deletes.push(staged),
+            }
+        }
+        for staged in &deletes {
+            staged.finish();
+        }
+        let committed = Staged::finish_all(writes).map_err(|error| failed(&error))?;
+        let mut committed = committed.into_iter();
+        let changed = self.changes.iter().map(|change| match &change.after {
+            Some(_) => {
+                let placed = committed.next();
+                Changed {
+                    created: change.before.is_none(),
+                    made_folders: placed.map_or_else(Vec::new, |file: Committed| file.made_folders),
+                }
+            }
+            None => Changed {
+                created: false,
+                made_folders: Vec::new(),
+            },
+        });
+        Ok(changed.collect())
+    }
+}
+
+/// The conversation knows what it wrote, and no longer what is gone.
+fn note(places: &[String], changes: &[Change], cx: &RunCtx) {
+    let now = cx.clock().now_ms();
+    cx.session().reads(|log| {
+        for (place, change) in places.iter().zip(changes) {
+            match &change.after {
+                Some(after) => {
+                    let known = after.known.clone().unwrap_or_else(LineRanges::all);
+                    log.edited(place, &after.sha256, known, now);
+                }
+                None => log.forget(place),
+            }
+        }
+    });
+}
+
+fn write(step: &mut Step) -> Option<&mut Staged> {
+    match step {
+        Step::Write(staged) => Some(staged),
+        Step::Delete(_) => None,
+    }
+}
+
+fn stage(change: &Change, cx: &RunCtx) -> Result<Step, ToolError> {
+    let wall = cx.wall();
+    let Some(after) = &change.after else {
+        let staged = wall.stage_delete(&change.path);
+        return staged.map(Step::Delete).map_err(|error| failed(&error));
+    };
+    let nonce = cx
+        .entropy()
+        .bits()
+        .ok_or_else(|| ToolError::failed("no random name for the new file; nothing was written"))?;
+    let options = StageOptions {
+        overwrite: change.before.is_some(),
+        create_parents: true,
+        nonce,
+    };
+    let staged = wall.stage(&change.path, options);
+    let mut staged = staged.map_err(|error| failed(&error))?;
+    if let Some(like) = &after.like {
+        staged.takes_after(like);
+    }
+    if let Some(executable) = after.executable {
+        staged.executable(executable);
+    }
+    let written = staged.write_all(&after.bytes);
+    written.map_err(|error| failed(&error))?;
+    Ok(Step::Write(staged))
+}
+
+/// Reads a file again: what is staged rests on what it was.
+fn still_the_same(change: &Change, cx: &RunCtx) -> Result<(), ToolError> {
+    let now = match cx.wall().open_read(&change.path) {
+        Ok(mut handle) => {
+            let bytes = handle.read_all(LARGEST);
+            Some(bytes.map_err(|error| failed(&error))?)
+        }
+        Err(PathError::NotFound { .. }) => None,
+        Err(error) => return Err(failed(&error)),
+    };
+    let before = change.before.as_ref().map(|before| &before.bytes);
+    if now.as_ref() == before {
+        return Ok(());
+    }
+    Err(ToolError::new(
+        ErrorKind::StaleFile,
+        format!(
+            "{}: somebody else changed the file while it was written. Nothing was changed; read it and try again.",
+            change.path
+        ),
+    ))
+}
+
+fn failed(error: &PathError) -> ToolError {
+    ToolError {
+        retryable: error.is_retryable(),
+        ..path_error(error)
+    }
+}

@@ -1,0 +1,403 @@
+//! `edit_file`: exact text exchanged for other text, all edits or none.
+//!
+//! ```text
+//!  path, edits ──▶ what is there ──▶ each edit: exactly one place ──▶ lines known? ──▶ change
+//!                  text, read       in the text as the edits         as shown to      in one step
+//!                  before           before it left it                the model
+//! ```
+//!
+//! The replacement is taken literally. Byte order mark, encoding and line endings
+//! stay as they are: an edit that says `\n` in a file of `\r\n` means the file's own.
+//!
+//! What can go wrong: an edit fits nowhere, or in several places, or in lines that
+//! the conversation was never shown; it stands for code it leaves out; the file is
+//! binary, was not read, or has changed since. The error says which edit, why, and
+//! what is there instead.
+
+mod find;
+mod splices;
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_gate::output::bound;
+use toolgate_gate::session::LineRanges;
+use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, typed};
+use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
+
+use crate::blocking::blocking;
+use crate::change::{
+    self, After, Change, Current, Difference, Ending, LARGEST, Region, check_elision, closest,
+    numbered,
+};
+use crate::place::fact_path;
+use crate::secrets::Secrets;
+use crate::settings::WriteSettings;
+use crate::text::{Decoded, decode};
+use crate::write_file::PREVIEW;
+use find::{Found, Miss, Strategy, find, line_number, one_ending, with_ending};
+use splices::Edited;
+
+const DESCRIPTION: &str = "Replaces exact pieces of text in a file of the working folder. Each \
+    edit names a target, which has to be in the file exactly once, with all blanks and line breaks \
+    as read_file showed them, and its replacement, which is taken literally. All edits are made, or \
+    none; each one sees the text as the edits before it left it. The lines have to be read first. A \
+    comment that stands for code left out is refused.";
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EditFile {
+    /// The file, relative to the working folder, such as `src/lib.rs`.
+    #[schemars(length(min = 1))]
+    path: String,
+    /// The edits, in the order in which they are made.
+    #[schemars(length(min = 1))]
+    edits: Vec<Edit>,
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Edit {
+    /// The text to replace, exactly as it is in the file. It has to be there once.
+    #[schemars(length(min = 1))]
+    target: String,
+    /// The text to put in its place, taken literally. Empty to remove the target.
+    replacement: String,
+    /// The line near which the target stands, if it is in the file several times.
+    #[serde(default)]
+    line_hint: Option<NonZeroU64>,
+    /// Another spelling of line_hint.
+    #[serde(default, rename = "lineHint")]
+    other_line_hint: Option<NonZeroU64>,
+}
+
+impl Edit {
+    fn hint(&self) -> Option<u64> {
+        let hint = self.line_hint.or(self.other_line_hint);
+        hint.map(NonZeroU64::get)
+    }
+}
+
+impl EditFile {
+    fn summary(&self) -> String {
+        let count = self.edits.len();
+        let s = if count == 1 { "" } else { "s" };
+        format!("Edit {} ({count} edit{s})", self.path)
+    }
+}
+
+/// The tool.
+pub(crate) fn tool(settings: WriteSettings) -> TypedTool<EditFile> {
+    typed("edit_file", DESCRIPTION, move |args: EditFile, cx| {
+        edit(args, Arc::new(cx), settings)
+    })
+    .check(|args| {
+        let twice = |edit: &Edit| edit.line_hint.and(edit.other_line_hint).is_some();
+        match args.edits.iter().position(twice) {
+            Some(at) => Err(ToolError::bad_args(format!(
+                "edit {}: line_hint and lineHint are the same argument; give one of them",
+                at + 1
+            ))),
+            None => Ok(()),
+        }
+    })
+    .summary(EditFile::summary)
+    .facts(|args| Facts::writing(fact_path(&args.path)))
+    .preview(preview)
+    .category(Category::File)
+    .side_effects()
+    .risk(Risk::Medium)
+}
+
+/// A file whose edits all fit.
+struct Made {
+    old: Decoded,
+    new: String,
+    regions: Vec<Region>,
+    strategy: Strategy,
+    other_endings: bool,
+}
+
+async fn edit(
+    args: EditFile,
+    cx: Arc<RunCtx>,
+    settings: WriteSettings,
+) -> Result<Output, ToolError> {
+    let (path, edits) = (fact_path(&args.path), args.edits.len());
+    let with = Arc::clone(&cx);
+    let (made, change) = blocking(move || look(args, &with, settings)).await?;
+    let difference = Difference::of(&made.old.text, &made.new, made.regions);
+    let counts = difference.counts();
+    let strategy = match made.strategy {
+        Strategy::Exact => "exact",
+        Strategy::LineHint => "line_hint",
+    };
+    let s = if edits == 1 { "" } else { "s" };
+    let (content, display, sha256) = match change {
+        Err(current) => (
+            format!("unchanged: {path} ({edits} edit{s}, each replaced by itself)"),
+            format!("{path} is unchanged"),
+            current.sha256,
+        ),
+        Ok(change) => {
+            let after = change.after.as_ref();
+            let sha256 = after.map_or_else(String::new, |after| after.sha256().to_owned());
+            let display = format!(
+                "Edited {path} ({counts})\n{}",
+                difference.unified(&path, &path)
+            );
+            change::make(vec![*change], &cx).await?;
+            let content = format!("modified: {path} ({edits} edit{s}, {counts})");
+            (content, display, sha256)
+        }
+    };
+    let mut output = Output::plain(content)
+        .display(bound(&display, PREVIEW, None).text)
+        .with("path", path)
+        .with("changed", made.old.text != made.new)
+        .with("edits", edits)
+        .with("added", difference.added())
+        .with("removed", difference.removed())
+        .with("strategy", strategy)
+        .with("encoding", made.old.encoding.name())
+        .with("sha256", sha256);
+    if made.other_endings {
+        output = output.with("line_endings", "taken from the file");
+    }
+    Ok(output)
+}
+
+type Outcome = Result<Box<Change>, Current>;
+
+/// Whether the edits can be made, and what comes of them. Nothing has to be done where nothing changes.
+fn look(
+    args: EditFile,
+    cx: &RunCtx,
+    settings: WriteSettings,
+) -> Result<(Made, Outcome), ToolError> {
+    let path = fact_path(&args.path);
+    let current = Current::look(cx.wall(), &args.path)?;
+    let Some(current) = current else {
+        return Err(missing(&args.path, cx));
+    };
+    current.check_read(&path, cx)?;
+    let old = current.decoded().ok_or_else(|| binary(&path))?;
+    let secrets = || Secrets::find(cx.redactor(), &old.text);
+    let (edited, strategy, other_endings) = apply(&args.edits, &path, &old.text, secrets)?;
+    let regions = edited.regions(&old.text);
+    let new = edited.text;
+    settings.check(&path, new.len())?;
+    let made = Made {
+        new,
+        regions,
+        strategy,
+        other_endings,
+        old,
+    };
+    if made.new == made.old.text {
+        return Ok((made, Err(current)));
+    }
+    let difference = Difference::of(&made.old.text, &made.new, made.regions.clone());
+    current.check_seen(&path, difference.touched(), cx)?;
+    let mut after = After::content(made.old.encoding.encode(&made.new));
+    let seen = cx.session().reads(|log| {
+        let seen = log.seen(&current.place);
+        seen.map_or_else(LineRanges::default, |seen| seen.lines.clone())
+    });
+    after.known = Some(difference.known_after(&seen));
+    let change = Change {
+        path: args.path,
+        before: Some(current),
+        after: Some(after),
+    };
+    Ok((made, Ok(Box::new(change))))
+}
+
+/// Makes the edits on a text, one after the other.
+fn apply(
+    edits: &[Edit],
+    path: &str,
+    old: &str,
+    secrets: impl Fn() -> Secrets,
+) -> Result<(Edited, Strategy, bool), ToolError> {
+    let ending = one_ending(old);
+    let mut edited = Edited::of(old.to_owned());
+    let (mut strategy, mut other_endings) = (Strategy::Exact, false);
+    for (number, edit) in (1_usize..).zip(edits) {
+        let which = format!("edit {number} of {}", edits.len());
+        check_elision(&edit.replacement, Some(old)).map_err(|error| ToolError {
+            message: format!("{which}: {}", error.message),
+            ..error
+        })?;
+        let found = find(&edited, old, &edit.target, edit.hint(), ending);
+        let found = found.map_err(|miss| {
+            let what = Missed {
+                which,
+                path,
+                edit,
+                text: &edited.text,
+                edited: number > 1,
+            };
+            what.error(&miss, &secrets())
+        })?;
+        let Found {
+            range,
+            strategy: how,
+            other_endings: other,
+        } = found;
+        strategy = strategy.max(how);
+        other_endings |= other;
+        // A file of one line ending keeps it.
+        let kept = match ending {
+            Some(Ending::CrLf) => with_ending(&edit.replacement, Ending::CrLf),
+            Some(Ending::Lf) if other => with_ending(&edit.replacement, Ending::Lf),
+            _ => None,
+        };
+        edited.replace(range, kept.as_deref().unwrap_or(&edit.replacement));
+    }
+    Ok((edited, strategy, other_endings))
+}
+
+/// An edit that has no place.
+struct Missed<'a> {
+    which: String,
+    path: &'a str,
+    edit: &'a Edit,
+    /// The text as the edits before it left it.
+    text: &'a str,
+    edited: bool,
+}
+
+impl Missed<'_> {
+    fn error(&self, miss: &Miss, secrets: &Secrets) -> ToolError {
+        let Self {
+            which, path, text, ..
+        } = self;
+        let target = shortened(&self.edit.target);
+        let none = Secrets::default();
+        // Offsets of the old text mean nothing in an edited one.
+        let secrets = if self.edited { &none } else { secrets };
+        match miss {
+            Miss::Nowhere => {
+                let wanted: Vec<&str> = self.edit.target.lines().collect();
+                let there = match closest(text, &wanted) {
+                    Some(lines) => format!(
+                        "The closest lines are:{}\nCopy the text exactly as it is there, blanks and line breaks included.",
+                        numbered(text, lines, secrets)
+                    ),
+                    None => "Nothing in the file is like it; read the file again.".to_owned(),
+                };
+                let done = self.done_already(text);
+                ToolError::new(
+                    ErrorKind::TargetNotFound,
+                    format!(
+                        "{which}: Target text not found in {path}: {target}. Nothing was changed.{done} {there}"
+                    ),
+                )
+            }
+            Miss::Several { count, starts, tie } => {
+                let mut places = String::new();
+                for start in starts {
+                    let line = line_number(text, *start);
+                    let line = usize::try_from(line).unwrap_or(usize::MAX);
+                    places.push_str(&numbered(text, line - 1..line, secrets));
+                }
+                let more = count - starts.len();
+                if more > 0 {
+                    places.push_str(&format!("\n        and {more} more places"));
+                }
+                let hint = if *tie {
+                    "two of them are equally near to line_hint; give another one"
+                } else {
+                    "give line_hint"
+                };
+                ToolError::new(
+                    ErrorKind::TargetAmbiguous,
+                    format!(
+                        "{which}: Target text is ambiguous ({count} matches) in {path}: {target}. Nothing was changed. It is here:{places}\n\
+                         Take more of the lines around it into the target, or {hint}."
+                    ),
+                )
+            }
+        }
+    }
+
+    /// A model that lost track repeats its edit.
+    fn done_already(&self, text: &str) -> String {
+        let replacement = &self.edit.replacement;
+        if replacement.trim().len() < 4 {
+            return String::new();
+        }
+        match text.find(replacement.as_str()) {
+            Some(at) => format!(
+                " The replacement is in the file already, at line {}.",
+                line_number(text, at)
+            ),
+            None => String::new(),
+        }
+    }
+}
+
+/// A target as a message quotes it.
+fn shortened(target: &str) -> String {
+    const MOST: usize = 80;
+    let first = target.lines().find(|line| !line.trim().is_empty());
+    let first = first.unwrap_or(target);
+    let cut = first.floor_char_boundary(MOST);
+    let (head, tail) = first.split_at(cut);
+    let lines = target.lines().count();
+    let dots = if tail.is_empty() && lines <= 1 {
+        ""
+    } else {
+        "…"
+    };
+    if lines > 1 {
+        format!("{head:?}{dots} ({lines} lines)")
+    } else {
+        format!("{head:?}{dots}")
+    }
+}
+
+fn binary(path: &str) -> ToolError {
+    ToolError::new(
+        ErrorKind::Binary,
+        format!(
+            "`{path}` is binary, and edits are for text. Replace it as a whole if that is needed."
+        ),
+    )
+}
+
+/// The error for a file that is not there, with what is near.
+pub(crate) fn missing(path: &str, cx: &RunCtx) -> ToolError {
+    match cx.wall().open_read(path) {
+        Err(error) => toolgate_gate::tool::path_error(&error),
+        // Somebody made it in this very moment.
+        Ok(_) => ToolError::new(ErrorKind::NotFound, format!("File not found: {path}")),
+    }
+}
+
+fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
+    let seen = view.read(&args.path, LARGEST)?;
+    let path = fact_path(&args.path);
+    // An earlier call of the batch may still make the file what this one needs.
+    let fails = |why: &str| format!("as the files are now, this call will fail: {why}\n");
+    let text = match seen.content {
+        None => fails(&format!("`{path}` does not exist")),
+        Some(bytes) => match decode(bytes, true) {
+            None => fails(&format!("`{path}` is binary")),
+            Some(old) => match apply(&args.edits, &path, &old.text, Secrets::default) {
+                Err(error) => fails(&error.message),
+                Ok((edited, ..)) => {
+                    let regions = edited.regions(&old.text);
+                    Difference::of(&old.text, &edited.text, regions).unified(&path, &path)
+                }
+            },
+        },
+    };
+    Ok(Preview {
+        text: Some(bound(&text, PREVIEW, None).text),
+        rests_on: vec![seen.digest],
+    })
+}

@@ -1,0 +1,181 @@
+//! What a command wrote, clean and within bounds.
+
+use std::io::Read;
+
+use toolgate_gate::output::{Bounder, Limits, RedactStream, Redactor, Sanitizer};
+use toolgate_gate::session::{OutputStore, Spool};
+use toolgate_gate::tool::{Output, RunCtx};
+use toolgate_model::ToolError;
+use toolgate_sandbox::command::Stream;
+
+/// One of the two outputs: no control characters, no secrets, of any length.
+#[derive(Debug)]
+pub(super) struct Lane {
+    sanitizer: Sanitizer,
+    redactor: RedactStream,
+}
+
+impl Lane {
+    pub(super) fn new(redactor: &Redactor) -> Self {
+        Self {
+            sanitizer: Sanitizer::new(),
+            redactor: redactor.stream(),
+        }
+    }
+
+    /// The clean text that these bytes complete.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> String {
+        let (mut clean, mut out) = (String::new(), String::new());
+        self.sanitizer.push(bytes, &mut clean);
+        self.redactor.push(&clean, &mut out);
+        out
+    }
+
+    /// The rest.
+    pub(super) fn finish(&mut self) -> String {
+        let (mut clean, mut out) = (String::new(), String::new());
+        self.sanitizer.finish(&mut clean);
+        self.redactor.push(&clean, &mut out);
+        self.redactor.finish(&mut out);
+        out
+    }
+}
+
+/// Both outputs, apart.
+#[derive(Debug)]
+pub(super) struct Capture {
+    stdout: (Lane, Spool),
+    stderr: (Lane, Spool),
+}
+
+impl Capture {
+    pub(super) fn new(redactor: &Redactor, store: &dyn OutputStore) -> Self {
+        Self {
+            stdout: (Lane::new(redactor), store.spool()),
+            stderr: (Lane::new(redactor), store.spool()),
+        }
+    }
+
+    pub(super) fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        let (lane, spool) = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        spool.push(&lane.push(bytes));
+    }
+
+    /// The end of both.
+    pub(super) fn finish(&mut self) {
+        for (lane, spool) in [&mut self.stdout, &mut self.stderr] {
+            spool.push(&lane.finish());
+        }
+    }
+
+    /// Standard output, standard error and a last word, within the limits of the call; what
+    /// is beyond them is kept and named.
+    pub(super) fn into_output(mut self, last_word: &str, cx: &RunCtx) -> Result<Output, ToolError> {
+        let limits = Limits {
+            max_bytes: cx.limits().max_bytes,
+            max_lines: cx.limits().max_lines,
+            capacity: Some(cx.limits().available_capacity),
+        };
+        let mut bounder = Bounder::new(limits);
+        let read = self.each_piece(last_word, &mut |piece| bounder.push(piece));
+        read.map_err(|error| unreadable(&error))?;
+        let mut handle = None;
+        let mut not_kept = None;
+        let fits = bounder.clone().finish(None);
+        let bounded = if fits.truncated {
+            let session = cx.session();
+            match session
+                .outputs()
+                .keep(session.id(), &mut self.whole(last_word))
+            {
+                Ok(kept) => handle = Some(kept),
+                Err(error) => not_kept = Some(error.to_string()),
+            }
+            let name = handle.as_ref().map(toolgate_model::OutputHandle::as_str);
+            bounder.finish(name)
+        } else {
+            fits
+        };
+        let mut output = Output::self_bounded(bounded.text);
+        output.cut = bounded.truncated;
+        output.kept = handle;
+        if let Some(why) = not_kept {
+            output = output.with("output_not_kept", why);
+        }
+        for (name, spool) in [("stdout", &self.stdout.1), ("stderr", &self.stderr.1)] {
+            output = output.with(&format!("{name}_bytes"), spool.total());
+            if spool.dropped() > 0 {
+                output = output.with(&format!("{name}_bytes_dropped"), spool.dropped());
+            }
+            if let Some(why) = spool.failed() {
+                output = output.with(&format!("{name}_not_kept"), why.to_owned());
+            }
+        }
+        Ok(output)
+    }
+
+    /// The first bytes of standard error, for what they say about a denial.
+    pub(super) fn start_of_stderr(&mut self, most: u64) -> String {
+        let mut bytes = Vec::new();
+        // What cannot be read has nothing to say.
+        let _ = self.stderr.1.reader().take(most).read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The whole text: standard output, `[stderr]` and standard error, the last word.
+    fn whole<'c>(&'c mut self, last_word: &'c str) -> impl Read + 'c {
+        let (out, err) = (&mut self.stdout.1, &mut self.stderr.1);
+        let between = match (out.total(), err.total()) {
+            (_, 0) => "",
+            (0, _) => "[stderr]\n",
+            _ if out.ends_line() => "\n[stderr]\n",
+            _ => "\n\n[stderr]\n",
+        };
+        let last = if err.total() > 0 { &*err } else { &*out };
+        let before_last = match last.ends_line() || last_word.is_empty() {
+            true => "",
+            false => "\n",
+        };
+        out.reader()
+            .chain(between.as_bytes())
+            .chain(err.reader())
+            .chain(before_last.as_bytes())
+            .chain(last_word.as_bytes())
+    }
+
+    fn each_piece(&mut self, last_word: &str, with: &mut dyn FnMut(&str)) -> std::io::Result<()> {
+        let mut whole = self.whole(last_word);
+        let mut bytes = vec![0; 64 * 1024];
+        let mut held = 0;
+        loop {
+            let room = bytes.get_mut(held..).unwrap_or_default();
+            let read = whole.read(room)?;
+            let there = bytes.get(..held + read).unwrap_or_default();
+            let text = match std::str::from_utf8(there) {
+                Ok(text) => text,
+                Err(fault) => {
+                    // A character that the next piece completes. All text here is valid.
+                    let valid = there.get(..fault.valid_up_to()).unwrap_or_default();
+                    std::str::from_utf8(valid).unwrap_or_default()
+                }
+            };
+            with(text);
+            let taken = text.len();
+            held = there.len() - taken;
+            bytes.copy_within(taken..taken + held, 0);
+            if read == 0 {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn unreadable(error: &std::io::Error) -> ToolError {
+    ToolError::new(
+        toolgate_model::ErrorKind::Failed,
+        format!("the command ran, and its output cannot be read back: {error}"),
+    )
+}

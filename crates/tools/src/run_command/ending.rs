@@ -1,0 +1,159 @@
+//! How a command ended, in words and kinds.
+
+use std::time::Duration;
+
+use toolgate_model::{ErrorKind, ToolError};
+use toolgate_sandbox::command::{Appeared, Cause, Finished, Outcome, Settled, SetupFailure, Step};
+
+/// The end of a command as a result tells it.
+#[derive(Debug)]
+pub(super) struct Ending {
+    /// What went wrong, if anything did.
+    pub(super) error: Option<ToolError>,
+    /// What the model reads below the output.
+    pub(super) last_word: String,
+    /// The exit code, where there is one.
+    pub(super) exit_code: Option<i32>,
+    /// The signal, where one ended it.
+    pub(super) signal: Option<i32>,
+}
+
+/// When a command in the foreground would have been ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) total: Option<Duration>,
+    pub(super) idle: Option<Duration>,
+}
+
+impl Ending {
+    pub(super) fn of(finished: &Finished, limits: Limits) -> Self {
+        let mut ending = match finished.cause {
+            Cause::Timeout => Self::stopped(
+                ErrorKind::Timeout,
+                format!("timed out after {}", shown(limits.total)),
+            ),
+            Cause::IdleTimeout => Self::stopped(
+                ErrorKind::IdleTimeout,
+                format!("wrote nothing for {}", shown(limits.idle)),
+            ),
+            Cause::Cancelled => Self::stopped(ErrorKind::Cancelled, "was cancelled".to_owned()),
+            Cause::Itself => Self::by_itself(&finished.outcome),
+        };
+        ending.last_word.push_str(&said_of(&finished.settled));
+        ending
+    }
+
+    fn stopped(kind: ErrorKind, what: String) -> Self {
+        let message = format!(
+            "the command {what}; it and everything it started was ended, what it had written is in the output"
+        );
+        Self {
+            error: Some(ToolError::new(kind, message)),
+            last_word: format!("[the command {what} and was ended]\n"),
+            exit_code: None,
+            signal: None,
+        }
+    }
+
+    fn by_itself(outcome: &Outcome) -> Self {
+        let mut ending = Self {
+            error: None,
+            last_word: String::new(),
+            exit_code: None,
+            signal: None,
+        };
+        let (kind, message) = match outcome {
+            Outcome::Exited(0) => {
+                ending.exit_code = Some(0);
+                return ending;
+            }
+            Outcome::Exited(code) => {
+                ending.exit_code = Some(*code);
+                (ErrorKind::ExitStatus, format!("exit code {code}"))
+            }
+            Outcome::Signaled(signal) => {
+                ending.signal = Some(*signal);
+                let name = signal_name(*signal);
+                (
+                    ErrorKind::ExitStatus,
+                    format!("ended by signal {signal}{name}"),
+                )
+            }
+            Outcome::Setup(failure) => setup(failure),
+            Outcome::Killed => (
+                ErrorKind::Interrupted,
+                "the command was ended from outside before it was done".to_owned(),
+            ),
+        };
+        ending.last_word = format!("[{message}]\n");
+        ending.error = Some(ToolError::new(kind, message));
+        ending
+    }
+}
+
+fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
+    match failure.step {
+        Step::Cwd => (
+            ErrorKind::NotFound,
+            format!("cwd cannot be entered, nothing was run: {failure}"),
+        ),
+        Step::Exec => (ErrorKind::Failed, format!("nothing was run: {failure}")),
+        _ => (
+            ErrorKind::SandboxUnavailable,
+            format!("nothing was run: {failure}. `toolgate doctor` shows each wall"),
+        ),
+    }
+}
+
+/// What appeared under guarded names, one line each.
+fn said_of(settled: &Settled) -> String {
+    settled.appeared.iter().map(said_of_one).collect()
+}
+
+fn said_of_one(appeared: &Appeared) -> String {
+    let Appeared {
+        path,
+        rule,
+        moved_to,
+    } = appeared;
+    let path = path.display();
+    match moved_to {
+        Some(to) => format!(
+            "[{path} is a protected name ({rule}): what the command made there was moved to {}]\n",
+            to.display()
+        ),
+        None => format!(
+            "[{path} is a denied name ({rule}): tools and later commands do not see what the command made there]\n"
+        ),
+    }
+}
+
+fn shown(limit: Option<Duration>) -> String {
+    match limit {
+        Some(limit) if limit.subsec_nanos() == 0 => format!("{} s", limit.as_secs()),
+        Some(limit) => format!("{} ms", limit.as_millis()),
+        None => "its time".to_owned(),
+    }
+}
+
+fn signal_name(signal: i32) -> String {
+    let known = [
+        (1, "HUP"),
+        (2, "INT"),
+        (3, "QUIT"),
+        (4, "ILL"),
+        (6, "ABRT"),
+        (7, "BUS"),
+        (8, "FPE"),
+        (9, "KILL"),
+        (11, "SEGV"),
+        (13, "PIPE"),
+        (14, "ALRM"),
+        (15, "TERM"),
+        (24, "XCPU"),
+        (25, "XFSZ"),
+        (31, "SYS"),
+    ];
+    let found = known.iter().find(|(number, _)| *number == signal);
+    found.map_or_else(String::new, |(_, name)| format!(" (SIG{name})"))
+}

@@ -1,0 +1,223 @@
+//! `run_command`, `command_output` and `stop_command`: real commands behind the command wall.
+//!
+//! ```text
+//!  args ──▶ facts (shell) ──▶ policy, person ──▶ CommandWall::run ──▶ Running
+//!                                                                      │ a thread of its own
+//!                events ◀── chunks, in order of arrival ◀──────────────┤
+//!                Output ◀── stdout, then [stderr] ◀── Capture ◀────────┘
+//!                           the rest under a handle
+//! ```
+//!
+//! A command ends in one of few ways (by itself, by a signal, out of time, cancelled, never
+//! begun), and each of them is one kind of result. Background commands belong to the
+//! conversation ([`background::Commands`]) and end with it.
+
+mod background;
+mod capture;
+mod companions;
+mod denial;
+mod ending;
+mod foreground;
+mod place;
+mod settings;
+
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
+use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
+use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Running};
+use toolgate_sandbox::paths::RootAccess;
+use toolgate_shell::{LineContext, analyse};
+
+pub(crate) use companions::{output_tool, stop_tool};
+use place::Place;
+pub use settings::CommandSettings;
+
+const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standard output first, \
+    then standard error under [stderr], and the exit code if it is not 0. The command runs in a \
+    sandbox: it can change files of the workspace only, has no network unless that was granted, no \
+    terminal and no standard input, and everything it starts ends with it. Start servers and other \
+    long work with background: true and read them with command_output.";
+
+/// Nobody waits longer than a day.
+const MOST_SECONDS: u64 = 24 * 60 * 60;
+
+/// How much longer the line waits for a command than the command itself may take: time to end
+/// it and to hand over what it wrote.
+const TO_HAND_OVER: Duration = Duration::from_secs(5);
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RunCommand {
+    /// The line to run.
+    #[schemars(length(min = 1))]
+    command: String,
+    /// The folder to run it in, relative to the workspace. The workspace itself if not given.
+    #[serde(default)]
+    cwd: Option<String>,
+    /// After how many seconds the command is ended.
+    #[serde(default)]
+    timeout_seconds: Option<NonZeroU64>,
+    /// The same in milliseconds.
+    #[serde(default)]
+    timeout_ms: Option<NonZeroU64>,
+    /// After how many seconds without output the command is ended.
+    #[serde(default)]
+    idle_timeout_seconds: Option<NonZeroU64>,
+    /// Whether to return at once and let it run. The result names a handle.
+    #[serde(default)]
+    background: bool,
+}
+
+impl RunCommand {
+    fn check(&self, settings: &CommandSettings) -> Result<(), ToolError> {
+        if self.timeout_seconds.is_some() && self.timeout_ms.is_some() {
+            return Err(ToolError::bad_args(
+                "give timeout_seconds or timeout_ms, not both",
+            ));
+        }
+        let most = Duration::from_secs(MOST_SECONDS);
+        if self.timeout().is_some_and(|timeout| timeout > most)
+            || self.idle().is_some_and(|idle| idle > most)
+        {
+            return Err(ToolError::bad_args(format!(
+                "a timeout is at most {MOST_SECONDS} seconds"
+            )));
+        }
+        if self.command.contains('\0') {
+            return Err(ToolError::bad_args("command contains a NUL character"));
+        }
+        Place::of(self.cwd.as_deref(), &settings.roots).map(drop)
+    }
+
+    fn timeout(&self) -> Option<Duration> {
+        let seconds = self.timeout_seconds.map(NonZeroU64::get);
+        let millis = self.timeout_ms.map(NonZeroU64::get);
+        seconds
+            .map(Duration::from_secs)
+            .or(millis.map(Duration::from_millis))
+    }
+
+    fn idle(&self) -> Option<Duration> {
+        let seconds = self.idle_timeout_seconds.map(NonZeroU64::get);
+        seconds.map(Duration::from_secs)
+    }
+
+    /// When a command in the foreground is ended. One in the background has all the time of
+    /// its conversation unless the call says otherwise.
+    fn total(&self, settings: &CommandSettings) -> Duration {
+        self.timeout().unwrap_or(settings.timeout)
+    }
+
+    fn summary(&self) -> String {
+        let cwd = self.cwd.as_deref().filter(|cwd| !cwd.is_empty());
+        let place = cwd.map(|cwd| format!(" in {cwd}")).unwrap_or_default();
+        let manner = if self.background {
+            "in the background"
+        } else {
+            ""
+        };
+        let how = [manner, place.trim_start()].map(str::trim).join(" ");
+        match how.trim() {
+            "" => format!("Run command: {}", self.command),
+            how => format!("Run command {how}: {}", self.command),
+        }
+    }
+
+    fn facts(&self, settings: &CommandSettings) -> Facts {
+        let Ok(place) = Place::of(self.cwd.as_deref(), &settings.roots) else {
+            return Facts::opaque();
+        };
+        let roots: Vec<_> = place
+            .roots
+            .iter()
+            .map(|root| root.to_string_lossy())
+            .collect();
+        let roots: Vec<&str> = roots.iter().map(AsRef::as_ref).collect();
+        let context = LineContext {
+            cwd: &place.relative,
+            home: settings.home.as_deref(),
+            roots: &roots,
+        };
+        analyse(&self.command, &context).facts
+    }
+}
+
+/// The tool.
+pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
+    let (checks, states, limits) = (
+        Arc::clone(settings),
+        Arc::clone(settings),
+        Arc::clone(settings),
+    );
+    let (opens, runs) = (Arc::clone(settings), Arc::clone(settings));
+    typed("run_command", DESCRIPTION, move |args: RunCommand, cx| {
+        run(args, cx, Arc::clone(&runs))
+    })
+    .check(move |args| args.check(&checks))
+    .summary(RunCommand::summary)
+    .facts(move |args| args.facts(&states))
+    .opens(move |_, facts| opens.folders_beyond(facts))
+    .call_timeout(move |args| {
+        let longest = if args.background {
+            Duration::ZERO
+        } else {
+            args.total(&limits)
+        };
+        Some(longest + TO_HAND_OVER)
+    })
+    .category(Category::Exec)
+    .side_effects()
+    .risk(Risk::High)
+    .spellings([
+        Spelling::same("timeoutSeconds", "timeout_seconds"),
+        Spelling::same("timeoutMs", "timeout_ms"),
+        Spelling::same("idleTimeoutSeconds", "idle_timeout_seconds"),
+    ])
+}
+
+async fn run(
+    args: RunCommand,
+    cx: RunCtx,
+    settings: Arc<CommandSettings>,
+) -> Result<Output, ToolError> {
+    let wall = settings.wall()?;
+    let place = Place::of(args.cwd.as_deref(), &settings.roots)?;
+    place.check(cx.wall())?;
+    let mut spec = CommandSpec::line(&args.command, place.absolute);
+    spec.env.clone_from(&settings.env);
+    spec.grants = cx.opened().iter().map(opened).collect();
+    if args.background {
+        background::start(&args, spec, wall, &cx).await
+    } else {
+        foreground::run(&args, spec, wall, &settings, &cx).await
+    }
+}
+
+/// A folder that a person opened, for reading.
+fn opened(folder: &String) -> Grant {
+    Grant {
+        path: folder.into(),
+        access: RootAccess::ReadOnly,
+    }
+}
+
+/// The walls in force, by name.
+fn walls(in_force: InForce) -> String {
+    let names = in_force.to_string();
+    if names.is_empty() {
+        "none".to_owned()
+    } else {
+        names
+    }
+}
+
+/// Starts a command, from a thread that may wait.
+fn begin(wall: &CommandWall, spec: CommandSpec) -> Result<Running, ToolError> {
+    wall.run(spec)
+        .map_err(|error| ToolError::new(ErrorKind::SandboxUnavailable, error.to_string()))
+}
