@@ -23,7 +23,7 @@ pub(crate) fn run() -> Done {
     let mut command = Command::new("cargo");
     command
         .current_dir(root())
-        .args(["mutants", "--timeout", "120"]);
+        .args(["mutants", "--workspace", "--timeout", "120"]);
     for files in DECISIONS {
         command.args(["--file", files]);
     }

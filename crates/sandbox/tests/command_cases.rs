@@ -91,7 +91,11 @@ fn run_all(text: &str, at_least: usize) {
     let wrong: Vec<String> = cases
         .iter()
         .filter(|case| case.id.contains(&only))
-        .filter_map(|case| run_one(case).err().map(|why| format!("{}: {why}", case.id)))
+        .flat_map(|case| [(case, false), (case, true)])
+        .filter_map(|(case, ahead)| {
+            let why = run_one(case, ahead).err()?;
+            Some(format!("{} (furnished ahead: {ahead}): {why}", case.id))
+        })
         .collect();
     assert!(
         wrong.is_empty(),
@@ -101,7 +105,8 @@ fn run_all(text: &str, at_least: usize) {
     );
 }
 
-fn run_one(case: &Case) -> Result<(), String> {
+/// Runs one probe in a sandbox of its own, or in one that was furnished before.
+fn run_one(case: &Case, ahead: bool) -> Result<(), String> {
     if case
         .arch
         .as_ref()
@@ -147,6 +152,13 @@ fn run_one(case: &Case) -> Result<(), String> {
         scratch_bytes: case.limit_scratch.unwrap_or(usual.scratch_bytes),
         ..usual
     });
+    if ahead {
+        let mut first = trial::spec("true", &place.ws);
+        first.limits = spec.limits;
+        if !run_spec(&wall, first, Deadlines::default()).succeeded() {
+            return Err("the command before it failed".to_owned());
+        }
+    }
     let limit = Duration::from_millis(case.timeout_ms.unwrap_or(60_000));
     let deadlines = Deadlines {
         total: Some(limit),

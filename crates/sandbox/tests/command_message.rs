@@ -2,7 +2,9 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use proptest::prelude::*;
-use toolgate_sandbox::command::{BadOrder, Folder, Limits, Mask, MaskKind, Network, Omit, Order};
+use toolgate_sandbox::command::{
+    BadOrder, Folder, Limits, Mask, MaskKind, Network, Omit, Order, Outcome, Refused, Report,
+};
 
 fn text() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(1_u8..=255, 0..20)
@@ -64,8 +66,63 @@ prop_compose! {
     }
 }
 
+fn report() -> impl Strategy<Value = Report> {
+    let outcome = prop_oneof![
+        any::<i32>().prop_map(Outcome::Exited),
+        any::<i32>().prop_map(Outcome::Signaled),
+        Just(Outcome::Killed),
+    ];
+    let refused = prop::collection::btree_map(any::<i32>(), any::<u32>(), 1..127);
+    prop_oneof![
+        Just(Report::Started),
+        Just(Report::Ready),
+        Just(Report::Taken),
+        outcome.clone().prop_map(Report::Ended),
+        outcome.prop_map(Report::Over),
+        refused.prop_map(|calls| {
+            let calls = calls.into_iter();
+            Report::Refused(
+                calls
+                    .map(|(number, times)| Refused { number, times })
+                    .collect(),
+            )
+        }),
+    ]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_report_that_is_written_is_read(report in report()) {
+        prop_assert_eq!(Report::decode(&report.encode()), Some(report));
+    }
+
+    #[test]
+    fn a_failed_step_is_told_with_as_much_as_fits(
+        step in 0_u8..21, errno in any::<i32>(), about in "[a-zäß€😀]{0,600}", over in any::<bool>()
+    ) {
+        let tag = if over { b'F' } else { b'f' };
+        let bytes = [&[tag, step], errno.to_le_bytes().as_slice(), about.as_bytes()].concat();
+        match Report::decode(&bytes) {
+            Some(report) => prop_assert_eq!(report.encode(), bytes),
+            None => prop_assert!(bytes.len() > 1024),
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_a_report_that_writes_the_same_or_none(
+        report in report(), at in any::<prop::sample::Index>(), byte in any::<u8>()
+    ) {
+        let mut bytes = report.encode();
+        let at = at.index(bytes.len());
+        if let Some(place) = bytes.get_mut(at) {
+            *place = byte;
+        }
+        if let Some(read) = Report::decode(&bytes) {
+            prop_assert_eq!(read.encode(), bytes);
+        }
+    }
 
     #[test]
     fn what_is_written_is_read(order in order()) {

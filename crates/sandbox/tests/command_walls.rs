@@ -321,6 +321,30 @@ fn exit_code() {
     );
 }
 
+fn counted() {
+    let place = Place::new();
+    for rung in [Rung::Namespaces, Rung::Landlock] {
+        let wall = only(&place, rung, Omit::default());
+        let told = |text: &str| -> Vec<(&str, u32)> {
+            let refused = line(&wall, &place, text).finished.refused;
+            refused
+                .iter()
+                .map(|call| (call.name(), call.times))
+                .collect()
+        };
+        assert_eq!(told("true | cat; (exit 3)"), []);
+        let twice = "python3 -c 'import socket\nfor _ in 1, 2:\n try: socket.socket(socket.AF_UNIX)\n except PermissionError: pass'";
+        assert_eq!(told(twice), [("socket", 2)]);
+        // From a daemon too, and after the shell has become something else.
+        let apart = "unshare -U true; (setsid unshare -n true &) ; exec unshare -m true";
+        assert!(told(apart).contains(&("unshare", 3)), "{:?}", told(apart));
+        let many = "python3 -c 'import ctypes\nl=ctypes.CDLL(None)\nfor _ in range(5000): l.syscall(250,0,0,0)'";
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(told(many), [("keyctl", 5000)]);
+        }
+    }
+}
+
 fn reach() {
     let place = Place::new();
     for file in [

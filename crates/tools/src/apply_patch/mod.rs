@@ -139,7 +139,7 @@ impl Patch {
     ) -> Result<BTreeMap<String, Option<Vec<u8>>>, PatchError> {
         let mut desk = Desk::new(|path| Ok(files.get(&fact_path(path)).cloned()));
         match apply::apply(self, &mut desk) {
-            Err(Failure::Patch(error)) => return Err(*error),
+            Err(Failure::Patch(error)) => return Err(error),
             // Files in memory give no trouble of their own.
             Err(Failure::Tool(_)) | Ok(_) => {}
         }

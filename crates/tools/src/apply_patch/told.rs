@@ -36,7 +36,7 @@ pub(super) fn text_of(problem: &Problem) -> &str {
 
 /// A patch that does not apply, with what is there instead.
 pub(super) fn failed(error: &PatchError, format: &str, secrets: &Secrets) -> ToolError {
-    let kind = match &error.problem {
+    let kind = match &*error.problem {
         // Whatever goes wrong with a line patch is one kind.
         _ if format == "lp1" => ErrorKind::PatchFailed,
         Problem::Missing { .. } => ErrorKind::NotFound,
@@ -44,7 +44,7 @@ pub(super) fn failed(error: &PatchError, format: &str, secrets: &Secrets) -> Too
         Problem::Binary => ErrorKind::Binary,
         _ => ErrorKind::PatchFailed,
     };
-    let there = match &error.problem {
+    let there = match &*error.problem {
         Problem::NotFound(sought) => instead(sought, secrets),
         Problem::NotAtEnd(sought) => {
             let total = sought.text.lines().count();
@@ -117,7 +117,7 @@ pub(super) fn nearest(error: ToolError, why: &PatchError, cx: &RunCtx) -> ToolEr
     let Some(path) = why.path.as_deref() else {
         return error;
     };
-    if why.problem != (Problem::Missing { removed: false }) {
+    if *why.problem != (Problem::Missing { removed: false }) {
         return error;
     }
     match cx.wall().open_read(path) {

@@ -260,7 +260,7 @@ mod tests {
             lines in prop::collection::vec("[a-c]", 0..8),
             splices in prop::collection::vec((0_usize..9, 0_usize..3, 0_usize..3), 0..5),
         ) {
-            let old = lines.concat();
+
             let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
             let mut sheet = Sheet::of(&text);
             for (at, less, more) in splices {
@@ -273,11 +273,11 @@ mod tests {
             let mut made = String::new();
             let mut at = 0;
             for Region { old: gone, new: come } in sheet.regions(&text) {
-                made += &old[at..gone.start];
+                made += &lines[at..gone.start].concat();
                 made += &new[come].concat();
                 at = gone.end;
             }
-            made += &old[at..];
+            made += &lines[at..].concat();
             prop_assert_eq!(made, new.concat());
         }
     }

@@ -13,6 +13,7 @@
 //! returned whole or to be searched for lines, or it is binary and lines were wanted.
 
 mod binary;
+mod open;
 mod shown;
 
 use std::num::NonZeroU64;
@@ -24,7 +25,7 @@ use toolgate_gate::place;
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, hex, path_error, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
-use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle};
+use toolgate_sandbox::paths::ReadHandle;
 
 use crate::lines::{LineRange, count, newlines, said, select};
 use crate::place::fact_path;
@@ -35,9 +36,6 @@ use crate::text::{Decoded, SNIFF_BYTES, decode, looks_like_text};
 const DESCRIPTION: &str = "Reads a file of the working folder and returns its exact text. \
     Give start_line and end_line to read a part of a long file; without them a file that is too \
     long is refused. Binary files come as base64. A file has to be read before it can be overwritten.";
-
-/// How many names of a folder an error shows.
-const NAMES_SHOWN: usize = 20;
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -143,8 +141,8 @@ fn read(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> Result<Output, 
     } else {
         let limit = reading.whole_limit();
         match reading.all(limit)? {
-            Whole::Text(read) => Ok(read),
-            Whole::Binary => {
+            Some(read) => Ok(read),
+            None => {
                 // Rare enough to read it twice: the first bytes are text and later ones are not.
                 let mut again = Reading::open(args, cx, settings)?;
                 again.up_to(SNIFF_BYTES)?;
@@ -185,16 +183,16 @@ pub(crate) fn read_whole(
     }
     let limit = reading.whole_limit().min(room as u64);
     match reading.all(limit)? {
-        Whole::Text(read) if read.output.content.len() <= room => Ok(read),
+        Some(read) if read.output.content.len() <= room => Ok(read),
         // Markers in the place of secrets, or another encoding, made it longer.
-        Whole::Text(read) => Err(ToolError::new(
+        Some(read) => Err(ToolError::new(
             ErrorKind::TooLarge,
             format!(
                 "`{path}` has {} bytes as text, and there is room for {room}.",
                 read.output.content.len()
             ),
         )),
-        Whole::Binary => Err(binary(bytes)),
+        None => Err(binary(bytes)),
     }
 }
 
@@ -222,65 +220,10 @@ impl Read {
     }
 }
 
-/// A file that was to be returned whole.
-enum Whole {
-    Text(Read),
-    /// Its first bytes are text and later ones are not.
-    Binary,
-}
-
-fn open(args: &ReadFile, cx: &RunCtx) -> Result<ReadHandle, ToolError> {
-    cx.wall()
-        .open_read(&args.path)
-        .map_err(|error| match &error {
-            PathError::NotFound { .. } => {
-                ToolError::new(ErrorKind::NotFound, format!("File not found: {error}"))
-            }
-            PathError::NotAFile {
-                kind: FileKind::Folder,
-                ..
-            } => folder(args, cx, &error),
-            _ => path_error(&error),
-        })
-}
-
-/// A folder that was taken for a file, with what is in it.
-fn folder(args: &ReadFile, cx: &RunCtx, error: &PathError) -> ToolError {
-    let path = fact_path(&args.path);
-    let Ok(entries) = cx.wall().read_dir(&args.path) else {
-        return path_error(error);
-    };
-    let names: Vec<String> = entries
-        .iter()
-        .take(NAMES_SHOWN)
-        .map(|entry| {
-            let name = crate::place::one_line(&entry.name.to_string_lossy());
-            let slash = if entry.kind == FileKind::Folder {
-                "/"
-            } else {
-                ""
-            };
-            format!("`{name}{slash}`")
-        })
-        .collect();
-    let more = entries.len().saturating_sub(names.len());
-    let inside = match (names.is_empty(), more) {
-        (true, _) => "It is empty.".to_owned(),
-        (false, 0) => format!("In it: {}.", names.join(", ")),
-        (false, more) => format!("In it: {} and {more} more.", names.join(", ")),
-    };
-    ToolError::new(
-        error.kind(),
-        format!(
-            "`{path}` is a folder, not a file. {inside} Read one of its files, or list it with list_directory."
-        ),
-    )
-}
-
 impl<'a> Reading<'a> {
     fn open(args: &'a ReadFile, cx: &'a RunCtx, settings: ReadSettings) -> Result<Self, ToolError> {
         Ok(Self {
-            handle: open(args, cx)?,
+            handle: open::open(&args.path, cx)?,
             args,
             cx,
             settings,
@@ -320,16 +263,17 @@ impl<'a> Reading<'a> {
         Ok(())
     }
 
-    /// The whole text, if it may be returned whole.
-    fn all(mut self, limit: u64) -> Result<Whole, ToolError> {
+    /// The whole text, if it may be returned whole. Nothing if its first bytes are text and
+    /// later ones are not.
+    fn all(mut self, limit: u64) -> Result<Option<Read>, ToolError> {
         self.up_to(limit.max(SNIFF_BYTES))?;
         if !self.whole || self.bytes.len() as u64 > limit {
             return Err(self.too_large(limit)?);
         }
         let sha256 = hex(&Sha256::digest(&self.bytes));
         match decode(std::mem::take(&mut self.bytes), true) {
-            Some(decoded) => self.text(decoded, None, Some(sha256)).map(Whole::Text),
-            None => Ok(Whole::Binary),
+            Some(decoded) => self.text(decoded, None, Some(sha256)).map(Some),
+            None => Ok(None),
         }
     }
 

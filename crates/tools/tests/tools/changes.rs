@@ -151,7 +151,8 @@ fn everything_is_staged_and_on_record_before_anything_is_seen() {
 #[test]
 fn a_rename_that_fails_takes_back_those_before_it() {
     // Each of these stands in the way of another step.
-    let pranks: [(&str, fn(PathBuf)); 5] = [
+    type InTheWay = fn(PathBuf);
+    let pranks: [(&str, InTheWay); 5] = [
         ("made/deep/n.txt", |path| {
             std::fs::create_dir_all(path).unwrap();
         }),

@@ -48,7 +48,7 @@ pub(super) struct Remark {
 /// Why a patch does not apply.
 #[derive(Debug)]
 pub(super) enum Failure {
-    Patch(Box<PatchError>),
+    Patch(PatchError),
     Tool(toolgate_model::ToolError),
 }
 
@@ -64,12 +64,12 @@ impl At<'_> {
     fn failed(self, step: impl Into<String>, trouble: impl Into<Trouble>) -> Failure {
         match trouble.into() {
             Trouble::Tool(error) => Failure::Tool(error),
-            Trouble::Problem(problem) => Failure::Patch(Box::new(PatchError {
+            Trouble::Problem(problem) => Failure::Patch(PatchError {
                 line: self.line,
                 step: step.into(),
                 path: Some(self.path.to_owned()),
-                problem,
-            })),
+                problem: Box::new(problem),
+            }),
         }
     }
 }

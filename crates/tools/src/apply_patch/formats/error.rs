@@ -12,7 +12,7 @@ pub struct PatchError {
     /// The file it is about, if it is about one.
     pub path: Option<String>,
     /// What is wrong.
-    pub problem: Problem,
+    pub problem: Box<Problem>,
 }
 
 /// What can be wrong with a patch.
@@ -82,7 +82,7 @@ impl PatchError {
             line,
             step: String::new(),
             path: None,
-            problem: Problem::Syntax(what.into()),
+            problem: Box::new(Problem::Syntax(what.into())),
         }
     }
 }

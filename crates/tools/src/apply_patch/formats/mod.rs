@@ -71,9 +71,9 @@ impl Patch {
             line: first.map_or(1, |(number, _)| number),
             step: String::new(),
             path: None,
-            problem: Problem::NoFormat {
+            problem: Box::new(Problem::NoFormat {
                 first: first.map(|(_, line)| line.chars().take(60).collect()),
-            },
+            }),
         })
     }
 
