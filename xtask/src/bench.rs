@@ -5,8 +5,9 @@ use std::process::Stdio;
 use crate::step::{Done, cargo, say};
 
 /// Package and name of every bench.
-const BENCHES: [(&str, &str); 9] = [
+const BENCHES: [(&str, &str); 10] = [
     ("toolgate-benches", "line"),
+    ("toolgate-benches", "loop"),
     ("toolgate-gate", "output"),
     ("toolgate-journal", "journal"),
     ("toolgate-policy", "policy"),

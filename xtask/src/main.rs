@@ -4,6 +4,7 @@ mod bench;
 mod coverage;
 mod fuzz;
 mod mutants;
+mod needs;
 mod soak;
 mod step;
 mod test;

@@ -5,19 +5,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolgate_config::{ConfigError, Effective, GrantFile, Options, Source, Sources, TrustStore};
+use toolgate_engine::Ledger;
 use toolgate_gate::approve::{ApproveAll, Approver};
 use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
 use toolgate_gate::output::Redactor;
 use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::{Definition, Registry, RegistryError};
 use toolgate_gate::session::{KeptOnDisk, Session};
+use toolgate_gate::store::Store;
 use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemEntropy};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
 use toolgate_policy::{Policy, Trust};
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
-use toolgate_tools::{CommandSettings, ListSettings, ReadSettings, ToolSettings};
+use toolgate_tools::web::{PrivateHosts, WebSettings};
+use toolgate_tools::{
+    Brave, CommandSettings, ListSettings, Notes, PatchSettings, ReadSettings, SearchProvider,
+    Searxng, ToolSettings, WriteSettings,
+};
 
 use crate::args::{Approve, Common};
 use crate::commands::exec::CALL;
@@ -38,9 +44,11 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) grants: Arc<GrantFile>,
     pub(crate) config: Effective,
+    /// The journal, as a conversation writes to it.
+    pub(crate) ledger: Ledger,
     outputs: Arc<KeptOnDisk>,
-    record: Record,
-    workspace: PathBuf,
+    pub(crate) record: Record,
+    pub(crate) workspace: PathBuf,
 }
 
 /// The tool that runs commands.
@@ -166,8 +174,8 @@ impl App {
             Record::Passing
         };
         let around = AroundCommands::start(&config, &home, &wall, purpose.needs_commands());
-        toolgate_tools::register_all(&registry, &tool_settings(&config, around.settings.clone()))
-            .map_err(|error| usage(&error))?;
+        let tools = tool_settings(&config, around.settings.clone(), record.store())?;
+        toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
         let redactor = Redactor::new(secrets::of_environment())
@@ -180,7 +188,8 @@ impl App {
             .filter(|entry| entry.spec().repeatable)
             .map(|entry| entry.spec().name.clone())
             .collect::<Vec<_>>();
-        let mut builder = Gate::builder(registry, wall, record.journal())
+        let ledger = Ledger::new(record.journal());
+        let mut builder = Gate::builder(registry, wall, Arc::new(ledger.clone()))
             .settings(settings)
             .rules(config.rules())
             .grants(Arc::clone(&grants) as Arc<_>)
@@ -195,6 +204,7 @@ impl App {
             gate: builder.build().map_err(|error| usage(&error))?,
             grants,
             config,
+            ledger,
             outputs: Arc::new(outputs),
             record,
             workspace,
@@ -336,9 +346,35 @@ impl App {
     }
 }
 
-fn tool_settings(config: &Effective, commands: Arc<CommandSettings>) -> ToolSettings {
+fn tool_settings(
+    config: &Effective,
+    commands: Arc<CommandSettings>,
+    store: Arc<dyn Store>,
+) -> Result<ToolSettings, Failure> {
     let tools = &config.settings().tools;
-    ToolSettings {
+    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+    let private_hosts =
+        PrivateHosts::new(&tools.web_fetch.private_hosts).map_err(|error| usage(&error))?;
+    let search = &config.settings().search;
+    let searxng = Searxng::at(&search.searxng.url).map_err(|error| usage(&error))?;
+    let mut search_providers: Vec<Arc<dyn SearchProvider>> = vec![Arc::new(searxng)];
+    let key = search.brave.api_key_env.as_ref();
+    if let Some(key) = key.and_then(|name| std::env::var(name).ok()) {
+        search_providers.push(Arc::new(Brave::new(key).map_err(|error| usage(&error))?));
+    }
+    Ok(ToolSettings {
+        write: WriteSettings {
+            max_file_bytes: tools.write_file.max_file_bytes,
+        },
+        patch: PatchSettings {
+            max_patch_bytes: tools.apply_patch.max_patch_bytes,
+        },
+        web: WebSettings {
+            private_hosts,
+            ..WebSettings::default()
+        },
+        search_providers,
+        notes: Notes::kept_in(store),
         read: ReadSettings {
             max_file_read_bytes: tools.read_file.max_file_read_bytes,
             max_scan_bytes: tools.read_file.max_scan_bytes,
@@ -349,5 +385,5 @@ fn tool_settings(config: &Effective, commands: Arc<CommandSettings>) -> ToolSett
         },
         commands,
         ..ToolSettings::default()
-    }
+    })
 }

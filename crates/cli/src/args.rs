@@ -84,6 +84,10 @@ pub(crate) enum Command {
         #[arg(long, value_name = "ID")]
         conversation: Option<String>,
     },
+    /// Runs one turn with a model: asks it, runs its calls, until it is done
+    Run(RunArgs),
+    /// Lists the configured providers and the models they offer
+    Models(Asked),
     /// Reads calls out of a recorded answer of a model
     Parse {
         /// The file with the answer [default: standard input]
@@ -109,6 +113,10 @@ pub(crate) enum Command {
     /// Looks at what is on record, checks it, makes it smaller
     #[command(subcommand)]
     Journal(JournalCommand),
+    /// Brings a conversation that was cut off to a state from which it can go on; runs nothing
+    Resume(Resumed),
+    /// Gives files back what they held before a conversation, a turn or a call
+    Undo(Undone),
     /// Shows the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -126,6 +134,88 @@ pub(crate) enum Command {
         /// The folder
         dir: Option<PathBuf>,
     },
+}
+
+/// Which model is asked, and where.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Asked {
+    /// A provider of the configuration, or anthropic, openai-chat, openai-responses or ollama
+    #[arg(long, value_name = "NAME")]
+    pub(crate) provider: Option<String>,
+    /// The model [default: the preset's, else the provider's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
+    /// Where the provider is, as its own SDK takes it: http://host, for OpenAI http://host/v1
+    #[arg(long, value_name = "URL")]
+    pub(crate) base_url: Option<String>,
+}
+
+/// One turn.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct RunArgs {
+    /// What to do [default: standard input]
+    #[arg(conflicts_with = "file")]
+    pub(crate) prompt: Option<String>,
+    /// A file with what to do
+    #[arg(long, value_name = "FILE")]
+    pub(crate) file: Option<PathBuf>,
+    /// Go on with this conversation [default: a new one]
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// Results of the calls that the last turn left to you: JSON lines {"call_id", "content"}
+    #[arg(long, value_name = "FILE", requires = "conversation", conflicts_with_all = ["prompt", "file"])]
+    pub(crate) results: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    /// A recorded conversation that plays the model
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["provider", "base_url"])]
+    pub(crate) script: Option<PathBuf>,
+    /// Writes what the model says to this file, to be played with --script
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// How the model works: coder, or one of the configuration [default: coder]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+}
+
+/// What becomes of calls that were cut off.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Resumed {
+    /// The conversation, from `toolgate journal list`
+    pub(crate) conversation: String,
+    /// Go on with what there is: the model is told what is known of each call
+    #[arg(long, conflicts_with = "discard")]
+    pub(crate) keep: bool,
+    /// Give the calls up: the model is told that you discarded them
+    #[arg(long)]
+    pub(crate) discard: bool,
+}
+
+/// What is taken back.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct Undone {
+    /// The conversation, from `toolgate journal list`
+    pub(crate) conversation: String,
+    /// Only what this call did
+    #[arg(long, value_name = "ID", conflicts_with = "turn")]
+    pub(crate) call: Option<String>,
+    /// Only what the calls of this turn did
+    #[arg(long, value_name = "N")]
+    pub(crate) turn: Option<u64>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+/// How an exported conversation is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Markdown.
+    Md,
+    /// JSON, for other programs.
+    Json,
+    /// One HTML page that needs nothing else.
+    Html,
 }
 
 /// How an answer of a model is written.
@@ -184,6 +274,17 @@ pub(crate) enum JournalCommand {
         /// Only of this kind: received, planned, asked, answered, started, intended, finished, …
         #[arg(long)]
         kind: Option<String>,
+    },
+    /// Writes a conversation for people or other programs; contents of files are left out
+    Export {
+        /// The conversation, from the list
+        conversation: String,
+        /// How it is written
+        #[arg(long, value_enum)]
+        format: ExportFormat,
+        /// The file to write [default: standard output]
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
     },
     /// Checks that nothing on record was changed, removed or put in since it was written
     Verify {

@@ -23,6 +23,11 @@ pub(crate) fn shown(at_ms: u64) -> String {
     )
 }
 
+/// A moment as `2026-01-31T12:00:00.250Z`.
+pub(crate) fn stamp(at_ms: u64) -> String {
+    format!("{}.{:03}Z", shown(at_ms).replace(' ', "T"), at_ms % 1000)
+}
+
 /// The date of a day since 1970. Years are counted from March, so that the leap day is the
 /// last of its year and every month but the last has its usual place.
 fn date(days: u64) -> (u64, u64, u64) {
@@ -59,5 +64,6 @@ mod tests {
         ] {
             assert_eq!(shown(at_ms), text);
         }
+        assert_eq!(stamp(951_868_799_042), "2000-02-29T23:59:59.042Z");
     }
 }

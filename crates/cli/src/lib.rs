@@ -10,17 +10,23 @@
 
 mod app;
 mod args;
+mod asked;
 mod clock;
 mod commands;
+mod difference;
+mod export;
 mod failure;
 mod home;
 mod input;
+mod kept;
 mod out;
 mod panics;
+mod question;
 mod record;
 mod secrets;
 mod signals;
 mod terminal;
+mod undo;
 mod walls;
 
 use std::ffi::OsString;

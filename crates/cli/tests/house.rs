@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Every crate with the crates it may use.
-const HOUSE: [(&str, &[&str]); 11] = [
+const HOUSE: [(&str, &[&str]); 12] = [
     ("model", &[]),
     ("shell", &["model"]),
     ("policy", &["model", "shell"]),
@@ -15,6 +15,7 @@ const HOUSE: [(&str, &[&str]); 11] = [
     ("gate", &["model", "shell", "policy", "sandbox"]),
     ("journal", &["gate", "model"]),
     ("tools", &["gate", "model", "sandbox", "shell"]),
+    ("engine", &["gate", "model", "providers"]),
     ("config", &["gate", "model", "policy", "sandbox"]),
     (
         "testkit",
@@ -33,6 +34,7 @@ const HOUSE: [(&str, &[&str]); 11] = [
     (
         "cli",
         &[
+            "engine",
             "gate",
             "journal",
             "model",

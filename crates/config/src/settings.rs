@@ -77,6 +77,8 @@ pub struct Tools {
     pub apply_patch: ApplyPatch,
     /// `[tools.list_directory]`.
     pub list_directory: ListDirectory,
+    /// `[tools.web_fetch]`.
+    pub web_fetch: WebFetch,
     /// `[[tools.definitions]]`.
     pub definitions: Vec<ManualTool>,
 }
@@ -400,6 +402,14 @@ pub struct Server {
     pub allowed_origins: Vec<String>,
     /// Names under which it may be called.
     pub allowed_hosts: Vec<String>,
+}
+
+/// `[tools.web_fetch]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct WebFetch {
+    /// Hosts of private networks that may be contacted.
+    pub private_hosts: Vec<String>,
 }
 
 /// `[journal]`.

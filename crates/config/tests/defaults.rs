@@ -69,6 +69,7 @@ fn table() -> Vec<(&'static str, Value)> {
         ("tools.apply_patch.max_patch_bytes", json!(512 * 1024)),
         ("tools.list_directory.max_entries", json!(200)),
         ("tools.list_directory.max_depth", json!(4)),
+        ("tools.web_fetch.private_hosts", json!([])),
         // Seed 004.
         ("search.searxng.url", json!("http://localhost:8080")),
         ("search.brave.api_key_env", Value::Null),

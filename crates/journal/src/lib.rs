@@ -4,7 +4,8 @@
 //! Entry, Entry, … ──▶ states: may this follow? ──▶ chain: hash on hash ──▶ sqlite: one durable commit
 //!                                                                           ├─▶ Reader: list, show, verify
 //!                                                                           ├─▶ prune
-//!                                                                           └─▶ recovery after a crash
+//!                                                                           ├─▶ recovery after a crash
+//!                                                                           └─▶ undo: what files held before
 //! ```
 //!
 //! In: entries, several at once. Out: the same entries, in order, all of a commit or
@@ -20,6 +21,7 @@ mod chain;
 mod memory;
 mod sqlite;
 mod states;
+pub mod undo;
 
 pub use chain::Anchor;
 pub use memory::{MemoryJournal, MemoryStore};

@@ -96,6 +96,8 @@ impl State {
 /// What an entry does to its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
+    /// Nothing: it belongs to no call.
+    Note,
     /// A new call.
     Receive,
     /// On to this state.
@@ -121,6 +123,10 @@ impl Step {
             Record::Started => Self::Go(State::Started),
             Record::Intended { .. } => Self::Intend,
             Record::Recovered { outcome, .. } => Self::Recover(*outcome != Recovered::LeftAlone),
+            Record::TurnStarted { .. }
+            | Record::UserMessage { .. }
+            | Record::AssistantMessage { .. }
+            | Record::TurnFinished { .. } => Self::Note,
             Record::Finished { result } => {
                 let kind = result.error.as_ref().map(|error| error.kind);
                 let still_running = result.metadata.get("still_running");
@@ -165,7 +171,7 @@ impl Standing {
                 .then_some(Self { state, ..self })
         };
         match step {
-            Step::Receive => None,
+            Step::Note | Step::Receive => None,
             Step::Go(State::Finished) => go(State::Finished).map(|next| Self {
                 open_intent: false,
                 ..next

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::decode::DecodeFault;
 use crate::fenced::head;
+use crate::request::{HistoryFault, RequestFault};
 
 /// Why an answer ended before the model was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +50,49 @@ pub enum StreamFault {
         /// How many it may have.
         max: usize,
     },
+    /// Nobody answers at the address.
+    #[error("the provider cannot be reached at {address}: {message}")]
+    Unreachable {
+        /// Where it was looked for.
+        address: String,
+        /// What went wrong there.
+        message: String,
+    },
+    /// Nothing came for too long.
+    #[error("the provider has sent nothing for {seconds} s; ask again, or raise timeout_seconds")]
+    Silent {
+        /// For how long.
+        seconds: u64,
+    },
+    /// The answer took too long as a whole.
+    #[error("the answer was not over after {seconds} s and was stopped")]
+    TooSlow {
+        /// How long it may take.
+        seconds: u64,
+    },
+    /// Something else than a stream came.
+    #[error(
+        "the provider sent {content_type} where a stream was expected; check that the base URL \
+         and the kind of the provider belong together. It reads: {excerpt}"
+    )]
+    NotAStream {
+        /// What it says it is.
+        content_type: String,
+        /// The start of it.
+        excerpt: String,
+    },
+    /// A recording does not fit the conversation.
+    #[error("the recorded conversation does not fit: {message}")]
+    Recording {
+        /// What does not.
+        message: String,
+    },
+    /// The request could not be made.
+    #[error(transparent)]
+    Request(#[from] RequestFault),
+    /// The history is not one that can be sent.
+    #[error(transparent)]
+    History(#[from] HistoryFault),
 }
 
 impl StreamFault {
@@ -64,7 +108,7 @@ impl StreamFault {
     pub const fn is_retryable(&self) -> bool {
         match self {
             Self::Provider(error) => error.kind.is_retryable(),
-            Self::Cut | Self::Nothing => true,
+            Self::Cut | Self::Nothing | Self::Unreachable { .. } | Self::Silent { .. } => true,
             _ => false,
         }
     }
@@ -78,6 +122,11 @@ impl StreamFault {
             Self::Malformed { .. } => "malformed",
             Self::Decode(_) => "undecodable",
             Self::TooLarge { .. } | Self::TooManyParts { .. } => "too_large",
+            Self::Unreachable { .. } => "unreachable",
+            Self::Silent { .. } | Self::TooSlow { .. } => "timeout",
+            Self::NotAStream { .. } => "not_a_stream",
+            Self::Recording { .. } => "recording",
+            Self::Request(_) | Self::History(_) => "invalid_request",
         }
     }
 }

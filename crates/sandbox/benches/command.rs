@@ -18,10 +18,18 @@ use std::time::{Duration, Instant};
 use toolgate_sandbox::command::{self, CommandSpec, CommandWall, Deadlines, Outcome, WallRules};
 use toolgate_sandbox::{PathRules, PathWall};
 
+/// The same for both sides: without them a shell looks for them, which takes longer.
+const ENV: [(&str, &str); 5] = [
+    ("PATH", "/usr/bin:/bin"),
+    ("SHELL", "/bin/bash"),
+    ("HOME", "/run/home"),
+    ("TMPDIR", "/tmp"),
+    ("PWD", "/"),
+];
 /// Enough memory for `fork` to feel it.
 const BALLAST: usize = 512 << 20;
-/// Enough time to prepare a sandbox.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Enough time to prepare a sandbox, also on a machine that has other things to do.
+const PAUSE: Duration = Duration::from_millis(50);
 /// After this, placeholders are gone and have to be made again.
 const REST: Duration = Duration::from_millis(1300);
 /// After this, what was read of a folder is believed to be all of it.
@@ -30,7 +38,7 @@ const SETTLED: Duration = Duration::from_millis(2200);
 fn main() {
     command::init();
     let quick = std::env::args().any(|argument| argument == "--test");
-    let (rounds, few) = if quick { (3, 2) } else { (300, 20) };
+    let (rounds, few) = if quick { (3, 2) } else { (200, 20) };
     // First, while the process is small: its peak never goes down again.
     flood(if quick { 1 << 20 } else { 10 << 30 });
 
@@ -40,6 +48,7 @@ fn main() {
         let output = Command::new("/bin/bash")
             .args(["--noprofile", "--norc", "-c", "true"])
             .env_clear()
+            .envs(ENV)
             .stdin(Stdio::null())
             .output()
             .expect("bash");
@@ -177,7 +186,9 @@ impl Workspace {
 
     fn spec(&self, line: &str) -> CommandSpec {
         let mut spec = CommandSpec::line(line, &self.path);
-        spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        spec.env = ENV
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec();
         spec
     }
 

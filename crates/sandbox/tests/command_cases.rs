@@ -91,8 +91,10 @@ fn run_all(text: &str, at_least: usize) {
     let wrong: Vec<String> = cases
         .iter()
         .filter(|case| case.id.contains(&only))
-        .flat_map(|case| [(case, false), (case, true)])
-        .filter_map(|(case, ahead)| {
+        .enumerate()
+        .filter_map(|(number, case)| {
+            // Each probe both ways, one of them as each user.
+            let ahead = (number % 2 == 0) == trial::is_root();
             let why = run_one(case, ahead).err()?;
             Some(format!("{} (furnished ahead: {ahead}): {why}", case.id))
         })

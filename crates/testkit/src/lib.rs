@@ -15,6 +15,7 @@
 mod approver;
 mod events;
 mod faulty;
+mod loopback;
 mod rig;
 mod time;
 mod tools;
@@ -23,6 +24,7 @@ mod workspace;
 pub use approver::{Reply, ScriptedApprover};
 pub use events::{Collected, kinds};
 pub use faulty::FaultyJournal;
+pub use loopback::{Heard, Loopback, Sent, Told};
 pub use rig::{Bench, Rig, asking, call, call_because, raw_call};
 pub use time::{CountingEntropy, DryEntropy, FakeClock, paused};
 pub use tools::{Act, AtEnd, Blocking, Count, Release, Scripted, Step, states_facts};

@@ -1,9 +1,14 @@
 //! What a call of a file tool costs from one end of the line to the other.
 //!
-//! Prints the best, the median and the 99th hundredth of each, in microseconds.
+//! Prints the best, the median and the 99th hundredth of each, in microseconds; and for the
+//! tools that change files how many times the work that the change itself needs: reading,
+//! writing beside, one sync and a rename, as anybody would code it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -16,6 +21,144 @@ use toolgate_journal::MemoryJournal;
 use toolgate_model::{Call, ToolCall};
 use toolgate_sandbox::paths::{PathRules, PathWall};
 use toolgate_tools::{ToolSettings, register_all};
+
+/// Changes a file the plain way: read, exchange, write beside it, sync, rename.
+fn plainly(path: &Path, from: &str, to: &str) {
+    let text = std::fs::read_to_string(path).unwrap();
+    let new = text.replacen(from, to, 1);
+    let beside = path.with_extension("tmp");
+    let mut file = File::create(&beside).unwrap();
+    file.write_all(new.as_bytes()).unwrap();
+    file.sync_all().unwrap();
+    std::fs::rename(beside, path).unwrap();
+}
+
+/// Waits until a folder's entries are on disk.
+fn sync_folder(folder: &Path) {
+    File::open(folder).unwrap().sync_all().unwrap();
+}
+
+/// The same change through the line and plainly, by turns; the ratio of the medians.
+fn against(name: &str, rounds: usize, mut ours: impl FnMut(usize), mut plain: impl FnMut(usize)) {
+    let (mut one, mut other) = (Vec::new(), Vec::new());
+    for round in 0..rounds {
+        let began = Instant::now();
+        ours(round);
+        one.push(began.elapsed());
+        let began = Instant::now();
+        plain(round);
+        other.push(began.elapsed());
+    }
+    let median = |times: &mut Vec<Duration>| {
+        times.sort();
+        *times.get(times.len() / 2).unwrap()
+    };
+    let (one, other) = (median(&mut one), median(&mut other));
+    println!(
+        "{name:<34} {:>7} µs, plainly {:>7} µs: {:.2} times",
+        one.as_micros(),
+        other.as_micros(),
+        one.as_secs_f64() / other.as_secs_f64()
+    );
+}
+
+/// What changing files costs beside the plain work.
+fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage: &Passage) {
+    let folder = tempfile::tempdir().unwrap();
+    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    let call = |tool: &str, args: Value, session: &Arc<Session>, number: usize| {
+        let gate = Gate::builder(
+            Arc::clone(registry),
+            wall.clone(),
+            Arc::new(MemoryJournal::new()),
+        )
+        .build()
+        .unwrap();
+        let args = args.as_object().unwrap().clone();
+        let call = Call::Whole(ToolCall::new(number.to_string(), tool, args));
+        let results = runtime.block_on(gate.run(session, vec![call], passage));
+        assert!(
+            results.iter().all(|result| result.error.is_none()),
+            "{results:?}"
+        );
+    };
+    // A person's own calls: nothing has to be read first.
+    let session = Arc::new(Session::new("bench").without_staleness());
+    let line = "let answer = compute(&question); // a line of code\n";
+    let large = format!(
+        "{}let mark = 0;\n{}",
+        line.repeat(10_280),
+        line.repeat(10_280)
+    );
+    for name in ["ours.rs", "plain.rs"] {
+        std::fs::write(folder.path().join(name), &large).unwrap();
+    }
+    let mark = |round: usize| format!("let mark = {round};");
+    against(
+        "edit_file, 1 MiB",
+        100,
+        |round| {
+            let edit = json!({"target": mark(round), "replacement": mark(round + 1)});
+            call(
+                "edit_file",
+                json!({"path": "ours.rs", "edits": [edit]}),
+                &session,
+                round,
+            );
+        },
+        |round| {
+            plainly(
+                &folder.path().join("plain.rs"),
+                &mark(round),
+                &mark(round + 1),
+            );
+            sync_folder(folder.path());
+        },
+    );
+    for count in [10, 200] {
+        let small = format!("{}let mark = 0;\n{}", line.repeat(20), line.repeat(20));
+        for side in ["ours", "plain"] {
+            let place = folder.path().join(format!("{side}{count}"));
+            std::fs::create_dir(&place).unwrap();
+            for n in 0..count {
+                std::fs::write(place.join(format!("{n}.rs")), &small).unwrap();
+            }
+        }
+        let patch = |round: usize| {
+            let sections = (0..count).map(|n| {
+                format!(
+                    "F ours{count}/{n}.rs\nR\n{}\n.\n{}\n.\n",
+                    mark(round),
+                    mark(round + 1)
+                )
+            });
+            format!("LP1\n{}END\n", sections.collect::<String>())
+        };
+        let place = folder.path().join(format!("plain{count}"));
+        against(
+            &format!("apply_patch, {count} files"),
+            if count == 10 { 60 } else { 12 },
+            |round| {
+                call(
+                    "apply_patch",
+                    json!({"patch": patch(round)}),
+                    &session,
+                    round,
+                )
+            },
+            |round| {
+                for n in 0..count {
+                    plainly(
+                        &place.join(format!("{n}.rs")),
+                        &mark(round),
+                        &mark(round + 1),
+                    );
+                }
+                sync_folder(&place);
+            },
+        );
+    }
+}
 
 fn main() {
     let folder = tempfile::tempdir().unwrap();
@@ -118,4 +261,5 @@ fn main() {
             at(99)
         );
     }
+    changes(&registry, &runtime, &passage);
 }

@@ -22,6 +22,7 @@ mod glob;
 mod grep;
 mod lines;
 mod list_directory;
+mod memory;
 mod names;
 mod pattern;
 mod place;
@@ -33,7 +34,11 @@ mod sanitize;
 mod secrets;
 mod settings;
 mod text;
+pub mod web;
+mod web_fetch;
+mod web_search;
 mod write_file;
+mod write_todos;
 
 use std::sync::Arc;
 
@@ -41,14 +46,18 @@ use toolgate_gate::registry::{Registry, RegistryError};
 use toolgate_gate::tool::Tool;
 
 pub use apply_patch::formats as patch;
+pub use memory::Notes;
 pub use names::{aliases, profiles};
 pub use run_command::CommandSettings;
 pub use settings::{
     ListSettings, PatchSettings, ReadSettings, SearchSettings, ToolSettings, WriteSettings,
 };
+pub use web_fetch::html;
+pub use web_search::{Brave, Hit, SearchError, SearchProvider, Searxng};
 
 /// Every built-in tool.
 pub fn all(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
+    let web = Arc::new(web::Web::new(&settings.web));
     vec![
         Arc::new(read_file::tool(settings.read)),
         Arc::new(read_many_files::tool(settings.read)),
@@ -62,6 +71,10 @@ pub fn all(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Arc::new(run_command::tool(&settings.commands)),
         Arc::new(run_command::output_tool()),
         Arc::new(run_command::stop_tool()),
+        Arc::new(web_fetch::WebFetch::new(Arc::clone(&web))),
+        Arc::new(web_search::tool(web, settings.search_providers.clone())),
+        Arc::new(memory::tool(&settings.notes)),
+        Arc::new(write_todos::tool(&settings.notes)),
         Arc::new(sanitize::tool()),
     ]
 }

@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use toolgate_model::{ErrorKind, ToolError};
 
+use crate::memory::Notes;
 use crate::run_command::CommandSettings;
+use crate::web::WebSettings;
+use crate::web_search::SearchProvider;
 
 /// More results than this are never collected: nobody reads them.
 const MOST_RESULTS: usize = 10_000;
@@ -25,6 +28,12 @@ pub struct ToolSettings {
     pub search: SearchSettings,
     /// `run_command` and its companions.
     pub commands: Arc<CommandSettings>,
+    /// `web_fetch`, and the way to the network.
+    pub web: WebSettings,
+    /// Whom `web_search` asks, in this order.
+    pub search_providers: Vec<Arc<dyn SearchProvider>>,
+    /// Where `memory` and `write_todos` keep things.
+    pub notes: Notes,
 }
 
 /// Bounds of `read_file`.

@@ -9,7 +9,8 @@ use toolgate_journal::{
 };
 
 use crate::app::{configuration, workspace};
-use crate::args::{Common, JournalCommand};
+use crate::args::{Common, ExportFormat, JournalCommand};
+use crate::export::{self, Transcript};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
@@ -41,6 +42,11 @@ pub(crate) async fn run(
             };
             show(&path, &filter, &conversation, out)
         }
+        JournalCommand::Export {
+            conversation,
+            format,
+            output,
+        } => export(&path, &conversation, format, output.as_deref(), out),
         JournalCommand::Verify { against } => verify(&path, against.as_deref(), out),
         JournalCommand::Prune {
             older_than_days,
@@ -175,6 +181,41 @@ fn entry_pictured(line: &Line) -> String {
         line.kind,
         line.call
     )
+}
+
+fn export(
+    path: &Path,
+    conversation: &str,
+    format: ExportFormat,
+    output: Option<&Path>,
+    out: &Out,
+) -> Result<u8, Failure> {
+    let reader = Reader::open(path).map_err(failed)?;
+    let all = reader.conversations().map_err(failed)?;
+    let kept = all.iter().find(|kept| kept.id.as_str() == conversation);
+    let kept = kept.ok_or_else(|| {
+        Failure::internal(format!(
+            "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
+        ))
+    })?;
+    let mut transcript = Transcript::of(kept);
+    let filter = Filter {
+        conversation: Some(kept.id.clone()),
+        ..Filter::default()
+    };
+    let walked = reader.show(&filter, |line| {
+        transcript.take(line);
+        true
+    });
+    walked.map_err(failed)?;
+    let page = export::render(&transcript, format);
+    let Some(file) = output else {
+        return out.raw(&page).map(|()| 0);
+    };
+    std::fs::write(file, page)
+        .map_err(|error| Failure::internal(format!("{}: {error}", file.display())))?;
+    out.remark(&format!("Written to {}", file.display()));
+    Ok(0)
 }
 
 fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure> {

@@ -7,10 +7,14 @@ mod doctor;
 pub(crate) mod exec;
 mod journal;
 mod man;
+mod models;
 mod parse;
 mod policy;
+mod resume;
+mod run;
 mod tools;
 mod trust;
+mod undo;
 
 use clap::CommandFactory;
 
@@ -31,11 +35,15 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
             unlimited,
             conversation,
         } => batch::run(&common, out, file.as_deref(), unlimited, conversation).await,
+        Command::Run(asked) => run::run(&common, out, &asked).await,
+        Command::Models(asked) => models::run(&common, out, &asked).await,
         Command::Parse { file, format } => parse::run(out, file.as_deref(), format),
         Command::Tools { format } => tools::run(&common, out, &format),
         Command::Policy(command) => policy::run(&common, out, command).await,
         Command::Trust { command } => trust::run(&common, out, command),
         Command::Journal(command) => journal::run(&common, out, command).await,
+        Command::Resume(resumed) => resume::run(&common, out, &resumed).await,
+        Command::Undo(undone) => undo::run(&common, out, undone).await,
         Command::Config(command) => config::run(&common, out, &command),
         Command::Demo => demo::run(out).await,
         Command::Doctor => doctor::run(&common, out),

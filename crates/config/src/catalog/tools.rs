@@ -93,6 +93,7 @@ pub(super) const TOOLS: &[Key] = &[
     section("write_file", WRITE_FILE, "Limits of `write_file` and `edit_file`."),
     section("apply_patch", APPLY_PATCH, "Limits of `apply_patch`."),
     section("list_directory", LIST_DIRECTORY, "Limits of `list_directory`."),
+    section("web_fetch", WEB_FETCH, "What `web_fetch` may contact."),
     Key::new(
         "definitions",
         Shape::list(&Shape::Table(DEFINITION)),
@@ -282,6 +283,15 @@ const ENVIRONMENT: &[Key] = &[
     )
     .adds(),
     Key::new("denylist", VARIABLES, "Another name for `strip`.").short_for("strip"),
+];
+
+const WEB_FETCH: &[Key] = &[
+    Key::new(
+        "private_hosts",
+        TEXTS,
+        "Hosts of private networks, as `host` or `host:port`, that `web_fetch` may contact all the same.",
+    )
+    .or(Fallback::List(&[])),
 ];
 
 const READ_FILE: &[Key] = &[

@@ -160,6 +160,7 @@ impl Gate {
                     scope: answer.remember.as_str().to_owned(),
                     by: answer.by.clone(),
                     reason: answer.reason.clone(),
+                    opened: opened(asked, call, answer),
                 },
                 Err(why) => Record::Answered {
                     approval_id: id,
@@ -167,6 +168,7 @@ impl Gate {
                     scope: Remember::Once.as_str().to_owned(),
                     by: "nobody".into(),
                     reason: Some(why.to_string()),
+                    opened: Vec::new(),
                 },
             };
             opening.push(self.entry(session, call, record));
@@ -314,6 +316,14 @@ impl Gate {
         session.grant(grants);
         Ok(())
     }
+}
+
+/// The folders that an answer opens to a call.
+fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> Vec<String> {
+    let records = asked.iter().map(|(_, needs)| needs.record());
+    let mut records = records.filter(|record| record.call.id == *call);
+    let record = records.next().filter(|_| answer.open && answer.allows(call));
+    record.map(|record| record.opens.clone()).unwrap_or_default()
 }
 
 /// Asks. An approver that panics is nobody.

@@ -13,6 +13,7 @@ mod intent;
 
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolgate_model::{
     ApprovalId, BadCall, CallId, ConversationId, PlanHash, PlanRecord, ToolCall, ToolResult,
 };
@@ -20,7 +21,7 @@ use toolgate_model::{
 pub use files::{FileProblem, Files};
 pub use intent::{Image, Intended, IntendedFile, Recovered, RecoveredFile};
 
-/// Something that happened to a call.
+/// Something that happened to a call, or in a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Record {
@@ -58,6 +59,9 @@ pub enum Record {
         by: String,
         /// What the person said about it.
         reason: Option<String>,
+        /// Folders beyond the walls that were opened to the call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        opened: Vec<String>,
     },
     /// It begins to run, now.
     Started,
@@ -78,6 +82,37 @@ pub enum Record {
         /// The one result.
         result: Box<ToolResult>,
     },
+    /// A turn begins. Belongs to no call, like the kinds after it.
+    TurnStarted {
+        /// Its number in the conversation; the first is 1.
+        turn: u64,
+        /// Who is asked.
+        provider: String,
+        /// Which model is asked.
+        model: String,
+    },
+    /// The person said something.
+    UserMessage {
+        /// The words.
+        text: String,
+    },
+    /// The model answered.
+    AssistantMessage {
+        /// Text, thinking with its seals, and calls, in their order.
+        content: Value,
+        /// Why it stopped.
+        stop: String,
+        /// What it cost, if the provider said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
+    },
+    /// A turn is over.
+    TurnFinished {
+        /// Its number in the conversation.
+        turn: u64,
+        /// How it ended, in one word.
+        outcome: String,
+    },
 }
 
 impl Record {
@@ -93,7 +128,19 @@ impl Record {
             Self::Intended { .. } => "intended",
             Self::Recovered { .. } => "recovered",
             Self::Finished { .. } => "finished",
+            Self::TurnStarted { .. } => "turn_started",
+            Self::UserMessage { .. } => "user_message",
+            Self::AssistantMessage { .. } => "assistant_message",
+            Self::TurnFinished { .. } => "turn_finished",
         }
+    }
+
+    /// Whether an entry of this kind belongs to no call.
+    pub fn is_of_no_call(kind: &str) -> bool {
+        matches!(
+            kind,
+            "turn_started" | "user_message" | "assistant_message" | "turn_finished"
+        )
     }
 }
 
@@ -102,7 +149,7 @@ impl Record {
 pub struct Entry {
     /// The conversation.
     pub conversation: ConversationId,
-    /// The call.
+    /// The call; empty where the entry belongs to none.
     pub call: CallId,
     /// When, in milliseconds since 1970.
     pub at_ms: u64,

@@ -135,6 +135,13 @@ impl SqliteJournal {
         self.put(call, Record::Finished { result }).await
     }
 
+    /// What a file held before a change, by the hash that the change's entry names; nothing
+    /// if that was pruned. It cannot be redacted: it goes back to files and nowhere else.
+    pub async fn image(&self, sha256: &str) -> Result<Option<Vec<u8>>, Trouble> {
+        let sha256 = sha256.to_owned();
+        self.ask(true, move |work| work.image(&sha256)).await
+    }
+
     async fn put(&self, call: &Unfinished, record: Record) -> Result<(), Trouble> {
         let nth = About::Nth(call.nth);
         let entry = Entry {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
+use toolgate_gate::journal::Record;
 use toolgate_gate::tool::hex;
 
 use super::problem::{Problem, Verified};
@@ -238,6 +239,9 @@ fn entry(
             let conversation = conversation.clone();
             verified.found(Problem::BodyMissing { conversation, seq });
         }
+    }
+    if Record::is_of_no_call(kind) {
+        return Ok(());
     }
     let id = (call.to_owned(), nth);
     match replayed(passing.calls.get(&id).copied(), kind) {

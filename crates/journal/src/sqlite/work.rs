@@ -177,6 +177,9 @@ impl Work<'_> {
     fn advance(&self, entry: &Entry, about: About, batch: u64) -> Result<u64, Trouble> {
         let (conversation, call) = (entry.conversation.as_str(), entry.call.as_str());
         let step = Step::of(&entry.record);
+        if step == Step::Note {
+            return Ok(0);
+        }
         let (standings, of_batch) = self.standings(conversation, call, about)?;
         let (to, batch) = if step == Step::Receive {
             let last = standings.last().map_or(0, |standing| standing.nth);

@@ -26,6 +26,7 @@ fn record(step: u8, call: &str) -> Record {
             scope: "once".into(),
             by: "me".into(),
             reason: None,
+            opened: Vec::new(),
         },
         4 => Record::Started,
         _ => finished(call),

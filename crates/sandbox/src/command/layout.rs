@@ -4,6 +4,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::SystemTime;
 
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
@@ -107,6 +108,7 @@ impl Layout {
                 opened: Vec::new(),
                 vacant: &[],
                 most: rules.scan_entries,
+                now: SystemTime::now(),
             };
             grant.found = Some(search.run(&mut Memory::default()));
         }
@@ -221,6 +223,7 @@ impl Layout {
                 opened,
                 vacant,
                 most: rules.scan_entries,
+                now: SystemTime::now(),
             };
             let found = match part.grant.and_then(|grant| grant.found.clone()) {
                 Some(found) => found,
@@ -255,15 +258,22 @@ impl Layout {
             .iter()
             .map(|(name, value)| (name.as_bytes(), value.as_bytes()))
             .filter(|(name, _)| !name.is_empty() && !OWN_VARIABLES.contains(name));
+        let mut env: Vec<Vec<u8>> = variables
+            .map(|(name, value)| [name, b"=", value].concat())
+            .collect();
+        // Without it every shell asks the system who it runs for, to learn just this.
+        if !env.iter().any(|variable| variable.starts_with(b"SHELL="))
+            && let Some(shell) = self.shell.first()
+        {
+            env.push([b"SHELL=", shell.as_slice()].concat());
+        }
         Order {
             namespaces: kind.namespaces,
             omit: rules.omit,
             network: kind.network,
             limits: spec.limits.unwrap_or(rules.limits),
             argv,
-            env: variables
-                .map(|(name, value)| [name, b"=", value].concat())
-                .collect(),
+            env,
             cwd: bytes(&spec.cwd),
             folders: parts
                 .iter()
@@ -291,6 +301,7 @@ impl Layout {
             opened: self.opened(root),
             vacant,
             most: rules.scan_entries,
+            now: SystemTime::now(),
         };
         Some(self.run(&search, None))
     }

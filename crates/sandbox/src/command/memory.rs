@@ -136,3 +136,121 @@ fn prompt_device(folder: BorrowedFd<'_>) -> Option<u64> {
     let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
     (is_folder && PROMPT.contains(&number)).then_some(stat.st_dev)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt;
+    use std::path::Path;
+
+    use proptest::prelude::*;
+
+    use super::super::search::{Found, Search};
+    use super::*;
+    use crate::paths::{PathRules, PathWall};
+
+    fn search(wall: &PathWall, memory: &mut Memory, now: SystemTime) -> Found {
+        let root = wall.roots().get(0).expect("a root");
+        let search = Search {
+            rules: wall,
+            folder: root.handle(),
+            root: Some(0),
+            writable: true,
+            opened: Vec::new(),
+            vacant: &[],
+            most: 1000,
+            now,
+        };
+        search.run(memory)
+    }
+
+    /// So late that every change is old.
+    fn later() -> SystemTime {
+        SystemTime::now() + Duration::from_secs(3600)
+    }
+
+    /// One change, and the folders whose names it changed.
+    fn change(root: &Path, kind: u8, from: &str, to: &str) -> Vec<std::path::PathBuf> {
+        let (from, to) = (root.join(from), root.join(to));
+        let done = match kind {
+            0 => std::fs::create_dir(&from),
+            1 => std::fs::write(&from, "x"),
+            2 => std::fs::remove_dir_all(&from).or_else(|_| std::fs::remove_file(&from)),
+            _ => std::fs::rename(&from, &to),
+        };
+        let mut changed = vec![from];
+        changed.extend((kind > 2).then_some(to));
+        let parents = changed.iter().filter_map(|path| path.parent());
+        done.map(|()| parents.map(Path::to_path_buf).collect())
+            .unwrap_or_default()
+    }
+
+    /// A clock that ticks coarsely may give two changes one time; here each gets its own.
+    fn tick(folder: &Path, before: Option<(i64, i64)>) {
+        let time = || {
+            folder
+                .metadata()
+                .map(|data| (data.ctime(), data.ctime_nsec()))
+        };
+        while time().is_ok_and(|now| Some(now) == before) {
+            let again = folder.join("tick");
+            let _ = std::fs::write(&again, "").and_then(|()| std::fs::remove_file(&again));
+        }
+    }
+
+    fn path() -> impl Strategy<Value = String> {
+        let name =
+            prop::sample::select(vec!["a", "b", ".git", ".env", ".vscode", "hooks", "id_rsa"]);
+        prop::collection::vec(name, 1..4).prop_map(|names| names.join("/"))
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn what_is_remembered_is_what_a_new_search_finds(
+            rounds in prop::collection::vec(
+                prop::collection::vec((0_u8..4, path(), path()), 1..6), 1..6)
+        ) {
+            let folder = tempfile::tempdir().expect("a folder");
+            let wall = PathWall::open(&PathRules::new(folder.path())).expect("a wall");
+            let mut memory = Memory::default();
+            for changes in rounds {
+                for (kind, from, to) in changes {
+                    let root = folder.path();
+                    let time = |path: &Path| {
+                        path.metadata().ok().map(|data| (data.ctime(), data.ctime_nsec()))
+                    };
+                    let parents = [&from, &to].map(|path| root.join(path).parent().map(time));
+                    let touched = change(root, kind, &from, &to);
+                    for (folder, before) in touched.iter().zip(parents) {
+                        tick(folder, before.flatten());
+                    }
+                }
+                let known = search(&wall, &mut memory, later());
+                let new = search(&wall, &mut Memory::default(), later());
+                prop_assert_eq!(known.guarded, new.guarded);
+                prop_assert_eq!(known.complete, new.complete);
+            }
+        }
+    }
+
+    #[test]
+    fn what_changed_just_now_is_not_believed() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::create_dir(folder.path().join("a")).expect("a folder");
+        let wall = PathWall::open(&PathRules::new(folder.path())).expect("a wall");
+        let mut memory = Memory::default();
+        search(&wall, &mut memory, SystemTime::now());
+        assert!(memory.known.is_empty());
+        search(&wall, &mut memory, later());
+        assert_eq!(memory.known.len(), 2);
+    }
+
+    #[test]
+    fn a_file_system_that_is_not_listed_is_read_every_time() {
+        let mut memory = Memory::default();
+        let proc = std::fs::File::open("/proc").expect("/proc");
+        memory.begin(proc.as_fd());
+        assert_eq!(memory.device, Some(None));
+    }
+}

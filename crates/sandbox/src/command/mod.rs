@@ -13,7 +13,8 @@
 //!
 //! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end. The
 //! program itself never forks: it starts a copy of itself once ([`init`]), and that small
-//! process makes the others.
+//! process makes the others. The next sandbox is made before it is asked for, with the
+//! folders and guards of the last command; an order that it does not suit gets another one.
 //!
 //! What can go wrong: the machine lacks a wall ([`WallError::Unavailable`], and
 //! [`probe`] says what to do), or a step of the way fails ([`Outcome::Setup`], with the

@@ -132,7 +132,7 @@ impl WallRules {
             records: None,
             linger: Duration::from_secs(1),
             warden: None,
-            scan_entries: 100_000,
+            scan_entries: 500_000,
             set_aside: SetAside::default(),
             omit: Omit::default(),
         }
@@ -154,7 +154,7 @@ pub struct CommandSpec {
     /// What to run.
     pub program: Program,
     /// Its environment, usually from [`crate::env::clean`]. `HOME`, `TMPDIR` and
-    /// `PWD` are the wall's to set.
+    /// `PWD` are the wall's to set, and `SHELL` where it is not there.
     pub env: Vec<(OsString, OsString)>,
     /// Where it starts; absolute, in a root or a grant.
     pub cwd: PathBuf,

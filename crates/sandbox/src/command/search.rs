@@ -73,6 +73,8 @@ pub(super) struct Search<'a> {
     pub(super) vacant: &'a [Vec<u8>],
     /// How many names to look at.
     pub(super) most: usize,
+    /// When it begins, for what is remembered of it.
+    pub(super) now: SystemTime,
 }
 
 /// A folder that could not be looked into.
@@ -100,10 +102,10 @@ impl Search<'_> {
             let contents = match memory.recall(self.folder, &folder) {
                 Some(contents) => contents,
                 None => match self.read(&folder, protected, left, &mut buffer) {
-                    Ok((contents, stamp, begun)) => {
+                    Ok((contents, stamp)) => {
                         read = contents;
                         if read.names <= left {
-                            memory.note(folder, stamp, begun, &read);
+                            memory.note(folder, stamp, self.now, &read);
                         }
                         &read
                     }
@@ -141,15 +143,14 @@ impl Search<'_> {
         protected: bool,
         most: usize,
         buffer: &mut Vec<u8>,
-    ) -> Result<(Contents, Stamp, SystemTime), Miss> {
+    ) -> Result<(Contents, Stamp), Miss> {
         let handle = self.open(folder).map_err(|errno| match errno {
             Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP => {
                 Miss::Closed
             }
             _ => Miss::Unknown,
         })?;
-        // In this order: what changes from here on changes the stamp.
-        let begun = SystemTime::now();
+        // First: what changes from here on changes the stamp.
         let stamp = rustix::fs::fstat(&handle).map(|stat| Stamp::of(&stat));
         let stamp = stamp.map_err(|_| Miss::Unknown)?;
         let mut contents = Contents::default();
@@ -188,7 +189,7 @@ impl Search<'_> {
                 contents.folders.push((path, inside));
             }
         }
-        Ok((contents, stamp, begun))
+        Ok((contents, stamp))
     }
 
     fn why(&self, path: &[u8], is_folder: bool, protected: bool) -> Option<Why> {

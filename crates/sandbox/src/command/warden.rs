@@ -275,21 +275,21 @@ impl Warden {
             return;
         };
         let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
-        let ready = self.ready.take().filter(|ready| {
-            let suits = ready.kind == kind && give(ready, &packet.bytes, &fds).is_ok();
-            if !suits {
-                let _ = rustix::process::pidfd_send_signal(&ready.child.pidfd, Signal::KILL);
-            }
-            suits
-        });
         let failed = |errno| SetupFailure::new(Step::Clone, errno);
-        let given = match ready {
-            Some(ready) => Ok(ready),
-            None => self.make(kind, None).and_then(|ready| {
-                give(&ready, &packet.bytes, &fds).map_err(failed)?;
-                Ok(ready)
-            }),
+        let handed = |ready: Ready| {
+            let taken = give(&ready, &packet.bytes, &fds).map_err(failed)?;
+            Ok(Some(ready).filter(|_| taken))
         };
+        let ahead = self.ready.take().filter(|ready| ready.kind == kind);
+        let given = ahead
+            .map_or(Ok(None), handed)
+            .and_then(|ready| match ready {
+                Some(ready) => Ok(ready),
+                None => {
+                    let ready = self.make(kind, None)?;
+                    handed(ready)?.ok_or_else(|| failed(Errno::PIPE))
+                }
+            });
         match given {
             Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
@@ -366,21 +366,31 @@ fn packet(tag: u8, kind: Kind) -> [u8; 5] {
     ]
 }
 
-/// Gives a packet to a sandbox. One that was furnished ahead has to say that it suits.
-fn give(ready: &Ready, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<(), Errno> {
-    wire::send(&ready.control, bytes, fds)?;
+/// Gives a packet to a sandbox; `false` where it does not suit one that was furnished
+/// ahead. Such a one says that it has taken the order before it begins with it, so another
+/// one can be given the order if, and only if, that was never said.
+fn give(ready: &Ready, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<bool, Errno> {
+    let sent = wire::send(&ready.control, bytes, fds);
     if !ready.furnished {
-        return Ok(());
+        return sent.map(|()| true);
     }
     loop {
         if !wire::readable(&ready.control, PATIENCE)? {
-            return Err(Errno::TIMEDOUT);
+            // Once it is dead, what it said before is all it will ever say.
+            rustix::process::pidfd_send_signal(&ready.child.pidfd, Signal::KILL)?;
+            if !wire::readable(&ready.child.pidfd, PATIENCE)? {
+                return Err(Errno::TIMEDOUT);
+            }
         }
-        let packet = wire::receive(&ready.control, RecvFlags::empty())?;
+        let packet = match wire::receive(&ready.control, RecvFlags::DONTWAIT) {
+            // It ended without having read the order.
+            Err(Errno::CONNRESET) => return Ok(false),
+            other => other?,
+        };
         match Report::decode(&packet.bytes) {
             Some(Report::Ready) => {}
-            Some(Report::Taken) => return Ok(()),
-            _ => return Err(Errno::STALE),
+            Some(Report::Taken) => return Ok(true),
+            _ => return Ok(false),
         }
     }
 }

@@ -385,6 +385,7 @@ impl<'a> Reading<'a> {
             .filter(|fitting| *fitting > 0);
         let size = match lines {
             Some(lines) if self.whole => format!("{bytes} bytes in {}", said(lines)),
+            Some(lines) if lines > 0 => format!("{bytes} bytes and more than {}", said(lines)),
             _ => format!("{bytes} bytes"),
         };
         let next = match fitting {

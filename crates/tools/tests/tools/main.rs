@@ -21,6 +21,7 @@ mod names;
 mod patch;
 mod patch_cases;
 mod patch_laws;
+mod patch_oracle;
 mod read;
 mod search;
 mod tree;

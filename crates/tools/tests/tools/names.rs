@@ -31,7 +31,15 @@ fn every_name_of_the_specification_leads_to_its_tool() {
         ("glob", "glob"),
         ("grep", "grep"),
         ("search", "grep"),
+        ("read_many_files", "read_many_files"),
+        ("edit_file", "edit_file"),
+        ("apply_patch", "apply_patch"),
         ("read_output", "read_output"),
+        ("run_command", "run_command"),
+        ("bash", "run_command"),
+        ("shell", "run_command"),
+        ("command_output", "command_output"),
+        ("stop_command", "stop_command"),
         ("sanitize", "sanitize"),
     ] {
         assert_eq!(registry.get(name).unwrap().spec().name, tool);
@@ -45,26 +53,49 @@ fn diagnostic_tools_are_not_offered_and_a_profile_chooses_names() {
     assert_eq!(
         offered(""),
         [
+            "apply_patch",
+            "command_output",
+            "edit_file",
             "glob",
             "grep",
             "list_directory",
+            "memory",
             "read_file",
+            "read_many_files",
             "read_output",
-            "write_file"
+            "run_command",
+            "stop_command",
+            "web_fetch",
+            "web_search",
+            "write_file",
+            "write_todos"
         ]
     );
     assert_eq!(
         offered("classic"),
         [
+            "apply_patch",
+            "command_output",
+            "edit_file",
             "file_read",
             "file_write",
             "glob",
             "ls",
+            "memory",
+            "read_many_files",
             "read_output",
-            "search"
+            "run_command",
+            "search",
+            "stop_command",
+            "web_fetch",
+            "web_search",
+            "write_todos"
         ]
     );
 }
+
+/// What changes or runs something, or contacts somebody.
+const CHANGING: [&str; 5] = ["apply_patch", "edit_file", "run_command", "write_file"];
 
 #[test]
 fn every_argument_is_described_and_only_writing_has_side_effects() {
@@ -72,7 +103,7 @@ fn every_argument_is_described_and_only_writing_has_side_effects() {
         let spec = entry.spec();
         assert_eq!(
             spec.side_effects,
-            spec.name == "write_file",
+            CHANGING.contains(&spec.name.as_str()),
             "{}",
             spec.name
         );

@@ -1,0 +1,210 @@
+//! Who is asked: a provider from the configuration and the command line.
+
+use std::collections::BTreeMap;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use toolgate_config::Effective;
+use toolgate_config::settings::{Provider as Configured, ProviderKind};
+use toolgate_providers::Wire;
+use toolgate_providers::http::{Client, Endpoint, HttpTimeouts, Secret};
+
+use crate::args::Asked;
+use crate::failure::Failure;
+use crate::out::Out;
+
+/// A provider that a person can name.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    pub(crate) name: String,
+    pub(crate) kind: ProviderKind,
+    pub(crate) model: Option<String>,
+    base_url: Option<String>,
+    key_variable: Option<String>,
+    key_command: Option<Vec<String>>,
+    headers: BTreeMap<String, String>,
+    idle: Duration,
+    pub(crate) script: Option<std::path::PathBuf>,
+}
+
+/// Providers that need no configuration: their names, and where their keys usually are.
+const BUILT_IN: [(&str, ProviderKind, Option<&str>); 4] = [
+    (
+        "anthropic",
+        ProviderKind::Anthropic,
+        Some("ANTHROPIC_API_KEY"),
+    ),
+    (
+        "openai-chat",
+        ProviderKind::OpenaiChat,
+        Some("OPENAI_API_KEY"),
+    ),
+    (
+        "openai-responses",
+        ProviderKind::OpenaiResponses,
+        Some("OPENAI_API_KEY"),
+    ),
+    ("ollama", ProviderKind::Ollama, None),
+];
+
+impl Source {
+    fn configured(name: &str, provider: &Configured) -> Self {
+        Self {
+            name: name.to_owned(),
+            kind: provider.kind,
+            model: provider.model.clone(),
+            base_url: provider.base_url.clone(),
+            key_variable: provider.api_key_env.clone(),
+            key_command: provider.api_key_command.clone(),
+            headers: provider.headers.clone(),
+            idle: Duration::from_secs(provider.timeout_seconds),
+            script: provider.script.clone(),
+        }
+    }
+
+    fn built_in(name: &str) -> Option<Self> {
+        let (name, kind, variable) = BUILT_IN.into_iter().find(|(known, ..)| *known == name)?;
+        Some(Self {
+            name: name.to_owned(),
+            kind,
+            model: None,
+            base_url: None,
+            key_variable: variable.map(str::to_owned),
+            key_command: None,
+            headers: BTreeMap::new(),
+            idle: HttpTimeouts::default().idle,
+            script: None,
+        })
+    }
+
+    /// Every provider of the configuration.
+    pub(crate) fn all(config: &Effective) -> Vec<Self> {
+        let providers = config.settings().providers.iter();
+        providers
+            .map(|(name, provider)| Self::configured(name, provider))
+            .collect()
+    }
+
+    /// The one that is meant.
+    pub(crate) fn chosen(config: &Effective, asked: &Asked) -> Result<Self, Failure> {
+        let providers = &config.settings().providers;
+        let names: Vec<&str> = providers.keys().map(String::as_str).collect();
+        let mut source = match (&asked.provider, names.as_slice()) {
+            (Some(name), _) => providers
+                .get(name)
+                .map(|provider| Self::configured(name, provider))
+                .or_else(|| Self::built_in(name))
+                .ok_or_else(|| {
+                    Failure::usage(format!(
+                        "there is no provider {name:?}; configured are {}, built in are {}",
+                        if names.is_empty() {
+                            "none".to_owned()
+                        } else {
+                            names.join(", ")
+                        },
+                        BUILT_IN.map(|(name, ..)| name).join(", "),
+                    ))
+                })?,
+            (None, [only]) => match providers.get(*only) {
+                Some(provider) => Self::configured(only, provider),
+                None => return Err(nobody()),
+            },
+            (None, []) => return Err(nobody()),
+            (None, several) => {
+                return Err(Failure::usage(format!(
+                    "say which provider is asked with --provider; configured are {}",
+                    several.join(", ")
+                )));
+            }
+        };
+        if let Some(url) = &asked.base_url {
+            source.base_url = Some(url.clone());
+        }
+        Ok(source)
+    }
+
+    /// The wire it speaks; nothing for a recording.
+    pub(crate) const fn wire(&self) -> Option<Wire> {
+        match self.kind {
+            ProviderKind::Anthropic => Some(Wire::Anthropic),
+            ProviderKind::OpenaiChat | ProviderKind::Fenced => Some(Wire::OpenAiChat),
+            ProviderKind::OpenaiResponses => Some(Wire::OpenAiResponses),
+            ProviderKind::Ollama => Some(Wire::Ollama),
+            ProviderKind::Replay => None,
+        }
+    }
+
+    /// A way to it, with its key.
+    pub(crate) fn client(&self, wire: Wire, out: &Out) -> Result<Client, Failure> {
+        let usage = |error: &dyn std::fmt::Display| {
+            Failure::usage(format!("provider {}: {error}", self.name))
+        };
+        let key = self.key()?;
+        let base = self.base_url.as_deref();
+        let headers = self.headers.clone();
+        let endpoint =
+            Endpoint::new(wire, base, key.as_ref(), headers).map_err(|error| usage(&error))?;
+        if key.is_some() && !endpoint.is_encrypted() && !endpoint.is_local() {
+            out.remark(&format!(
+                "the key of {} goes unencrypted to {}",
+                self.name,
+                endpoint.address()
+            ));
+        }
+        let timeouts = HttpTimeouts {
+            idle: self.idle,
+            ..HttpTimeouts::default()
+        };
+        Client::new(endpoint, timeouts).map_err(|error| usage(&error))
+    }
+
+    fn key(&self) -> Result<Option<Secret>, Failure> {
+        if let Some(command) = &self.key_command {
+            return self.key_from(command).map(Some);
+        }
+        let Some(variable) = &self.key_variable else {
+            return Ok(None);
+        };
+        match std::env::var(variable) {
+            Ok(key) if !key.trim().is_empty() => Ok(Some(Secret::new(&key))),
+            // A server of one's own may need none; the provider says if it does.
+            _ if self.base_url.is_some() => Ok(None),
+            _ => Err(Failure::usage(format!(
+                "provider {}: the environment variable {variable}, which holds its key, is not set",
+                self.name
+            ))),
+        }
+    }
+
+    fn key_from(&self, command: &[String]) -> Result<Secret, Failure> {
+        let fail = |why: String| {
+            let program = command.first().map_or("", String::as_str);
+            Failure::usage(format!(
+                "provider {}: api_key_command {program:?} {why}",
+                self.name
+            ))
+        };
+        let Some((program, args)) = command.split_first() else {
+            return Err(fail("is empty".to_owned()));
+        };
+        let output = Command::new(program)
+            .args(args)
+            .stdin(Stdio::null())
+            .stderr(Stdio::inherit())
+            .output()
+            .map_err(|error| fail(format!("cannot be started: {error}")))?;
+        if !output.status.success() {
+            return Err(fail(format!("failed ({})", output.status)));
+        }
+        let key = String::from_utf8(output.stdout).ok();
+        let key = key.filter(|key| !key.trim().is_empty());
+        key.map(|key| Secret::new(&key))
+            .ok_or_else(|| fail("printed no key".to_owned()))
+    }
+}
+
+fn nobody() -> Failure {
+    Failure::usage(
+        "there is nobody to ask: configure a provider, as in\n\n    [providers.mine]\n    kind = \"anthropic\"\n    model = \"…\"\n    api_key_env = \"ANTHROPIC_API_KEY\"\n\nor say --provider anthropic --model …, or play a recording with --script FILE",
+    )
+}

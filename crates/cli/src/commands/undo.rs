@@ -1,0 +1,251 @@
+//! `toolgate undo`: files get back what they held before a conversation, a turn or a call.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::json;
+use toolgate_gate::Passage;
+use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
+use toolgate_gate::journal::FileProblem;
+use toolgate_gate::plan::Mode;
+use toolgate_journal::undo::{Changes, Refusal, Restore, Scope};
+use toolgate_journal::{Reader, SqliteJournal};
+use toolgate_model::{Args, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
+use toolgate_sandbox::paths::PathWall;
+
+use crate::app::{App, Purpose};
+use crate::args::{Approve, Common, Undone};
+use crate::failure::Failure;
+use crate::kept::Kept;
+use crate::out::Out;
+use crate::record::Record;
+use crate::undo::{Back, Current, UNDO, UndoTool};
+use crate::{difference, question, signals};
+
+pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8, Failure> {
+    let kept = Kept::find(common, &undone.conversation)?;
+    kept.nobody_works_on_it()?;
+    let common = kept.common(common)?;
+    // A person takes something back, no model: that works where tools are off, too.
+    let app = App::load_with(&common, out, Purpose::Run(UNDO), |settings| {
+        settings.mode = Mode::Enabled;
+    })?;
+    let journal = match &app.record {
+        Record::Durable(journal) => journal,
+        Record::Broken(why) => return Err(Failure::internal(why.clone())),
+        Record::Passing => return Err(Failure::internal("there is no journal")),
+    };
+    // A change that a crash cut short is brought to an end first, else it is neither here nor there.
+    app.record.mend(app.gate.wall(), &app.workspace, out).await;
+    let scope = match (&undone.call, undone.turn) {
+        (Some(call), _) => Scope::Call(call.as_str().into()),
+        (None, Some(turn)) => Scope::Turn(turn),
+        (None, None) => Scope::All,
+    };
+    let changes = Reader::open(&kept.journal)
+        .and_then(|reader| Changes::read(&reader, &kept.conversation.id))
+        .map_err(|trouble| Failure::internal(trouble.to_string()))?;
+    let call = call(&undone, &changes);
+    let say = |result: &ToolResult| -> Result<u8, Failure> {
+        if out.json {
+            out.json_line(result)?;
+        } else if result.error.is_some() {
+            out.failure(&Failure::internal(result.display.clone()));
+        } else {
+            out.text(&result.display)?;
+        }
+        Ok(result.exit_code())
+    };
+    let wall = app.gate.wall();
+    let planned = match changes.plan(&scope, &mut |place| look(wall, place)) {
+        Ok(planned) => planned,
+        Err(refusal) => return say(&refused(&call, &refusal)),
+    };
+    if planned.is_empty() {
+        let mut result = ToolResult::ok(
+            call.id,
+            UNDO,
+            "Nothing to take back: the files are as they were.",
+        );
+        result.display.clone_from(&result.content);
+        return say(&result);
+    }
+    let files = match contents(journal, wall, planned).await? {
+        Ok(files) => files,
+        Err(refusal) => return say(&failed(&call, refusal)),
+    };
+    show(wall, &files, out)?;
+    let beyond = changes.beyond(&scope);
+    if beyond > 0 {
+        out.remark(&format!(
+            "{beyond} of the calls ran commands; what those did is not taken back."
+        ));
+    }
+    let by = match consent(&common, &undone).await {
+        Consent::Given(by) => by,
+        Consent::Refused => {
+            out.remark("Nothing was taken back.");
+            return Ok(ErrorKind::UserDenied.exit_code());
+        }
+        Consent::NobodyThere => {
+            out.failure(&Failure::internal(
+                "nobody is there to ask; --yes takes this back without a question",
+            ));
+            return Ok(ErrorKind::NoApprover.exit_code());
+        }
+    };
+    app.gate
+        .registry()
+        .register(Arc::new(UndoTool::new(files)))
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    let passage = Passage {
+        approver: Some(Arc::new(Asked { by })),
+        cancel: signals::stop_token()?,
+        ..Passage::default()
+    };
+    let session = app.session(kept.conversation.id.clone());
+    let results = app
+        .run(session, vec![Call::Whole(call)], &passage, out)
+        .await;
+    results
+        .iter()
+        .try_fold(0, |code, result| Ok(say(result)?.max(code)))
+}
+
+/// The call by which this goes on record.
+fn call(undone: &Undone, changes: &Changes) -> ToolCall {
+    let is_free = |id: &CallId| !changes.calls().contains(id);
+    let mut ids = (1_u64..).map(|number| CallId::from(format!("{UNDO}_{number}")));
+    let id = ids.find(is_free);
+    let mut args = Args::new();
+    args.insert("conversation".into(), json!(undone.conversation));
+    if let Some(call) = &undone.call {
+        args.insert("call".into(), json!(call));
+    }
+    if let Some(turn) = undone.turn {
+        args.insert("turn".into(), json!(turn));
+    }
+    ToolCall::new(id.unwrap_or_else(|| UNDO.into()), UNDO, args)
+}
+
+/// The name of a place for the wall: relative in the working folder, else as it is.
+fn name(wall: &PathWall, place: &Path) -> std::path::PathBuf {
+    let working = wall.roots().get(0).map(|root| root.path());
+    let within = working.and_then(|root| place.strip_prefix(root).ok());
+    within.unwrap_or(place).to_path_buf()
+}
+
+fn look(wall: &PathWall, place: &Path) -> Result<toolgate_journal::undo::Found, FileProblem> {
+    let current = Current::look(wall, &name(wall, place))?;
+    Ok(Current::found(current.as_ref()))
+}
+
+fn refused(call: &ToolCall, refusal: &Refusal) -> ToolResult {
+    let kind = match refusal {
+        Refusal::ChangedSince(_) => ErrorKind::StaleFile,
+        Refusal::NoSuchCall(_) | Refusal::NoSuchTurn { .. } | Refusal::Pruned(_) => {
+            ErrorKind::NotFound
+        }
+        Refusal::CannotLook(_) => ErrorKind::Failed,
+    };
+    failed(call, ToolError::new(kind, refusal.to_string()))
+}
+
+fn failed(call: &ToolCall, error: ToolError) -> ToolResult {
+    ToolResult::failed(call.id.clone(), UNDO, error)
+}
+
+/// Adds what the files held.
+async fn contents(
+    journal: &SqliteJournal,
+    wall: &PathWall,
+    planned: Vec<Restore>,
+) -> Result<Result<Vec<Back>, ToolError>, Failure> {
+    let mut files = Vec::with_capacity(planned.len());
+    let mut gone = Vec::new();
+    for file in planned {
+        let image = match &file.back {
+            Some(hash) => journal
+                .image(hash)
+                .await
+                .map_err(|trouble| Failure::internal(trouble.to_string()))?,
+            None => None,
+        };
+        let name = name(wall, &file.place);
+        // Where only the rights change, what is there is what was there.
+        let content = match (image, file.back == file.found.sha256) {
+            (None, true) => Current::look(wall, &name)
+                .ok()
+                .flatten()
+                .map(|now| now.bytes),
+            (image, _) => image,
+        };
+        if content.is_none() && file.back.is_some() {
+            gone.push(file.path.clone());
+        }
+        files.push(Back {
+            name,
+            place: file.place,
+            found: file.found,
+            content,
+            mode: file.mode,
+        });
+    }
+    Ok(if gone.is_empty() {
+        Ok(files)
+    } else {
+        Err(ToolError::new(
+            ErrorKind::NotFound,
+            format!(
+                "nothing was taken back: what {} held before was pruned from the journal",
+                gone.join(", ")
+            ),
+        ))
+    })
+}
+
+fn show(wall: &PathWall, files: &[Back], out: &Out) -> Result<(), Failure> {
+    if out.json {
+        return Ok(());
+    }
+    for file in files {
+        let now = Current::look(wall, &file.name).ok().flatten();
+        let now = now.as_ref().map(|now| now.bytes.as_slice());
+        let name = file.name.to_string_lossy();
+        let diff = difference::shown(&name, now, file.content.as_deref());
+        out.text(&difference::painted(&diff))?;
+    }
+    Ok(())
+}
+
+enum Consent {
+    Given(&'static str),
+    Refused,
+    NobodyThere,
+}
+
+async fn consent(common: &Common, undone: &Undone) -> Consent {
+    match common.approve {
+        _ if undone.yes => return Consent::Given("--yes"),
+        Some(Approve::All) => return Consent::Given("approve-all"),
+        Some(Approve::None) => return Consent::NobodyThere,
+        Some(Approve::Ask) | None => {}
+    }
+    match question::choose("Take this back?".to_owned(), &["yes", "no"]).await {
+        Some("yes") => Consent::Given("terminal"),
+        Some(_) => Consent::Refused,
+        None => Consent::NobodyThere,
+    }
+}
+
+/// A person who has been shown the difference and has said yes.
+struct Asked {
+    by: &'static str,
+}
+
+impl Approver for Asked {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        Box::pin(std::future::ready(Ok(Answer::yes().by(self.by))))
+    }
+}

@@ -1,0 +1,74 @@
+//! What will change in a file, as a person is shown it.
+
+use similar::TextDiff;
+
+use crate::out::style::{BOLD, CYAN, GREEN, RED, RESET};
+
+/// Beyond this many lines nobody reads a comparison, and making it takes long.
+const MOST_LINES: usize = 20_000;
+
+/// The difference between what is there and what is to be there, as a unified diff.
+pub(crate) fn shown(name: &str, now: Option<&[u8]>, then: Option<&[u8]>) -> String {
+    let head = match (now, then) {
+        (None, Some(_)) => format!("{name}: comes back\n"),
+        (Some(_), None) => format!("{name}: is removed\n"),
+        _ => String::new(),
+    };
+    if now == then {
+        return format!("{name}: gets its rights back\n");
+    }
+    let text = |bytes: Option<&[u8]>| match bytes {
+        None => Some(String::new()),
+        Some(bytes) if bytes.contains(&0) => None,
+        Some(bytes) => std::str::from_utf8(bytes).ok().map(str::to_owned),
+    };
+    let size = |bytes: Option<&[u8]>| bytes.map_or(0, <[u8]>::len);
+    let (Some(old), Some(new)) = (text(now), text(then)) else {
+        let (old, new) = (size(now), size(then));
+        return format!("{head}{name}: {old} bytes become {new}, not text\n");
+    };
+    let lines = old.lines().count() + new.lines().count();
+    if lines > MOST_LINES {
+        return format!("{head}{name}: {lines} lines, too many to compare\n");
+    }
+    let diff = TextDiff::from_lines(&old, &new);
+    let unified = diff.unified_diff().header(name, name).to_string();
+    format!("{head}{unified}")
+}
+
+/// The same for a terminal: harmless, and in colours.
+pub(crate) fn painted(diff: &str) -> String {
+    let diff = toolgate_gate::output::sanitize(diff);
+    let line = |line: &str| match line.chars().next() {
+        _ if line.starts_with("---") || line.starts_with("+++") => format!("{BOLD}{line}{RESET}"),
+        Some('+') => format!("{GREEN}{line}{RESET}"),
+        Some('-') => format!("{RED}{line}{RESET}"),
+        Some('@') => format!("{CYAN}{line}{RESET}"),
+        _ => line.to_owned(),
+    };
+    diff.lines().map(line).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_come_go_change_or_are_no_text_are_told_apart() {
+        let diff = shown("a", Some(b"one\ntwo\n"), Some(b"one\nTWO\n"));
+        assert!(diff.contains("-two\n+TWO\n"), "{diff}");
+        assert!(shown("a", None, Some(b"x\n")).starts_with("a: comes back\n"));
+        assert!(shown("a", Some(b"x\n"), None).starts_with("a: is removed\n"));
+        let binary = shown("a", Some(b"\0"), Some(b"xyz"));
+        assert!(binary.contains("1 bytes become 3"), "{binary}");
+        assert!(shown("a", Some(b"x"), Some(b"x")).contains("rights"));
+    }
+
+    #[test]
+    fn a_terminal_gets_colours_and_no_orders() {
+        let painted = painted("--- a\n+++ a\n@@ -1 +1 @@\n-\u{1b}]0;evil\u{7}x\n+y\n");
+        assert!(!painted.contains("]0;evil"), "{painted:?}");
+        assert!(painted.contains(&format!("{RED}-x{RESET}")), "{painted:?}");
+        assert!(painted.contains(&format!("{BOLD}--- a{RESET}")));
+    }
+}

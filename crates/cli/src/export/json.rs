@@ -1,0 +1,100 @@
+//! The documented form, for other programs.
+
+use serde::Serialize;
+use toolgate_model::{ToolCall, ToolResult};
+use toolgate_providers::Usage;
+
+use super::transcript::{Message, Said, Transcript};
+use crate::clock;
+
+#[derive(Serialize)]
+struct Exported<'a> {
+    conversation: &'a str,
+    workspace: Option<&'a str>,
+    model: Option<&'a str>,
+    messages: Vec<Entry<'a>>,
+    usage: Option<&'a Usage>,
+}
+
+#[derive(Serialize)]
+struct Entry<'a> {
+    id: String,
+    role: &'static str,
+    content: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thinking: Option<&'a str>,
+    timestamp: String,
+    #[serde(skip_serializing_if = "<[ToolCall]>::is_empty")]
+    tool_calls: &'a [ToolCall],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_result: Option<&'a ToolResult>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    approval: Option<Approved<'a>>,
+}
+
+#[derive(Serialize)]
+struct Approved<'a> {
+    by: &'a str,
+    decision: &'static str,
+    scope: &'a str,
+    at: String,
+}
+
+pub(super) fn render(transcript: &Transcript) -> String {
+    let exported = Exported {
+        conversation: &transcript.conversation,
+        workspace: transcript.workspace.as_deref(),
+        model: transcript.model.as_deref(),
+        messages: transcript.messages.iter().map(entry).collect(),
+        usage: transcript.usage.as_ref(),
+    };
+    // Text, numbers and lists of them always serialize.
+    let mut page = serde_json::to_string_pretty(&exported).unwrap_or_default();
+    page.push('\n');
+    page
+}
+
+fn entry(message: &Message) -> Entry<'_> {
+    let mut entry = Entry {
+        id: format!("m{}", message.seq),
+        role: "user",
+        content: "",
+        thinking: None,
+        timestamp: clock::stamp(message.at_ms),
+        tool_calls: &[],
+        tool_result: None,
+        approval: None,
+    };
+    match &message.said {
+        Said::User { text } => entry.content = text,
+        Said::Assistant {
+            text,
+            thinking,
+            calls,
+            ..
+        } => {
+            entry.role = "assistant";
+            entry.content = text;
+            entry.thinking = thinking.as_deref();
+            entry.tool_calls = calls;
+        }
+        Said::Tool(story) => {
+            entry.role = "tool";
+            // Two messages can come from one entry where a call never arrived.
+            entry.id = format!("m{}_{}", message.seq, story.call.id);
+            entry.content = story.result.as_ref().map_or("", |result| &result.content);
+            entry.tool_result = story.result.as_ref();
+            entry.approval = story.approval.as_ref().map(|approval| Approved {
+                by: &approval.by,
+                decision: if approval.approved {
+                    "approved"
+                } else {
+                    "denied"
+                },
+                scope: &approval.scope,
+                at: clock::stamp(approval.at_ms),
+            });
+        }
+    }
+    entry
+}

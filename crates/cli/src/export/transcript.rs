@@ -1,0 +1,299 @@
+//! A conversation read from its entries: messages in order, each call with its story.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use toolgate_gate::journal::{IntendedFile, Record, Recovered};
+use toolgate_journal::{Body, Conversation, Line};
+use toolgate_model::{Args, CallId, PlanRecord, ToolCall, ToolResult};
+use toolgate_providers::{Content, Usage};
+
+/// What stands for words that are no longer on record.
+pub(super) const PRUNED: &str = "(no longer on record)";
+
+/// A conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Transcript {
+    pub(super) conversation: String,
+    pub(super) workspace: Option<String>,
+    pub(super) model: Option<String>,
+    pub(super) messages: Vec<Message>,
+    pub(super) usage: Option<Usage>,
+    /// The message of each call on record, by id and number.
+    known: BTreeMap<(CallId, u64), usize>,
+    /// Calls of the last answer that have not been received yet.
+    expected: VecDeque<(CallId, usize)>,
+    /// Where the calls of a batch that no model asked for are collected.
+    batch: Option<usize>,
+}
+
+/// Something that was said or done.
+#[derive(Debug)]
+pub(super) struct Message {
+    /// The number of its entry.
+    pub(super) seq: u64,
+    pub(super) at_ms: u64,
+    pub(super) said: Said,
+}
+
+#[derive(Debug)]
+pub(super) enum Said {
+    User {
+        text: String,
+    },
+    /// What a model answered, or the calls of a batch that came without any words.
+    Assistant {
+        text: String,
+        thinking: Option<String>,
+        calls: Vec<ToolCall>,
+        by_model: bool,
+    },
+    Tool(Box<Story>),
+}
+
+/// What became of a call.
+#[derive(Debug)]
+pub(super) struct Story {
+    pub(super) call: ToolCall,
+    pub(super) by_model: bool,
+    pub(super) plan: Option<Box<PlanRecord>>,
+    pub(super) asked_ms: Option<u64>,
+    pub(super) approval: Option<Approval>,
+    pub(super) started_ms: Option<u64>,
+    pub(super) finished_ms: Option<u64>,
+    pub(super) files: Vec<IntendedFile>,
+    pub(super) recovered: Option<Recovered>,
+    pub(super) result: Option<ToolResult>,
+}
+
+/// What the person answered.
+#[derive(Debug)]
+pub(super) struct Approval {
+    pub(super) by: String,
+    pub(super) approved: bool,
+    pub(super) scope: String,
+    pub(super) at_ms: u64,
+    pub(super) reason: Option<String>,
+}
+
+impl Story {
+    fn of(call: ToolCall, by_model: bool) -> Self {
+        Self {
+            call,
+            by_model,
+            plan: None,
+            asked_ms: None,
+            approval: None,
+            started_ms: None,
+            finished_ms: None,
+            files: Vec::new(),
+            recovered: None,
+            result: None,
+        }
+    }
+
+    /// The tool under its one name, where that is known.
+    pub(super) fn tool(&self) -> &str {
+        let planned = self.plan.as_ref().map(|plan| plan.tool.as_str());
+        let settled = self.result.as_ref().map(|result| result.tool.as_str());
+        let known = planned.or(settled.filter(|tool| !tool.is_empty()));
+        known.unwrap_or(&self.call.name)
+    }
+
+    /// Whether its changes of files are known to have been made.
+    pub(super) fn has_changed(&self) -> bool {
+        match (self.recovered, &self.result) {
+            (Some(outcome), _) => outcome == Recovered::Forward,
+            (None, Some(result)) => result.error.is_none(),
+            (None, None) => false,
+        }
+    }
+}
+
+impl Transcript {
+    /// A conversation without anything in it yet.
+    pub(crate) fn of(conversation: &Conversation) -> Self {
+        Self {
+            conversation: conversation.id.to_string(),
+            workspace: conversation.workspace.clone(),
+            ..Self::default()
+        }
+    }
+
+    /// Takes the next entry.
+    pub(crate) fn take(&mut self, line: Line) {
+        let (seq, at_ms) = (line.seq, line.at_ms);
+        let record = match line.body {
+            Body::Kept(record) => Some(*record),
+            Body::Pruned | Body::Unreadable(_) => None,
+        };
+        match (line.kind.as_str(), record) {
+            ("turn_started", Some(Record::TurnStarted { model, .. })) => self.model = Some(model),
+            ("user_message", record) => {
+                let text = match record {
+                    Some(Record::UserMessage { text }) => text,
+                    _ => PRUNED.to_owned(),
+                };
+                self.push(seq, at_ms, Said::User { text });
+                self.batch = None;
+            }
+            ("assistant_message", record) => self.answered(seq, at_ms, record),
+            ("received" | "received_bad", record) => {
+                self.received(seq, at_ms, (line.call, line.nth), record);
+            }
+            (_, record) => {
+                let known = self.known.get(&(line.call, line.nth));
+                let message = known.and_then(|at| self.messages.get_mut(*at));
+                if let Some(Message {
+                    at_ms: shown,
+                    said: Said::Tool(story),
+                    ..
+                }) = message
+                {
+                    if line.kind == "finished" {
+                        *shown = at_ms;
+                    }
+                    // A batch has arrived as a whole before anything of it is begun.
+                    if matches!(line.kind.as_str(), "asked" | "started" | "finished") {
+                        self.batch = None;
+                    }
+                    story.take(at_ms, &line.kind, record);
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, seq: u64, at_ms: u64, said: Said) -> usize {
+        self.messages.push(Message { seq, at_ms, said });
+        self.messages.len() - 1
+    }
+
+    fn answered(&mut self, seq: u64, at_ms: u64, record: Option<Record>) {
+        let (mut text, mut thinking, mut calls) = (String::new(), None::<String>, Vec::new());
+        match record {
+            Some(Record::AssistantMessage { content, usage, .. }) => {
+                let usage = usage.and_then(|usage| serde_json::from_value(usage).ok());
+                self.spent(usage);
+                match serde_json::from_value::<Vec<Content>>(content) {
+                    Ok(parts) => parts.into_iter().for_each(|part| match part {
+                        Content::Text { text: words, .. } => text.push_str(&words),
+                        Content::Thinking { text: words, .. } => {
+                            thinking.get_or_insert_default().push_str(&words);
+                        }
+                        Content::Call { call } => calls.push(call),
+                        Content::BadCall { call } => {
+                            let name = call.name.unwrap_or_default();
+                            calls.push(ToolCall::new(call.id, name, Args::new()));
+                        }
+                    }),
+                    Err(_) => PRUNED.clone_into(&mut text),
+                }
+            }
+            _ => PRUNED.clone_into(&mut text),
+        }
+        let said = Said::Assistant {
+            text,
+            thinking: thinking.filter(|words| !words.is_empty()),
+            calls: calls.clone(),
+            by_model: true,
+        };
+        self.push(seq, at_ms, said);
+        self.batch = None;
+        self.expected.clear();
+        for call in calls {
+            let id = call.id.clone();
+            let at = self.push(seq, at_ms, Said::Tool(Box::new(Story::of(call, true))));
+            self.expected.push_back((id, at));
+        }
+    }
+
+    fn spent(&mut self, usage: Option<Usage>) {
+        let Some(more) = usage else { return };
+        let total = self.usage.get_or_insert_default();
+        for (sum, part) in [
+            (&mut total.input_tokens, more.input_tokens),
+            (&mut total.output_tokens, more.output_tokens),
+            (&mut total.cache_read_tokens, more.cache_read_tokens),
+            (&mut total.cache_write_tokens, more.cache_write_tokens),
+            (&mut total.reasoning_tokens, more.reasoning_tokens),
+        ] {
+            *sum = sum.saturating_add(part);
+        }
+    }
+
+    fn received(&mut self, seq: u64, at_ms: u64, id: (CallId, u64), record: Option<Record>) {
+        let expected = self.expected.iter().position(|(call, _)| *call == id.0);
+        if let Some((_, at)) = expected.and_then(|at| self.expected.remove(at)) {
+            if let Some(message) = self.messages.get_mut(at) {
+                (message.seq, message.at_ms) = (seq, at_ms);
+            }
+            self.known.insert(id, at);
+            return;
+        }
+        let call = match record {
+            Some(Record::Received { call }) => call,
+            Some(Record::ReceivedBad { call }) => {
+                ToolCall::new(call.id, call.name.unwrap_or_default(), Args::new())
+            }
+            _ => ToolCall::new(id.0.clone(), PRUNED, Args::new()),
+        };
+        let batch = match self.batch {
+            Some(at) => at,
+            None => self.push(
+                seq,
+                at_ms,
+                Said::Assistant {
+                    text: String::new(),
+                    thinking: None,
+                    calls: Vec::new(),
+                    by_model: false,
+                },
+            ),
+        };
+        self.batch = Some(batch);
+        let message = self.messages.get_mut(batch);
+        if let Some(Said::Assistant { calls, .. }) = message.map(|message| &mut message.said) {
+            calls.push(call.clone());
+        }
+        let at = self.push(seq, at_ms, Said::Tool(Box::new(Story::of(call, false))));
+        self.known.insert(id, at);
+    }
+}
+
+impl Story {
+    fn take(&mut self, at_ms: u64, kind: &str, record: Option<Record>) {
+        match (kind, record) {
+            ("planned", Some(Record::Planned { plan })) => self.plan = Some(plan),
+            ("asked", _) => self.asked_ms = Some(at_ms),
+            (
+                "answered",
+                Some(Record::Answered {
+                    approved,
+                    scope,
+                    by,
+                    reason,
+                    ..
+                }),
+            ) => {
+                self.approval = Some(Approval {
+                    by,
+                    approved,
+                    scope,
+                    at_ms,
+                    reason,
+                });
+            }
+            ("started", _) => self.started_ms = Some(at_ms),
+            ("intended", Some(Record::Intended { files })) => self.files.extend(files),
+            ("recovered", Some(Record::Recovered { outcome, .. })) => {
+                self.recovered = Some(outcome);
+            }
+            ("finished", record) => {
+                self.finished_ms = Some(at_ms);
+                if let Some(Record::Finished { result }) = record {
+                    self.result = Some(*result);
+                }
+            }
+            _ => {}
+        }
+    }
+}

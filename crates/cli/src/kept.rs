@@ -1,0 +1,90 @@
+//! A conversation that is on record, for commands that go back to it.
+
+use std::path::{Path, PathBuf};
+
+use toolgate_journal::{Conversation, Reader};
+use toolgate_sandbox::command::{CommandWall, WallRules};
+use toolgate_sandbox::paths::{PathRules, PathWall};
+
+use crate::app::{PROJECT_FILE, configuration, workspace};
+use crate::args::Common;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::record;
+
+/// A conversation and where it stands.
+pub(crate) struct Kept {
+    pub(crate) conversation: Conversation,
+    /// The journal's file.
+    pub(crate) journal: PathBuf,
+}
+
+impl Kept {
+    /// Finds a conversation by its name.
+    pub(crate) fn find(common: &Common, id: &str) -> Result<Self, Failure> {
+        let home = Home::find()?;
+        let workspace = workspace(common)?;
+        clear(&workspace, &home);
+        let config = configuration(common, &home, &workspace)?;
+        let journal = record::path(common, &config, &home);
+        let all = Reader::open(&journal)
+            .and_then(|reader| reader.conversations())
+            .map_err(|trouble| Failure::internal(trouble.to_string()))?;
+        let found = all.into_iter().find(|kept| kept.id.as_str() == id);
+        let conversation = found.ok_or_else(|| {
+            Failure::internal(format!(
+                "nothing is on record of {id:?}; `toolgate journal list` shows what is"
+            ))
+        })?;
+        Ok(Self {
+            conversation,
+            journal,
+        })
+    }
+
+    /// Refuses while another process works on it.
+    pub(crate) fn nobody_works_on_it(&self) -> Result<(), Failure> {
+        match self.conversation.held_by {
+            None => Ok(()),
+            Some(process) => Err(Failure::internal(format!(
+                "process {process} works on conversation {}; wait until it ends, or end it",
+                self.conversation.id
+            ))),
+        }
+    }
+
+    /// The options for the conversation's own workspace and this journal.
+    pub(crate) fn common(&self, common: &Common) -> Result<Common, Failure> {
+        let mut common = common.clone();
+        common.journal = Some(self.journal.clone());
+        let Some(recorded) = self.conversation.workspace.as_ref().map(PathBuf::from) else {
+            return Ok(common);
+        };
+        if common.workspace.is_some() && workspace(&common)? != recorded {
+            return Err(Failure::usage(format!(
+                "conversation {} is about {}; leave --workspace out",
+                self.conversation.id,
+                recorded.display()
+            )));
+        }
+        clear(&recorded, &Home::find()?);
+        common.workspace = Some(recorded);
+        Ok(common)
+    }
+}
+
+/// Removes what a killed run left in a workspace. While commands run, an empty folder keeps
+/// the name of the project's own file vacant, and a configuration cannot be read from that.
+/// Starting a wall clears up after the dead; who lives keeps what is theirs.
+fn clear(workspace: &Path, home: &Home) {
+    let vacant = std::fs::read_dir(workspace.join(PROJECT_FILE));
+    if !vacant.is_ok_and(|mut inside| inside.next().is_none()) {
+        return;
+    }
+    if let Ok(paths) = PathWall::open(&PathRules::new(workspace)) {
+        let mut rules = WallRules::new(paths);
+        rules.records = Some(home.wall_records());
+        // Where no wall can be started, none has left anything.
+        drop(CommandWall::start(&rules));
+    }
+}

@@ -1,0 +1,65 @@
+//! Small questions to the person on the terminal itself, never on standard input.
+
+use std::fs::OpenOptions;
+use std::io::{BufRead, BufReader, Write};
+
+use crate::terminal::Terminal;
+
+/// Asks until one of the words, or its first letter, is typed; nothing where nobody is
+/// there or the person goes away. An empty line is no answer.
+pub(crate) async fn choose(
+    question: String,
+    words: &'static [&'static str],
+) -> Option<&'static str> {
+    if !Terminal::is_there() {
+        return None;
+    }
+    let asked = tokio::task::spawn_blocking(move || converse(&question, words).ok().flatten());
+    asked.await.ok().flatten()
+}
+
+fn converse(
+    question: &str,
+    words: &'static [&'static str],
+) -> std::io::Result<Option<&'static str>> {
+    let mut tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
+    let mut keys = BufReader::new(tty.try_clone()?);
+    loop {
+        write!(tty, "{question} [{}] > ", words.join("/"))?;
+        let mut line = String::new();
+        if keys.read_line(&mut line)? == 0 {
+            return Ok(None);
+        }
+        if let Some(word) = understood(&line, words) {
+            return Ok(Some(word));
+        }
+    }
+}
+
+fn understood(line: &str, words: &'static [&'static str]) -> Option<&'static str> {
+    let line = line.trim().to_lowercase();
+    let first = |word: &str| word.chars().next().map(String::from);
+    words
+        .iter()
+        .copied()
+        .find(|word| *word == line || first(word).as_deref() == Some(line.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_or_its_letter_is_an_answer_and_nothing_is_one_by_accident() {
+        for (line, answer) in [
+            ("yes\n", Some("yes")),
+            ("Y", Some("yes")),
+            (" n ", Some("no")),
+            ("", None),
+            ("yo", None),
+            ("\n", None),
+        ] {
+            assert_eq!(understood(line, &["yes", "no"]), answer, "{line:?}");
+        }
+    }
+}

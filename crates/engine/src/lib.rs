@@ -1,0 +1,32 @@
+//! The conversation loop.
+//!
+//! ```text
+//! person ──▶ Turn (a state machine, no I/O) ──▶ ask the provider ──▶ its events ─┐
+//!              ▲                             └─▶ run a batch at the gate ─▶ results ┤
+//!              └────────────────────────────────────────────────────────────────────┘
+//! ```
+//!
+//! In: what a person says. Out: the model's answer, after as many rounds of tool calls as
+//! it takes, with exactly one result per call whatever happens in between. [`run_turn`] is
+//! the whole loop; [`Turn`] decides and can be driven by hand; [`Ledger`] puts what is said
+//! into the same commits as what is done; [`History`] is a conversation read back from its
+//! record.
+//!
+//! **What can go wrong** ends the turn with an [`Outcome`] that says so, never the
+//! conversation: the history stays one that every provider accepts.
+
+mod capacity;
+mod history;
+mod ledger;
+mod preset;
+mod run;
+mod turn;
+
+pub use capacity::{Context, context_of};
+pub use history::History;
+pub use ledger::Ledger;
+pub use preset::{CODER, system_prompt};
+pub use run::{Around, run_turn};
+pub use turn::{
+    Effect, Finished, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, Turn, TurnSettings,
+};

@@ -1,0 +1,193 @@
+//! The whole loop.
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::approve::Approver;
+use toolgate_gate::execute::EventSink;
+use toolgate_gate::journal::{Entry, Record};
+use toolgate_gate::session::Session;
+use toolgate_gate::{Clock, Gate, Passage};
+use toolgate_model::{Call, CallId, Event, ToolResult};
+use toolgate_providers::request::HistoryFault;
+use toolgate_providers::{Provider, StreamFault};
+
+use crate::ledger::Ledger;
+use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
+
+/// How many events wait between the gate and whoever listens.
+const EVENTS: usize = 64;
+
+/// What stands around a turn.
+#[derive(Clone)]
+pub struct Around {
+    /// Runs calls. Its journal is the ledger.
+    pub gate: Gate,
+    /// The conversation.
+    pub session: Arc<Session>,
+    /// Where everything is put on record.
+    pub ledger: Ledger,
+    /// Tells the time of entries.
+    pub clock: Arc<dyn Clock>,
+    /// Who can be asked.
+    pub approver: Option<Arc<dyn Approver>>,
+    /// Who listens; a slow listener makes the turn wait.
+    pub events: Option<mpsc::Sender<Event>>,
+    /// Stops the turn wherever it is.
+    pub cancel: CancellationToken,
+}
+
+/// One turn: asks the model, runs its calls, asks again with their results, until it is done.
+///
+/// Every decision is [`Turn`]'s; this carries them out.
+pub async fn run_turn(
+    provider: &mut dyn Provider,
+    around: &Around,
+    mut turn: Turn,
+    prompt: Prompt,
+) -> Finished {
+    let mut step = turn.begin(prompt);
+    loop {
+        let done = around.carry_out(step.effects, provider).await;
+        let input = match (done, step.next) {
+            (_, Next::Finish(finished)) => return finished,
+            (Err(fault), _) => Input::Broken(StreamFault::History(fault)),
+            (Ok(()), Next::Run(calls)) => {
+                let results = around.run_batch(calls).await;
+                if around.cancel.is_cancelled() {
+                    turn.step(Input::Cancel);
+                }
+                Input::Results(results)
+            }
+            (Ok(()), next) => tokio::select! {
+                biased;
+                () = around.cancel.cancelled() => Input::Cancel,
+                input = wait_for(next, provider) => input,
+            },
+        };
+        step = turn.step(input);
+    }
+}
+
+async fn wait_for(next: Next, provider: &mut dyn Provider) -> Input {
+    match next {
+        Next::Ask(tools) => match provider.ask(tools).await {
+            Ok(()) => Input::Asked,
+            Err(refused) => Input::Refused(refused),
+        },
+        Next::Listen => Input::Heard(provider.hear().await),
+        Next::Wait(delay) => {
+            tokio::time::sleep(delay).await;
+            Input::Elapsed
+        }
+        // These are not waited for here.
+        Next::Run(_) | Next::Await | Next::Finish(_) => std::future::pending().await,
+    }
+}
+
+impl Around {
+    /// Does what a step says, in order. All of it is done, also after a message that does not fit.
+    async fn carry_out(
+        &self,
+        effects: Vec<Effect>,
+        provider: &mut dyn Provider,
+    ) -> Result<(), HistoryFault> {
+        let mut done = Ok(());
+        for effect in effects {
+            match effect {
+                Effect::Say(message) => done = done.and(provider.push(&message)),
+                Effect::Record(record) => self.note("".into(), record),
+                Effect::Settle { calls, results } => self.settle(calls, results).await,
+                Effect::Receive(calls) => calls.into_iter().for_each(|call| self.receive(call)),
+                Effect::Supply(results) => results
+                    .into_iter()
+                    .for_each(|result| self.note_result(result)),
+                Effect::Keep => self.keep().await,
+                Effect::Capacity(bytes) => self.session.set_available_capacity(bytes),
+                Effect::Emit(event) => self.emit(event).await,
+            }
+        }
+        done
+    }
+
+    /// The line for one batch, with its events passed on.
+    async fn run_batch(&self, calls: Vec<Call>) -> Vec<ToolResult> {
+        let (events, mut arriving) = match self.events {
+            Some(_) => EventSink::channel(EVENTS),
+            None => (EventSink::none(), mpsc::channel(1).1),
+        };
+        let passage = Passage {
+            approver: self.approver.clone(),
+            events,
+            cancel: self.cancel.clone(),
+        };
+        let line = self.gate.run(&self.session, calls, &passage);
+        tokio::pin!(line);
+        let results = loop {
+            tokio::select! {
+                biased;
+                Some(event) = arriving.recv() => self.emit(event).await,
+                results = &mut line => break results,
+            }
+        };
+        while let Ok(event) = arriving.try_recv() {
+            self.emit(event).await;
+        }
+        results
+    }
+
+    async fn settle(&self, calls: Vec<Call>, results: Vec<ToolResult>) {
+        for call in &calls {
+            let call_id = call.id().clone();
+            let tool = call.name().unwrap_or_default().to_owned();
+            self.emit(Event::CallReceived { call_id, tool }).await;
+        }
+        calls.into_iter().for_each(|call| self.receive(call));
+        for result in results {
+            self.note_result(result.clone());
+            let result = Box::new(result);
+            self.emit(Event::CallFinished { result }).await;
+        }
+        self.keep().await;
+    }
+
+    fn receive(&self, call: Call) {
+        let id = call.id().clone();
+        let record = match call {
+            Call::Whole(call) => Record::Received { call },
+            Call::Bad(call) => Record::ReceivedBad { call },
+        };
+        self.note(id, record);
+    }
+
+    fn note_result(&self, result: ToolResult) {
+        let id = result.call_id.clone();
+        let result = Box::new(result);
+        self.note(id, Record::Finished { result });
+    }
+
+    fn note(&self, call: CallId, record: Record) {
+        self.ledger.note(Entry {
+            conversation: self.session.id().clone(),
+            call,
+            at_ms: self.clock.now_ms(),
+            record,
+        });
+    }
+
+    /// A record that cannot be written stops tools, which the gate sees to, and not the conversation.
+    async fn keep(&self) {
+        if let Err(error) = self.ledger.flush().await {
+            let message = error.to_string();
+            self.emit(Event::Error { message }).await;
+        }
+    }
+
+    async fn emit(&self, event: Event) {
+        if let Some(events) = &self.events {
+            // Whoever has gone does not want to know.
+            let _ = events.send(event).await;
+        }
+    }
+}

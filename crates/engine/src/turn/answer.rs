@@ -1,0 +1,92 @@
+//! An answer while it comes in.
+
+use toolgate_gate::journal::Record;
+use toolgate_gate::output::Sanitizer;
+use toolgate_model::{Call, Event};
+use toolgate_providers::{Content, Message, Reply, StreamEvent, Usage};
+
+use super::Effect;
+
+/// What has come so far. People see it without what a terminal would obey.
+#[derive(Default)]
+pub(super) struct Answer {
+    reply: Reply,
+    text: Sanitizer,
+    thinking: Sanitizer,
+    began: bool,
+}
+
+impl std::fmt::Debug for Answer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Answer").field(&self.reply).finish()
+    }
+}
+
+impl Answer {
+    pub(super) fn take(&mut self, event: StreamEvent) -> Vec<Effect> {
+        let mut shown = String::new();
+        let emit = match &event {
+            StreamEvent::Text(text) | StreamEvent::Refusal(text) => {
+                self.text.push(text.as_bytes(), &mut shown);
+                Some(Event::TextDelta { text: shown })
+            }
+            StreamEvent::Thinking(text) => {
+                self.thinking.push(text.as_bytes(), &mut shown);
+                Some(Event::ThinkingDelta { text: shown })
+            }
+            _ => None,
+        };
+        self.began |= !matches!(event, StreamEvent::Usage(_) | StreamEvent::End(_));
+        self.reply.push(event);
+        let says = |event: &Event| match event {
+            Event::TextDelta { text } | Event::ThinkingDelta { text } => !text.is_empty(),
+            _ => true,
+        };
+        emit.filter(says).map(Effect::Emit).into_iter().collect()
+    }
+
+    /// Whether nothing of it has come.
+    pub(super) const fn is_empty(&self) -> bool {
+        !self.began
+    }
+
+    pub(super) const fn usage(&self) -> Option<Usage> {
+        self.reply.usage
+    }
+
+    /// The answer is over: what is shown last, noted and said, the calls and the words.
+    pub(super) fn said(mut self, stop: &str) -> (Vec<Effect>, Vec<Call>, String) {
+        let mut effects = Vec::new();
+        let mut rest = String::new();
+        self.thinking.finish(&mut rest);
+        if !rest.is_empty() {
+            effects.push(Effect::Emit(Event::ThinkingDelta {
+                text: std::mem::take(&mut rest),
+            }));
+        }
+        self.text.finish(&mut rest);
+        if !rest.is_empty() {
+            effects.push(Effect::Emit(Event::TextDelta { text: rest }));
+        }
+        let calls: Vec<Call> = self.reply.calls().collect();
+        let words = self.reply.content.iter().filter_map(|part| match part {
+            Content::Text { text, .. } => Some(text.as_str()),
+            _ => None,
+        });
+        let text = words.collect::<Vec<_>>().concat();
+        let usage = self.reply.usage;
+        if !self.reply.content.is_empty() || usage.is_some() {
+            effects.push(Effect::Record(Record::AssistantMessage {
+                // Text, maps of text and lists of them always serialize.
+                content: serde_json::to_value(&self.reply.content).unwrap_or_default(),
+                stop: stop.to_owned(),
+                usage: usage.and_then(|usage| serde_json::to_value(usage).ok()),
+            }));
+        }
+        if !self.reply.content.is_empty() {
+            let message: Message = self.reply.into_message();
+            effects.push(Effect::Say(message));
+        }
+        (effects, calls, text)
+    }
+}

@@ -1,0 +1,212 @@
+//! What goes into a turn and what comes out of it.
+
+use std::time::Duration;
+
+use toolgate_gate::journal::Record;
+use toolgate_model::{Call, Event, ToolResult};
+use toolgate_providers::request::Tools;
+use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault};
+
+use crate::capacity::Context;
+
+/// With what a person begins a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Prompt {
+    /// Words.
+    Message(String),
+    /// The results of the calls that the last turn left to the person.
+    Results(Vec<ToolResult>),
+    /// Nothing new: the last question is asked again.
+    GoOn,
+}
+
+/// Who runs the model's calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolsFor {
+    /// The gate.
+    #[default]
+    Gate,
+    /// The person: the turn ends with the calls, and the next begins with their results.
+    Person,
+    /// Nobody: no tools are offered, and the gate refuses every call.
+    Nobody,
+}
+
+/// How often and how patiently a refused question is asked again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How often.
+    pub most: u32,
+    /// How long to wait the first time; twice as long every further time.
+    pub first: Duration,
+    /// The longest wait of our own.
+    pub longest: Duration,
+    /// The longest wait that a provider may ask for; whoever asks for more is not waited for.
+    pub longest_asked: Duration,
+}
+
+impl Default for Retry {
+    fn default() -> Self {
+        Self {
+            most: 2,
+            first: Duration::from_millis(500),
+            longest: Duration::from_secs(8),
+            longest_asked: Duration::from_secs(60),
+        }
+    }
+}
+
+impl Retry {
+    pub(super) fn delay(self, refused: u32, asked: Option<Duration>) -> Option<Duration> {
+        if refused >= self.most {
+            return None;
+        }
+        match asked {
+            Some(asked) => (asked <= self.longest_asked).then_some(asked),
+            None => {
+                let factor = 1_u32.checked_shl(refused).unwrap_or(u32::MAX);
+                Some(self.first.saturating_mul(factor).min(self.longest))
+            }
+        }
+    }
+}
+
+/// How a turn is held.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TurnSettings {
+    /// The provider's name, for the record.
+    pub provider: String,
+    /// The model's name, for the record.
+    pub model: String,
+    /// Who runs calls.
+    pub tools: ToolsFor,
+    /// How many batches of calls one turn may have.
+    pub max_iterations: u32,
+    /// What happens when nothing of an answer came.
+    pub retry: Retry,
+    /// The model's context, where it is known.
+    pub context: Option<Context>,
+}
+
+impl Default for TurnSettings {
+    fn default() -> Self {
+        Self {
+            provider: String::new(),
+            model: String::new(),
+            tools: ToolsFor::default(),
+            max_iterations: 200,
+            retry: Retry::default(),
+            context: None,
+        }
+    }
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Input {
+    /// The question was taken; an answer comes.
+    Asked,
+    /// The question was not taken.
+    Refused(Refused),
+    /// The next of the answer.
+    Heard(StreamEvent),
+    /// The batch is done: one result per call.
+    Results(Vec<ToolResult>),
+    /// The wait is over.
+    Elapsed,
+    /// The person wants to stop.
+    Cancel,
+    /// Something that cannot be mended.
+    Broken(StreamFault),
+}
+
+/// What to do at once, in order.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Adds a message to the history.
+    Say(Message),
+    /// Notes something that belongs to no call.
+    Record(Record),
+    /// Notes calls that will not reach the gate, with their results, and tells of both.
+    Settle {
+        /// The calls.
+        calls: Vec<Call>,
+        /// One result each, in the same order.
+        results: Vec<ToolResult>,
+    },
+    /// Notes calls that a person answers.
+    Receive(Vec<Call>),
+    /// Notes the person's results for such calls.
+    Supply(Vec<ToolResult>),
+    /// Makes everything that was noted durable.
+    Keep,
+    /// Says how many bytes a result may have.
+    Capacity(usize),
+    /// Tells whoever listens.
+    Emit(Event),
+}
+
+/// What to wait for.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// Ask the provider, then come with [`Input::Asked`] or [`Input::Refused`].
+    Ask(Tools),
+    /// Come with the next [`Input::Heard`].
+    Listen,
+    /// Run the batch, then come with [`Input::Results`].
+    Run(Vec<Call>),
+    /// Come with [`Input::Elapsed`] after this long.
+    Wait(Duration),
+    /// Something is still under way.
+    Await,
+    /// The turn is over.
+    Finish(Finished),
+}
+
+/// A decision.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// What to do at once.
+    pub effects: Vec<Effect>,
+    /// What to wait for.
+    pub next: Next,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Finished {
+    /// Why.
+    pub outcome: Outcome,
+    /// The words of the last answer.
+    pub text: String,
+    /// How many batches of calls were run.
+    pub iterations: u32,
+}
+
+/// Why a turn ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// The model has said what it had to say.
+    Done(StopReason),
+    /// The person has to supply the results of these calls.
+    ResultsWanted(Vec<Call>),
+    /// The model went on calling after the last round.
+    MaxIterations,
+    /// The person stopped it.
+    Cancelled,
+    /// The provider failed.
+    Failed(StreamFault),
+}
+
+impl Outcome {
+    /// One word for it, for the record.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done(_) => "done",
+            Self::ResultsWanted(_) => "results_wanted",
+            Self::MaxIterations => "max_iterations",
+            Self::Cancelled => "cancelled",
+            Self::Failed(_) => "failed",
+        }
+    }
+}

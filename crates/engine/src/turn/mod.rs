@@ -1,0 +1,364 @@
+//! One turn of a conversation, as decisions without I/O.
+//!
+//! ```text
+//!            ┌────────────── Elapsed ◀── Wait ◀──┐ refused before anything came
+//!            ▼                                   │
+//! begin ──▶ Ask ──▶ Listen … StreamEvent::End ───┼──▶ Finish: done, failed, cancelled
+//!            ▲                                   │
+//!            └──── Results ◀── Run ◀── calls ────┘
+//! ```
+//!
+//! In: one [`Input`] at a time. Out: a [`Step`], which is what to do at once
+//! ([`Effect`], in order) and what to wait for ([`Next`]).
+//!
+//! The law: whatever comes in, in whatever order, every call that was said has exactly one
+//! result said after it, in call order, before anything else is said. So the history can
+//! be sent to any provider, also after a cancellation or a failure in the middle.
+
+mod answer;
+mod kinds;
+
+use std::time::Duration;
+
+use toolgate_gate::journal::Record;
+use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
+use toolgate_providers::request::Tools;
+use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault, Usage};
+
+use answer::Answer;
+pub use kinds::{
+    Effect, Finished, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, TurnSettings,
+};
+
+/// One turn.
+#[derive(Debug)]
+pub struct Turn {
+    settings: TurnSettings,
+    number: u64,
+    state: State,
+    tools: Tools,
+    /// How many batches were run.
+    iterations: u32,
+    /// How often the current question was refused.
+    refused: u32,
+    /// Whether the person wants to stop while a batch runs.
+    cancelled: bool,
+    used: Usage,
+    /// The words of the last answer.
+    text: String,
+}
+
+#[derive(Debug)]
+enum State {
+    New,
+    Asking,
+    Listening(Answer),
+    Waiting,
+    Running(Vec<Call>),
+    Over,
+}
+
+impl Turn {
+    /// A turn of this number in its conversation.
+    pub fn new(number: u64, settings: TurnSettings) -> Self {
+        Self {
+            settings,
+            number,
+            state: State::New,
+            tools: Tools::Offered,
+            iterations: 0,
+            refused: 0,
+            cancelled: false,
+            used: Usage::default(),
+            text: String::new(),
+        }
+    }
+
+    /// Begins with what the person wants.
+    pub fn begin(&mut self, prompt: Prompt) -> Step {
+        let turn = self.number;
+        let mut effects = vec![
+            Effect::Emit(Event::TurnStarted { turn }),
+            Effect::Record(Record::TurnStarted {
+                turn,
+                provider: self.settings.provider.clone(),
+                model: self.settings.model.clone(),
+            }),
+        ];
+        match prompt {
+            Prompt::Message(text) => {
+                effects.push(Effect::Record(Record::UserMessage { text: text.clone() }));
+                effects.push(Effect::Say(Message::User { text }));
+            }
+            Prompt::Results(results) => {
+                effects.push(Effect::Supply(results.clone()));
+                effects.push(Effect::Say(Message::Tool { results }));
+            }
+            Prompt::GoOn => {}
+        }
+        effects.push(Effect::Keep);
+        if self.settings.tools == ToolsFor::Nobody {
+            self.tools = Tools::Withheld;
+        }
+        self.ask(effects)
+    }
+
+    /// Takes what happened. What does not fit where the turn is changes nothing.
+    pub fn step(&mut self, input: Input) -> Step {
+        match (std::mem::replace(&mut self.state, State::Over), input) {
+            (State::Asking, Input::Asked) => {
+                self.go(State::Listening(Answer::default()), Next::Listen)
+            }
+            (State::Asking, Input::Refused(refused)) => self.refuse(Vec::new(), refused),
+            (State::Listening(answer), Input::Heard(event)) => self.hear(answer, event),
+            (State::Waiting, Input::Elapsed) => self.ask(Vec::new()),
+            (State::Running(calls), Input::Results(results)) => self.settle(&calls, results),
+            (State::Running(calls), Input::Cancel) => {
+                self.cancelled = true;
+                self.go(State::Running(calls), Next::Await)
+            }
+            (State::Listening(answer), Input::Cancel) => {
+                let why = ToolError::new(ErrorKind::Cancelled, "Cancelled by user");
+                self.break_off(answer, "cancelled", &why, Outcome::Cancelled)
+            }
+            (State::Asking | State::Waiting, Input::Cancel) => {
+                self.finish(Vec::new(), Outcome::Cancelled)
+            }
+            (State::Listening(answer), Input::Broken(fault)) => self.fail(answer, fault),
+            // The batch was to run and did not get there.
+            (State::Running(calls), Input::Broken(fault)) => {
+                let mut effects = Vec::new();
+                give_up(&mut effects, calls, &not_run());
+                effects.push(error(&fault));
+                self.finish(effects, Outcome::Failed(fault))
+            }
+            (State::Asking | State::Waiting | State::New, Input::Broken(fault)) => {
+                self.finish(vec![error(&fault)], Outcome::Failed(fault))
+            }
+            (state, _) => {
+                let next = waiting_for(&state, self.tools);
+                self.go(state, next)
+            }
+        }
+    }
+
+    /// Whether the turn is over.
+    pub const fn is_over(&self) -> bool {
+        matches!(self.state, State::Over)
+    }
+
+    fn go(&mut self, state: State, next: Next) -> Step {
+        self.state = state;
+        Step {
+            effects: Vec::new(),
+            next,
+        }
+    }
+
+    fn ask(&mut self, effects: Vec<Effect>) -> Step {
+        self.state = State::Asking;
+        Step {
+            effects,
+            next: Next::Ask(self.tools),
+        }
+    }
+
+    /// Nothing of an answer came: it is tried again, or shown.
+    fn refuse(&mut self, mut effects: Vec<Effect>, refused: Refused) -> Step {
+        let Refused { fault, retry_after } = refused;
+        let delay = self.settings.retry.delay(self.refused, retry_after);
+        match delay.filter(|_| fault.is_retryable()) {
+            Some(delay) => {
+                self.refused += 1;
+                self.state = State::Waiting;
+                effects.push(Effect::Emit(Event::Error {
+                    message: format!("{fault}; trying again in {}", shown(delay)),
+                }));
+                Step {
+                    effects,
+                    next: Next::Wait(delay),
+                }
+            }
+            None => {
+                effects.push(error(&fault));
+                self.finish(effects, Outcome::Failed(fault))
+            }
+        }
+    }
+
+    fn hear(&mut self, mut answer: Answer, event: StreamEvent) -> Step {
+        let end = match event {
+            StreamEvent::End(end) => end,
+            other => {
+                let effects = answer.take(other);
+                self.state = State::Listening(answer);
+                return Step {
+                    effects,
+                    next: Next::Listen,
+                };
+            }
+        };
+        match end {
+            Ok(stop) => self.answered(answer, stop),
+            Err(fault) if answer.is_empty() => self.refuse(Vec::new(), fault.into()),
+            Err(fault) => self.fail(answer, fault),
+        }
+    }
+
+    /// The answer is whole: its calls are run, or it was the last word.
+    fn answered(&mut self, answer: Answer, stop: StopReason) -> Step {
+        self.refused = 0;
+        let said = self.said(answer, stop.as_str());
+        let (mut effects, calls) = said;
+        if calls.is_empty() {
+            return self.finish(effects, Outcome::Done(stop));
+        }
+        if self.settings.tools == ToolsFor::Person {
+            effects.push(Effect::Receive(calls.clone()));
+            return self.finish(effects, Outcome::ResultsWanted(calls));
+        }
+        if self.iterations >= self.settings.max_iterations {
+            let most = self.settings.max_iterations;
+            let message = format!(
+                "Max tool iterations reached: {most} rounds of calls in one turn; nothing was run, answer with what you have"
+            );
+            let why = ToolError::new(ErrorKind::MaxIterations, message);
+            give_up(&mut effects, calls, &why);
+            // A model that calls without being offered anything is not asked once more.
+            if self.tools == Tools::Withheld {
+                return self.finish(effects, Outcome::MaxIterations);
+            }
+            self.tools = Tools::Withheld;
+            return self.ask(effects);
+        }
+        self.iterations += 1;
+        if let Some(context) = self.settings.context {
+            let bytes = context.capacity(self.used, calls.len());
+            effects.push(Effect::Capacity(bytes));
+        }
+        self.state = State::Running(calls.clone());
+        Step {
+            effects,
+            next: Next::Run(calls),
+        }
+    }
+
+    fn settle(&mut self, calls: &[Call], results: Vec<ToolResult>) -> Step {
+        let results = one_each(calls, results);
+        let effects = vec![Effect::Say(Message::Tool { results })];
+        if self.cancelled {
+            return self.finish(effects, Outcome::Cancelled);
+        }
+        self.ask(effects)
+    }
+
+    fn fail(&mut self, answer: Answer, fault: StreamFault) -> Step {
+        self.break_off(answer, "error", &not_run(), Outcome::Failed(fault))
+    }
+
+    /// The answer ends here: what was said stays said, its calls are not run.
+    fn break_off(&mut self, answer: Answer, stop: &str, why: &ToolError, outcome: Outcome) -> Step {
+        let (mut effects, calls) = self.said(answer, stop);
+        give_up(&mut effects, calls, why);
+        if let Outcome::Failed(fault) = &outcome {
+            effects.push(error(fault));
+        }
+        self.finish(effects, outcome)
+    }
+
+    fn said(&mut self, answer: Answer, stop: &str) -> (Vec<Effect>, Vec<Call>) {
+        if let Some(usage) = answer.usage() {
+            self.used = usage;
+        }
+        let (effects, calls, text) = answer.said(stop);
+        self.text = text;
+        (effects, calls)
+    }
+
+    fn finish(&mut self, mut effects: Vec<Effect>, outcome: Outcome) -> Step {
+        let turn = self.number;
+        self.state = State::Over;
+        effects.push(Effect::Record(Record::TurnFinished {
+            turn,
+            outcome: outcome.as_str().to_owned(),
+        }));
+        effects.push(Effect::Keep);
+        effects.push(Effect::Emit(Event::TurnFinished { turn }));
+        Step {
+            effects,
+            next: Next::Finish(Finished {
+                outcome,
+                text: std::mem::take(&mut self.text),
+                iterations: self.iterations,
+            }),
+        }
+    }
+}
+
+fn not_run() -> ToolError {
+    ToolError::new(
+        ErrorKind::Interrupted,
+        "the answer that holds this call broke off; nothing of it was run",
+    )
+}
+
+/// Calls that do not reach the gate get their results here.
+fn give_up(effects: &mut Vec<Effect>, calls: Vec<Call>, why: &ToolError) {
+    if calls.is_empty() {
+        return;
+    }
+    let failed = |call: &Call| {
+        let tool = call.name().unwrap_or_default();
+        let error = match call {
+            // What was wrong with the call itself tells the model more.
+            Call::Bad(bad) if why.kind != ErrorKind::Cancelled => bad.error.clone(),
+            _ => why.clone(),
+        };
+        ToolResult::failed(call.id().clone(), tool, error)
+    };
+    let results: Vec<ToolResult> = calls.iter().map(failed).collect();
+    effects.push(Effect::Settle {
+        calls,
+        results: results.clone(),
+    });
+    effects.push(Effect::Say(Message::Tool { results }));
+}
+
+/// Exactly one result per call, in call order.
+fn one_each(calls: &[Call], results: Vec<ToolResult>) -> Vec<ToolResult> {
+    let mut given: Vec<Option<ToolResult>> = results.into_iter().map(Some).collect();
+    calls
+        .iter()
+        .map(|call| {
+            let mut places = given.iter_mut();
+            let place = places.find(|place| {
+                place
+                    .as_ref()
+                    .is_some_and(|result| result.call_id == *call.id())
+            });
+            place.and_then(Option::take).unwrap_or_else(|| {
+                let error =
+                    ToolError::new(ErrorKind::Interrupted, "the line ended without a result");
+                ToolResult::failed(call.id().clone(), call.name().unwrap_or_default(), error)
+            })
+        })
+        .collect()
+}
+
+fn waiting_for(state: &State, tools: Tools) -> Next {
+    match state {
+        State::New | State::Over | State::Waiting | State::Running(_) => Next::Await,
+        State::Asking => Next::Ask(tools),
+        State::Listening(_) => Next::Listen,
+    }
+}
+
+fn error(fault: &StreamFault) -> Effect {
+    Effect::Emit(Event::Error {
+        message: fault.to_string(),
+    })
+}
+
+fn shown(delay: Duration) -> String {
+    format!("{:.1} s", delay.as_secs_f64())
+}

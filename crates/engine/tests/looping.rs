@@ -1,0 +1,380 @@
+//! The loop with a recorded model and a real gate.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use toolgate_engine::{
+    Around, Finished, History, Ledger, Outcome, Prompt, ToolsFor, Turn, TurnSettings, run_turn,
+};
+use toolgate_gate::Gate;
+use toolgate_gate::journal::Record;
+use toolgate_gate::plan::Mode;
+use toolgate_gate::registry::Registry;
+use toolgate_gate::session::Session;
+use toolgate_journal::MemoryJournal;
+use toolgate_model::{ErrorKind, Event, Status};
+use toolgate_providers::provider::Played;
+use toolgate_providers::replay::Script;
+use toolgate_providers::request::{Conversation, HistoryFault, Tools};
+use toolgate_providers::{Message, Provider, Refused, StopReason, StreamEvent, Wire};
+use toolgate_testkit::{Act, FakeClock, Scripted, Workspace, kinds, paused};
+
+/// A provider that notes what it is told and asked.
+struct Noting {
+    inner: Played,
+    said: Vec<Message>,
+    asked: Vec<Tools>,
+}
+
+impl Provider for Noting {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+        self.inner.push(message)?;
+        self.said.push(message.clone());
+        Ok(())
+    }
+
+    fn ask(&mut self, tools: Tools) -> futures::future::BoxFuture<'_, Result<(), Refused>> {
+        self.asked.push(tools);
+        self.inner.ask(tools)
+    }
+
+    fn hear(&mut self) -> futures::future::BoxFuture<'_, StreamEvent> {
+        self.inner.hear()
+    }
+}
+
+struct Table {
+    provider: Noting,
+    around: Around,
+    journal: MemoryJournal,
+    events: mpsc::Receiver<Event>,
+    _workspace: Workspace,
+}
+
+impl Table {
+    fn new(script: &str, mode: Mode) -> Self {
+        let registry = Arc::new(Registry::new());
+        registry
+            .register(Arc::new(Scripted::new("look").gives("seen")))
+            .unwrap();
+        registry
+            .register(Arc::new(Scripted::new("hang").does(Act::Sleep)))
+            .unwrap();
+        let workspace = Workspace::new();
+        let journal = MemoryJournal::new();
+        let ledger = Ledger::new(Arc::new(journal.clone()));
+        let gate = Gate::builder(registry, workspace.wall().clone(), Arc::new(ledger.clone()))
+            .settings(toolgate_gate::Settings {
+                mode,
+                ..Default::default()
+            })
+            .build()
+            .unwrap();
+        let (sender, events) = mpsc::channel(4096);
+        let around = Around {
+            gate,
+            session: Arc::new(Session::new("c")),
+            ledger,
+            clock: Arc::new(FakeClock::default()),
+            approver: None,
+            events: Some(sender),
+            cancel: CancellationToken::new(),
+        };
+        let script = Script::from_toml(script).unwrap();
+        Self {
+            provider: Noting {
+                inner: Played::new(script, Default::default()),
+                said: Vec::new(),
+                asked: Vec::new(),
+            },
+            around,
+            journal,
+            events,
+            _workspace: workspace,
+        }
+    }
+
+    async fn turn(&mut self, settings: TurnSettings) -> Finished {
+        let turn = Turn::new(1, settings);
+        let prompt = Prompt::Message("go".into());
+        run_turn(&mut self.provider, &self.around, turn, prompt).await
+    }
+
+    fn events(&mut self) -> Vec<String> {
+        let mut all = Vec::new();
+        while let Ok(event) = self.events.try_recv() {
+            all.push(event);
+        }
+        kinds(&all)
+    }
+
+    fn kinds_on_record(&self) -> Vec<String> {
+        let entries = self.journal.entries();
+        entries
+            .iter()
+            .map(|entry| {
+                format!("{} {}", entry.record.kind(), entry.call)
+                    .trim_end()
+                    .to_owned()
+            })
+            .collect()
+    }
+}
+
+const LOOK: &str = r#"
+[[steps]]
+text = "I look."
+usage = { input_tokens = 5, output_tokens = 1 }
+[[steps.calls]]
+id = "c1"
+name = "look"
+args = {}
+
+[[steps]]
+text = "Done."
+[[steps.expect]]
+call_id = "c1"
+status = "ok"
+contains = ["seen"]
+"#;
+
+#[test]
+fn it_e2e_01_a_call_is_run_recorded_and_the_model_goes_on_with_its_result() {
+    paused(async {
+        let mut table = Table::new(LOOK, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.outcome, Outcome::Done(StopReason::EndTurn));
+        assert_eq!(finished.text, "Done.");
+        assert_eq!(
+            table.kinds_on_record(),
+            [
+                "turn_started",
+                "user_message",
+                "assistant_message",
+                "received c1",
+                "planned c1",
+                "started c1",
+                "finished c1",
+                "assistant_message",
+                "turn_finished",
+            ]
+        );
+    });
+}
+
+#[test]
+fn ac_29_text_alone_is_streamed_and_ends_the_turn() {
+    paused(async {
+        let script = "[[steps]]\ntext = \"Hello you\"\nchunk_bytes = 6\ndelay_ms = 5\n";
+        let mut table = Table::new(script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.text, "Hello you");
+        assert_eq!(
+            table.events(),
+            ["turn_started", "text_delta", "text_delta", "turn_finished"]
+        );
+    });
+}
+
+#[test]
+fn ac_30_calls_are_told_run_and_answered_before_the_model_is_asked_again() {
+    paused(async {
+        let mut table = Table::new(LOOK, Mode::Enabled);
+        table.turn(TurnSettings::default()).await;
+        assert_eq!(
+            table.events(),
+            [
+                "turn_started",
+                "text_delta",
+                "call_received c1",
+                "call_planned c1",
+                "call_started c1",
+                "call_finished c1",
+                "text_delta",
+                "turn_finished",
+            ]
+        );
+        assert_eq!(table.provider.asked.len(), 2);
+        let [
+            Message::User { .. },
+            Message::Assistant { .. },
+            Message::Tool { results },
+            Message::Assistant { .. },
+        ] = table.provider.said.as_slice()
+        else {
+            panic!("{:?}", table.provider.said)
+        };
+        assert_eq!(results[0].content, "seen");
+    });
+}
+
+#[test]
+fn ac_31_two_hundred_rounds_are_the_most_then_the_model_has_to_answer() {
+    paused(async {
+        let step = "[[steps]]\n[[steps.calls]]\nid = \"c\"\nname = \"look\"\nargs = {}\n";
+        let script = format!("{}[[steps]]\ntext = \"I give up.\"\n", step.repeat(201));
+        let mut table = Table::new(&script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.iterations, 200);
+        assert_eq!(finished.outcome, Outcome::Done(StopReason::EndTurn));
+        assert_eq!(finished.text, "I give up.");
+        assert_eq!(table.provider.asked.len(), 202);
+        assert_eq!(table.provider.asked[200], Tools::Offered);
+        assert_eq!(table.provider.asked[201], Tools::Withheld);
+        let events = table.events();
+        assert_eq!(events.last().unwrap(), "turn_finished");
+        let entries = table.journal.entries();
+        let limits = entries.iter().filter(|entry| {
+            matches!(&entry.record, Record::Finished { result } if result.kind() == Some(ErrorKind::MaxIterations))
+        });
+        assert_eq!(limits.count(), 1);
+    });
+}
+
+#[test]
+fn ac_32_a_cancellation_while_a_tool_runs_ends_the_turn_with_every_call_answered() {
+    paused(async {
+        let script = "[[steps]]\ntext = \"I wait.\"\n[[steps.calls]]\nid = \"h\"\nname = \"hang\"\nargs = {}\n[[steps.calls]]\nid = \"l\"\nname = \"look\"\nargs = {}\n";
+        let mut table = Table::new(script, Mode::Enabled);
+        let cancel = table.around.cancel.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            cancel.cancel();
+        });
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.outcome, Outcome::Cancelled);
+        assert_eq!(table.events().last().unwrap(), "turn_finished");
+        let Some(Message::Tool { results }) = table.provider.said.last() else {
+            panic!("{:?}", table.provider.said)
+        };
+        let ends: Vec<_> = results
+            .iter()
+            .map(|result| (result.call_id.as_str(), result.status()))
+            .collect();
+        assert_eq!(ends, [("h", Status::Cancelled), ("l", Status::Cancelled)]);
+        assert_eq!(
+            table.provider.asked.len(),
+            1,
+            "nobody asks after a cancellation"
+        );
+    });
+}
+
+#[test]
+fn a_cancellation_in_the_middle_of_an_answer_keeps_what_was_said_and_answers_its_calls() {
+    paused(async {
+        let script = "[[steps]]\nchunk_bytes = 3\ndelay_ms = 100\ntext = \"ab\"\n[[steps.calls]]\nid = \"l\"\nname = \"look\"\nargs = {}\n[[steps.calls]]\nid = \"m\"\nname = \"look\"\nargs = { path = \"a long one that never ends\" }\n";
+        let mut table = Table::new(script, Mode::Enabled);
+        let cancel = table.around.cancel.clone();
+        tokio::spawn(async move {
+            tokio::time::sleep(std::time::Duration::from_millis(650)).await;
+            cancel.cancel();
+        });
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.outcome, Outcome::Cancelled);
+        assert_eq!(finished.text, "ab");
+        assert!(table.events().contains(&"call_finished l".to_owned()));
+        assert!(!table.kinds_on_record().contains(&"started l".to_owned()));
+        for wire in Wire::ALL {
+            let mut history = Conversation::new(wire);
+            for message in &table.provider.said {
+                history.push(message).unwrap();
+            }
+            assert!(history.unanswered().is_empty());
+        }
+    });
+}
+
+#[test]
+fn without_tools_every_call_is_refused_and_none_is_offered() {
+    paused(async {
+        let script = LOOK
+            .replace("status = \"ok\"", "kind = \"disabled\"")
+            .replace("contains = [\"seen\"]", "");
+        let mut table = Table::new(&script, Mode::Disabled);
+        let settings = TurnSettings {
+            tools: ToolsFor::Nobody,
+            ..TurnSettings::default()
+        };
+        let finished = table.turn(settings).await;
+        assert_eq!(finished.text, "Done.");
+        assert_eq!(table.provider.asked, [Tools::Withheld, Tools::Withheld]);
+    });
+}
+
+#[test]
+fn calls_that_a_person_answers_end_the_turn_and_their_results_begin_the_next() {
+    paused(async {
+        let mut table = Table::new(LOOK, Mode::ParseOnly);
+        let settings = TurnSettings {
+            tools: ToolsFor::Person,
+            ..TurnSettings::default()
+        };
+        let finished = table.turn(settings.clone()).await;
+        let Outcome::ResultsWanted(calls) = finished.outcome else {
+            panic!("{finished:?}")
+        };
+        let id = calls[0].id().clone();
+        let results = vec![toolgate_model::ToolResult::ok(id, "look", "seen by me")];
+        let turn = Turn::new(2, settings);
+        let finished = run_turn(
+            &mut table.provider,
+            &table.around,
+            turn,
+            Prompt::Results(results),
+        )
+        .await;
+        assert_eq!(finished.text, "Done.");
+        let record = table.kinds_on_record();
+        assert!(
+            record.contains(&"received c1".to_owned())
+                && record.contains(&"finished c1".to_owned())
+        );
+    });
+}
+
+#[test]
+fn a_provider_that_breaks_off_is_told_and_the_conversation_goes_on() {
+    paused(async {
+        let script = "[[steps]]\ntext = \"I\"\ncut = true\n[[steps.calls]]\nid = \"l\"\nname = \"look\"\nargs = {}\n[[steps]]\ntext = \"Back.\"\n";
+        let mut table = Table::new(script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert!(
+            matches!(finished.outcome, Outcome::Failed(_)),
+            "{finished:?}"
+        );
+        assert!(table.events().contains(&"error".to_owned()));
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.text, "Back.");
+        let history = History::read(
+            table
+                .journal
+                .entries()
+                .iter()
+                .map(|entry| (entry.record.kind(), Some(entry.record.clone()))),
+        );
+        assert_eq!(history.messages, table.provider.said);
+    });
+}
+
+#[test]
+fn an_overloaded_provider_is_asked_again_after_a_while() {
+    paused(async {
+        let script = "[[steps]]\nerror = { kind = \"overloaded\", message = \"busy\" }\n[[steps]]\ntext = \"Now.\"\n";
+        let mut table = Table::new(script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.text, "Now.");
+        assert_eq!(
+            table.events(),
+            ["turn_started", "error", "text_delta", "turn_finished"]
+        );
+    });
+}

@@ -1,0 +1,333 @@
+//! The laws of the state machine: whatever happens, in whatever order, every call has one
+//! result, in call order, and the history is one that every provider accepts.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use toolgate_engine::{
+    Context, Effect, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, Turn, TurnSettings,
+};
+use toolgate_model::{BadCall, Call, ErrorKind, Event, ToolCall, ToolError, ToolResult};
+use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
+use toolgate_providers::{
+    Content, Message, ProviderError, ProviderErrorKind, Refused, Seal, StopReason, StreamEvent,
+    StreamFault, Usage, Wire,
+};
+
+/// What the world does next, whatever the machine waits for.
+#[derive(Clone, Debug)]
+enum Move {
+    Says(StreamEvent),
+    Refuses(bool, Option<u64>),
+    /// Results come: shuffled, short of one, or with a stranger.
+    Settles(u8),
+    Cancels,
+    Breaks,
+}
+
+fn fault(retryable: bool) -> StreamFault {
+    StreamFault::Provider(ProviderError {
+        kind: if retryable {
+            ProviderErrorKind::Overloaded
+        } else {
+            ProviderErrorKind::Authentication
+        },
+        message: "no".into(),
+        code: String::new(),
+    })
+}
+
+fn moves() -> impl Strategy<Value = Move> {
+    let id = prop::sample::select(vec!["a", "b", "c", "a b", ""]);
+    let name = prop::sample::select(vec!["read_file", "x", "läuft"]);
+    prop_oneof![
+        3 => "[a-z ]{0,4}".prop_map(|text| Move::Says(StreamEvent::Text(text))),
+        1 => "[a-z ]{0,4}".prop_map(|text| Move::Says(StreamEvent::Thinking(text))),
+        1 => Just(Move::Says(StreamEvent::Sealed(Seal::Signature("s".into())))),
+        1 => "[a-z]{0,4}".prop_map(|text| Move::Says(StreamEvent::Refusal(text))),
+        4 => (id.clone(), name).prop_map(|(id, name)| {
+            let call = ToolCall::new(id, name, Default::default());
+            Move::Says(StreamEvent::Call(Call::Whole(call)))
+        }),
+        1 => id.prop_map(|id| {
+            let error = ToolError::new(ErrorKind::BadCall, "cut");
+            let call = BadCall { id: id.into(), name: None, error };
+            Move::Says(StreamEvent::Call(Call::Bad(call)))
+        }),
+        1 => Just(Move::Says(StreamEvent::Usage(Usage { input_tokens: 9, ..Usage::default() }))),
+        4 => Just(Move::Says(StreamEvent::End(Ok(StopReason::EndTurn)))),
+        1 => Just(Move::Says(StreamEvent::End(Ok(StopReason::MaxTokens)))),
+        1 => any::<bool>().prop_map(|cut| {
+            let fault = if cut { StreamFault::Cut } else { fault(true) };
+            Move::Says(StreamEvent::End(Err(fault)))
+        }),
+        1 => (any::<bool>(), prop::option::of(0_u64..100)).prop_map(|(r, s)| Move::Refuses(r, s)),
+        3 => any::<u8>().prop_map(Move::Settles),
+        1 => Just(Move::Cancels),
+        1 => Just(Move::Breaks),
+    ]
+}
+
+/// Everything that came out of a turn.
+#[derive(Default)]
+struct Seen {
+    said: Vec<Message>,
+    events: Vec<Event>,
+    asked: Vec<Tools>,
+    batches: Vec<Vec<Call>>,
+    settled_aside: usize,
+    outcome: Option<Outcome>,
+}
+
+impl Seen {
+    fn take(&mut self, step: &Step) {
+        for effect in &step.effects {
+            match effect {
+                Effect::Say(message) => self.said.push(message.clone()),
+                Effect::Emit(event) => self.events.push(event.clone()),
+                Effect::Settle { calls, results } => {
+                    assert_eq!(calls.len(), results.len());
+                    self.settled_aside += calls.len();
+                }
+                _ => {}
+            }
+        }
+        match &step.next {
+            Next::Ask(tools) => self.asked.push(*tools),
+            Next::Run(calls) => self.batches.push(calls.clone()),
+            Next::Finish(finished) => self.outcome = Some(finished.outcome.clone()),
+            Next::Listen | Next::Wait(_) | Next::Await => {}
+        }
+    }
+}
+
+fn results(calls: &[Call], how: u8) -> Vec<ToolResult> {
+    let result = |call: &Call| ToolResult::ok(call.id().clone(), "t", format!("for {}", call.id()));
+    let mut results: Vec<ToolResult> = calls.iter().map(result).collect();
+    match how % 4 {
+        1 => results.reverse(),
+        2 => drop(results.pop()),
+        3 => results.push(ToolResult::ok("stranger".into(), "t", "")),
+        _ => {}
+    }
+    results
+}
+
+/// Plays moves against a turn, each where it fits or does not; then lets the turn end.
+fn play(settings: TurnSettings, moves: Vec<Move>) -> Seen {
+    let mut turn = Turn::new(1, settings);
+    let mut seen = Seen::default();
+    let mut step = turn.begin(Prompt::Message("hi".into()));
+    seen.take(&step);
+    let end = [Move::Cancels, Move::Settles(0)];
+    for one in moves.into_iter().chain(end) {
+        let before = step.next.clone();
+        let input = match (&step.next, one) {
+            (Next::Finish(_), _) => break,
+            (_, Move::Cancels) => Input::Cancel,
+            (_, Move::Breaks) => Input::Broken(StreamFault::Cut),
+            (Next::Ask(_), Move::Refuses(again, seconds)) => Input::Refused(Refused {
+                fault: fault(again),
+                retry_after: seconds.map(Duration::from_secs),
+            }),
+            (Next::Ask(_), _) => Input::Asked,
+            (Next::Listen, Move::Says(event)) => Input::Heard(event),
+            (Next::Run(_) | Next::Await, Move::Settles(how)) => {
+                let calls = seen.batches.last().cloned().unwrap_or_default();
+                Input::Results(results(&calls, how))
+            }
+            (Next::Wait(_), _) => Input::Elapsed,
+            // What does not fit now is thrown in all the same: it must change nothing.
+            (_, Move::Says(event)) => Input::Heard(event),
+            (_, Move::Refuses(..)) => Input::Refused(fault(true).into()),
+            (_, Move::Settles(_)) => Input::Results(Vec::new()),
+        };
+        let out_of_place = matches!(
+            (&before, &input),
+            (
+                Next::Run(_),
+                Input::Heard(_) | Input::Refused(_) | Input::Elapsed
+            ) | (Next::Await, Input::Heard(_) | Input::Refused(_))
+        );
+        step = turn.step(input);
+        if out_of_place {
+            assert!(step.effects.is_empty(), "{step:?}");
+            step.next = before;
+            continue;
+        }
+        seen.take(&step);
+    }
+    assert!(turn.is_over(), "{turn:?}");
+    seen
+}
+
+/// One result per call, in call order, right after the calls.
+fn check_history(said: &[Message], left_to_person: bool) {
+    let mut messages = said.iter().peekable();
+    while let Some(message) = messages.next() {
+        let Message::Assistant { content } = message else {
+            continue;
+        };
+        let calls: Vec<_> = content.iter().filter_map(Content::call_id).collect();
+        if calls.is_empty() || (left_to_person && messages.peek().is_none()) {
+            continue;
+        }
+        let Some(Message::Tool { results }) = messages.next() else {
+            panic!("calls without results: {said:?}")
+        };
+        let answered: Vec<_> = results.iter().map(|result| &result.call_id).collect();
+        assert_eq!(answered, calls);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1024))]
+
+    #[test]
+    fn every_interleaving_ends_with_one_result_per_call_and_a_history_each_provider_accepts(
+        moves in prop::collection::vec(moves(), 0..60),
+        max_iterations in 0_u32..4,
+        person in any::<bool>(),
+        nobody in any::<bool>(),
+    ) {
+        let settings = TurnSettings {
+            max_iterations,
+            tools: match (person, nobody) {
+                (true, _) => ToolsFor::Person,
+                (false, true) => ToolsFor::Nobody,
+                (false, false) => ToolsFor::Gate,
+            },
+            retry: Retry { most: 1, ..Retry::default() },
+            context: Some(Context::new(1_000, None)),
+            ..TurnSettings::default()
+        };
+        let seen = play(settings, moves);
+        let outcome = seen.outcome.clone().expect("an outcome");
+        let left = matches!(outcome, Outcome::ResultsWanted(_));
+        check_history(&seen.said, left);
+        for wire in Wire::ALL {
+            let mut conversation = Conversation::new(wire);
+            for message in &seen.said {
+                conversation.push(message).expect("a history");
+            }
+            if left {
+                continue;
+            }
+            prop_assert!(conversation.unanswered().is_empty());
+            conversation.push(&Message::user("go on")).expect("a next turn");
+            let frame = Frame::new(wire, &RequestOptions::new("m"), &[]).unwrap();
+            let request = frame.request(&conversation, Tools::Offered).unwrap();
+            serde_json::from_slice::<serde_json::Value>(&request.to_vec()).expect("JSON");
+        }
+        prop_assert!(seen.batches.len() <= usize::try_from(max_iterations).unwrap());
+        let started = seen.events.first();
+        prop_assert_eq!(started, Some(&Event::TurnStarted { turn: 1 }));
+        prop_assert_eq!(seen.events.last(), Some(&Event::TurnFinished { turn: 1 }));
+    }
+}
+
+fn call(id: &str) -> StreamEvent {
+    StreamEvent::Call(Call::Whole(ToolCall::new(id, "t", Default::default())))
+}
+
+/// At the limit the calls settle once, the next request carries no tools, and then it is over.
+#[test]
+fn at_the_limit_calls_settle_as_errors_once_and_the_next_request_carries_no_tools() {
+    let says = |event| Move::Says(event);
+    let end = || says(StreamEvent::End(Ok(StopReason::ToolUse)));
+    let asked = || says(StreamEvent::Text(String::new()));
+    let moves = vec![
+        asked(),
+        says(call("1")),
+        end(),
+        Move::Settles(0),
+        asked(),
+        says(call("2")),
+        end(),
+        asked(),
+        says(call("3")),
+        end(),
+    ];
+    let settings = TurnSettings {
+        max_iterations: 1,
+        ..TurnSettings::default()
+    };
+    let seen = play(settings, moves);
+    assert_eq!(
+        seen.asked,
+        [Tools::Offered, Tools::Offered, Tools::Withheld]
+    );
+    assert_eq!(seen.batches.len(), 1);
+    assert_eq!(seen.settled_aside, 2);
+    assert_eq!(seen.outcome, Some(Outcome::MaxIterations));
+    let kinds: Vec<_> = seen
+        .said
+        .iter()
+        .filter_map(|message| match message {
+            Message::Tool { results } => Some(results[0].kind()),
+            _ => None,
+        })
+        .collect();
+    let limit = Some(ErrorKind::MaxIterations);
+    assert_eq!(kinds, [None, limit, limit]);
+}
+
+/// Only what has not begun is asked again, and no more often than said.
+#[test]
+fn a_question_is_asked_again_only_before_anything_of_the_answer_came() {
+    let refused = |retryable, retry_after| Move::Refuses(retryable, retry_after);
+    let waits = || Move::Settles(0);
+    let retry = Retry {
+        most: 2,
+        ..Retry::default()
+    };
+    let settings = || TurnSettings {
+        retry,
+        ..TurnSettings::default()
+    };
+    for (moves, asked) in [
+        (vec![refused(false, None)], 1),
+        (
+            vec![
+                refused(true, None),
+                waits(),
+                refused(true, Some(60)),
+                waits(),
+                refused(true, None),
+            ],
+            3,
+        ),
+        (vec![refused(true, Some(61))], 1),
+        (
+            vec![
+                waits(),
+                Move::Says(StreamEvent::Text("x".into())),
+                Move::Says(StreamEvent::End(Err(StreamFault::Cut))),
+            ],
+            1,
+        ),
+        (
+            vec![
+                waits(),
+                Move::Says(StreamEvent::End(Err(StreamFault::Nothing))),
+                waits(),
+                refused(false, None),
+            ],
+            2,
+        ),
+    ] {
+        let seen = play(settings(), moves.clone());
+        assert_eq!(seen.asked.len(), asked, "{moves:?}");
+        assert!(
+            matches!(seen.outcome, Some(Outcome::Failed(_))),
+            "{moves:?}"
+        );
+    }
+}

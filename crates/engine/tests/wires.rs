@@ -1,0 +1,320 @@
+//! Providers over HTTP: what is sent, what is heard, and what a bad one is told as.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolgate_providers::http::{Client, Endpoint, HttpProvider, HttpTimeouts, Secret};
+use toolgate_providers::replay::{Script, Step};
+use toolgate_providers::request::{Frame, RequestOptions, Tools};
+use toolgate_providers::{
+    Definition, Message, Provider, Reply, StreamEvent, StreamFault, StreamLimits, Wire,
+};
+use toolgate_testkit::{Loopback, Sent, Told};
+
+const LOOK: &str = r#"
+[[steps]]
+text = "I look."
+chunk_bytes = 3
+usage = { input_tokens = 5, output_tokens = 1 }
+[[steps.calls]]
+id = "toolu_1"
+name = "read_file"
+args = { path = "src/lib.rs" }
+"#;
+
+fn look() -> Step {
+    Script::from_toml(LOOK).unwrap().steps.remove(0)
+}
+
+const fn stream_type(wire: Wire) -> &'static str {
+    match wire {
+        Wire::Ollama => "application/x-ndjson",
+        _ => "text/event-stream; charset=utf-8",
+    }
+}
+
+fn base(wire: Wire, server: &Loopback) -> String {
+    match wire {
+        Wire::OpenAiChat | Wire::OpenAiResponses => format!("{}/v1", server.url()),
+        Wire::Anthropic | Wire::Ollama => server.url(),
+    }
+}
+
+fn provider(wire: Wire, server: &Loopback, timeouts: HttpTimeouts) -> HttpProvider {
+    let definition = Definition {
+        name: "read_file".into(),
+        description: "Reads.".into(),
+        schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
+        requires_approval: false,
+    };
+    let key = Secret::new("k-123");
+    let endpoint = Endpoint::new(wire, Some(&base(wire, server)), Some(&key), []).unwrap();
+    let client = Client::new(endpoint, timeouts).unwrap();
+    let options = RequestOptions::new("m");
+    let frame = Frame::new(wire, &options, &[definition]).unwrap();
+    let mut provider = HttpProvider::new(client, frame, StreamLimits::default());
+    provider.push(&Message::user("hi")).unwrap();
+    provider
+}
+
+fn run<F: Future>(future: F) -> F::Output {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future)
+}
+
+async fn events(provider: &mut HttpProvider) -> Vec<StreamEvent> {
+    let mut all = Vec::new();
+    loop {
+        let event = provider.hear().await;
+        let over = matches!(event, StreamEvent::End(_));
+        all.push(event);
+        if over {
+            return all;
+        }
+    }
+}
+
+/// Asks once and hears everything, whichever way the answer was cut on the way.
+fn heard(wire: Wire, piece: usize) -> Vec<StreamEvent> {
+    let bytes = look().render(wire);
+    let server = Loopback::start(move |_| {
+        let pieces = bytes.chunks(piece).map(<[u8]>::to_vec).collect();
+        Told::new(200, stream_type(wire), "").sent(Sent::Pieces(pieces))
+    });
+    run(async {
+        let mut provider = provider(wire, &server, HttpTimeouts::default());
+        provider.ask(Tools::Offered).await.unwrap();
+        events(&mut provider).await
+    })
+}
+
+fn check_call(wire: Wire) {
+    let events = heard(wire, 7);
+    let started = events.iter().find_map(|event| match event {
+        StreamEvent::CallStarted { id, name, .. } => Some((id.as_str().to_owned(), name.clone())),
+        _ => None,
+    });
+    let (id, name) = started.expect("a call begins");
+    assert_eq!(name, "read_file");
+    let fragments: String = events
+        .iter()
+        .filter_map(|event| match event {
+            StreamEvent::CallFragment { text, .. } => Some(text.as_str()),
+            _ => None,
+        })
+        .collect();
+    let args: Value = serde_json::from_str(&fragments).unwrap();
+    assert_eq!(args, json!({"path": "src/lib.rs"}));
+    let ended = events
+        .iter()
+        .any(|event| matches!(event, StreamEvent::Call(call) if call.id().as_str() == id));
+    assert!(ended, "{events:?}");
+    for piece in [1, 64, usize::MAX] {
+        let other: Reply = heard(wire, piece).into_iter().collect();
+        assert_eq!(other, events.iter().cloned().collect(), "pieces of {piece}");
+    }
+}
+
+#[test]
+fn ac_25_a_call_of_anthropic_begins_comes_in_fragments_and_ends() {
+    check_call(Wire::Anthropic);
+}
+
+#[test]
+fn ac_26_a_call_of_openai_begins_comes_in_fragments_and_ends() {
+    check_call(Wire::OpenAiChat);
+    check_call(Wire::OpenAiResponses);
+}
+
+#[test]
+fn ac_27_a_call_of_ollama_begins_comes_at_once_and_ends() {
+    check_call(Wire::Ollama);
+    let events = heard(Wire::Ollama, 7);
+    let fragments = events
+        .iter()
+        .filter(|event| matches!(event, StreamEvent::CallFragment { .. }));
+    assert_eq!(fragments.count(), 1);
+}
+
+#[test]
+fn ac_28_tools_go_out_in_the_form_of_each_wire_with_its_key_and_its_path() {
+    for (wire, line, name, key) in [
+        (
+            Wire::Anthropic,
+            "POST /v1/messages",
+            "/tools/0/name",
+            ("x-api-key", "k-123"),
+        ),
+        (
+            Wire::OpenAiChat,
+            "POST /v1/chat/completions",
+            "/tools/0/function/name",
+            ("authorization", "Bearer k-123"),
+        ),
+        (
+            Wire::OpenAiResponses,
+            "POST /v1/responses",
+            "/tools/0/name",
+            ("authorization", "Bearer k-123"),
+        ),
+        (
+            Wire::Ollama,
+            "POST /api/chat",
+            "/tools/0/function/name",
+            ("authorization", "Bearer k-123"),
+        ),
+    ] {
+        let bytes = look().render(wire);
+        let server = Loopback::start(move |_| Told::new(200, stream_type(wire), bytes.clone()));
+        run(async {
+            let mut provider = provider(wire, &server, HttpTimeouts::default());
+            provider.ask(Tools::Offered).await.unwrap();
+        });
+        let heard = server.heard();
+        assert_eq!(heard[0].line, line);
+        assert_eq!(heard[0].json().pointer(name).unwrap(), "read_file");
+        assert_eq!(heard[0].header(key.0), Some(key.1));
+    }
+}
+
+#[test]
+fn a_connection_is_used_again_for_the_next_request_of_a_conversation() {
+    const REQUESTS: usize = 10;
+    for wire in Wire::ALL {
+        let bytes = look().render(wire);
+        let server = Loopback::start(move |_| Told::new(200, stream_type(wire), bytes.clone()));
+        run(async {
+            let mut provider = provider(wire, &server, HttpTimeouts::default());
+            for _ in 0..REQUESTS {
+                provider.ask(Tools::Offered).await.unwrap();
+                events(&mut provider).await;
+                // Between two requests there is always something to do.
+                for _ in 0..20 {
+                    tokio::task::yield_now().await;
+                }
+            }
+        });
+        assert_eq!(server.heard().len(), REQUESTS, "{wire}");
+        assert!(
+            server.connections() < REQUESTS / 2,
+            "{wire}: {}",
+            server.connections()
+        );
+    }
+}
+
+#[test]
+fn a_refusal_says_what_the_provider_says_and_how_long_it_wants_to_be_left_alone() {
+    let body = r#"{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}"#;
+    for (status, retry, kind, again) in [
+        (429, Some("2"), "rate_limited", true),
+        (529, None, "rate_limited", true),
+        (401, None, "rate_limited", true),
+    ] {
+        let server = Loopback::start(move |_| {
+            let told = Told::new(status, "application/json", body);
+            match retry {
+                Some(seconds) => told.header("retry-after", seconds),
+                None => told,
+            }
+        });
+        let refused = run(async {
+            provider(Wire::Anthropic, &server, HttpTimeouts::default())
+                .ask(Tools::Offered)
+                .await
+        })
+        .unwrap_err();
+        assert_eq!(refused.fault.kind(), kind);
+        assert_eq!(refused.fault.is_retryable(), again);
+        assert_eq!(refused.retry_after, retry.map(|_| Duration::from_secs(2)));
+        assert!(refused.to_string().contains("slow down"), "{refused}");
+    }
+}
+
+#[test]
+fn what_is_no_stream_is_said_before_it_is_read() {
+    for (wire, kind, body, part) in [
+        (
+            Wire::Anthropic,
+            "text/html",
+            "<html>login</html>",
+            "text/html",
+        ),
+        (
+            Wire::OpenAiChat,
+            "application/json",
+            "{}",
+            "application/json",
+        ),
+        (
+            Wire::Ollama,
+            "text/event-stream",
+            "data: x\n\n",
+            "text/event-stream",
+        ),
+    ] {
+        let server = Loopback::start(move |_| Told::new(200, kind, body));
+        let refused = run(async {
+            provider(wire, &server, HttpTimeouts::default())
+                .ask(Tools::Offered)
+                .await
+        })
+        .unwrap_err();
+        assert!(matches!(refused.fault, StreamFault::NotAStream { .. }));
+        assert!(refused.to_string().contains(part), "{refused}");
+    }
+}
+
+#[test]
+fn silence_redirects_and_closed_ports_end_in_time_with_a_reason() {
+    let quick = HttpTimeouts {
+        idle: Duration::from_millis(200),
+        ..HttpTimeouts::default()
+    };
+    let hangs = Loopback::start(|_| {
+        Told::new(200, "text/event-stream", "").sent(Sent::Hangs(b": hi\n\n".to_vec()))
+    });
+    let began = Instant::now();
+    let end = run(async {
+        let mut provider = provider(Wire::Anthropic, &hangs, quick);
+        provider.ask(Tools::Offered).await.unwrap();
+        events(&mut provider).await.pop()
+    });
+    assert!(
+        matches!(end, Some(StreamEvent::End(Err(StreamFault::Silent { .. })))),
+        "{end:?}"
+    );
+    assert!(began.elapsed() < Duration::from_secs(10));
+
+    let moved = Loopback::start(|_| {
+        Told::new(307, "text/plain", "").header("location", "http://example.invalid/")
+    });
+    let refused = run(async {
+        provider(Wire::Anthropic, &moved, HttpTimeouts::default())
+            .ask(Tools::Offered)
+            .await
+    })
+    .unwrap_err();
+    assert!(refused.to_string().contains("example.invalid"), "{refused}");
+    assert_eq!(moved.heard().len(), 1);
+
+    let gone = Loopback::start(|_| Told::new(200, "text/plain", ""));
+    let mut nobody = provider(Wire::Anthropic, &gone, HttpTimeouts::default());
+    drop(gone);
+    let refused = run(async { nobody.ask(Tools::Offered).await }).unwrap_err();
+    assert!(
+        matches!(refused.fault, StreamFault::Unreachable { .. }),
+        "{refused:?}"
+    );
+    assert!(refused.to_string().contains("127.0.0.1"), "{refused}");
+}

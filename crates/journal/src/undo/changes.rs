@@ -1,0 +1,177 @@
+//! The changes of files that a conversation made, told from its entries.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use toolgate_gate::journal::{IntendedFile, Record, Recovered};
+use toolgate_model::{CallId, ConversationId, ErrorKind, ToolResult};
+
+use super::plan::Scope;
+use crate::sqlite::{Body, Filter, Line, Reader, Trouble};
+
+/// Whether a change that was intended has happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Made {
+    /// All of it.
+    Yes,
+    /// The files say.
+    Perhaps,
+    /// Nothing of it, or it was taken back at once.
+    No,
+}
+
+/// A change of files on record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The call that made it.
+    pub call: CallId,
+    /// Which call of that id; the first is 1.
+    pub nth: u64,
+    /// The turn it belongs to, where it belongs to one.
+    pub turn: Option<u64>,
+    /// Every file of it; nothing if that was pruned.
+    pub files: Option<Vec<IntendedFile>>,
+    /// Whether it has happened.
+    pub made: Made,
+}
+
+/// Everything a conversation did to files.
+#[derive(Clone, Debug, Default)]
+pub struct Changes {
+    /// In the order in which they were made.
+    pub(super) all: Vec<Change>,
+    pub(super) calls: BTreeSet<CallId>,
+    pub(super) turns: BTreeSet<u64>,
+    /// Calls that did more than the record can tell, with their turn.
+    opaque: BTreeMap<(CallId, u64), Option<u64>>,
+    planned_opaque: BTreeSet<(CallId, u64)>,
+    turn: Option<u64>,
+}
+
+impl Changes {
+    /// Reads a conversation.
+    pub fn read(reader: &Reader, conversation: &ConversationId) -> Result<Self, Trouble> {
+        let mut changes = Self::default();
+        let filter = Filter {
+            conversation: Some(conversation.clone()),
+            ..Filter::default()
+        };
+        reader.show(&filter, |line| {
+            changes.take(line);
+            true
+        })?;
+        Ok(changes)
+    }
+
+    /// The calls of this conversation that there are, by id.
+    pub fn calls(&self) -> &BTreeSet<CallId> {
+        &self.calls
+    }
+
+    /// How many calls within the scope ran programs or did other things that the record
+    /// cannot take back.
+    pub fn beyond(&self, scope: &Scope) -> usize {
+        let within = |((call, _), turn): &(&(CallId, u64), &Option<u64>)| match scope {
+            Scope::All => true,
+            Scope::Call(only) => call == only,
+            Scope::Turn(only) => *turn == &Some(*only),
+        };
+        self.opaque.iter().filter(within).count()
+    }
+
+    pub(super) fn take(&mut self, line: Line) {
+        let Line {
+            kind,
+            call,
+            nth,
+            body,
+            ..
+        } = line;
+        let record = match body {
+            Body::Kept(record) => Some(*record),
+            Body::Pruned | Body::Unreadable(_) => None,
+        };
+        if !Record::is_of_no_call(&kind) {
+            self.calls.insert(call.clone());
+        }
+        match (kind.as_str(), record) {
+            ("turn_started", Some(Record::TurnStarted { turn, .. })) => {
+                self.turns.insert(turn);
+                self.turn = Some(turn);
+            }
+            ("turn_started" | "turn_finished", _) => self.turn = None,
+            ("planned", Some(Record::Planned { plan })) => {
+                let told = plan.facts.runs.is_empty() && plan.facts.complete;
+                if !told {
+                    self.planned_opaque.insert((call, nth));
+                }
+            }
+            ("started", _) => {
+                let id = (call, nth);
+                if self.planned_opaque.contains(&id) {
+                    self.opaque.insert(id, self.turn);
+                }
+            }
+            ("intended", record) => {
+                let files = match record {
+                    Some(Record::Intended { files }) => Some(files),
+                    _ => None,
+                };
+                // A person who takes something back after a turn that was cut off is not
+                // part of that turn.
+                let turn = self.turn.filter(|_| !is_undo(&call));
+                self.all.push(Change {
+                    call,
+                    nth,
+                    turn,
+                    files,
+                    made: Made::Perhaps,
+                });
+            }
+            ("recovered", Some(Record::Recovered { outcome, .. })) => {
+                let made = match outcome {
+                    Recovered::Forward => Made::Yes,
+                    Recovered::Back => Made::No,
+                    Recovered::LeftAlone => Made::Perhaps,
+                };
+                self.became(&call, nth, made, true);
+            }
+            ("finished", Some(Record::Finished { result })) => {
+                self.became(&call, nth, outcome(&result), false);
+            }
+            _ => {}
+        }
+    }
+
+    /// Notes what became of the changes of a call. A recovery looked at the files and
+    /// knows better than any result.
+    fn became(&mut self, call: &CallId, nth: u64, made: Made, recovered: bool) {
+        let of_call = self.all.iter_mut().rev();
+        for change in of_call.filter(|change| change.call == *call && change.nth == nth) {
+            if recovered || change.made == Made::Perhaps {
+                change.made = made;
+            }
+        }
+    }
+}
+
+/// What a result says about the changes of its call. A tool takes its changes back before
+/// it says that it failed; one that was given up on may have gone on.
+fn outcome(result: &ToolResult) -> Made {
+    match result.kind() {
+        None => Made::Yes,
+        Some(
+            ErrorKind::Timeout
+            | ErrorKind::Cancelled
+            | ErrorKind::Panicked
+            | ErrorKind::Interrupted
+            | ErrorKind::Journal,
+        ) => Made::Perhaps,
+        Some(_) => Made::No,
+    }
+}
+
+/// Whether a call has the name that takings back get.
+fn is_undo(call: &CallId) -> bool {
+    let number = call.as_str().strip_prefix("undo_");
+    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
+}

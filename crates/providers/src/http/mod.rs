@@ -1,0 +1,25 @@
+//! A model behind HTTP.
+//!
+//! ```text
+//! Endpoint (wire, base URL, key, headers) ──▶ Client ──▶ HttpProvider: push, ask, hear
+//!                                                   └──▶ models
+//! ```
+//!
+//! In: messages; out: the events of an answer as it streams in. Keys are values that
+//! come in from outside and are shown nowhere. Redirects are not followed and no proxy
+//! is taken from the environment: a key goes to the address it was meant for.
+//!
+//! **What can go wrong** before anything of an answer came is a [`crate::Refused`], with
+//! the time that the provider asks for; afterwards the answer ends with a
+//! [`crate::StreamFault`]. Everything is bounded: connecting, silence, the whole answer,
+//! and the bytes of what is read.
+
+mod client;
+mod endpoint;
+mod models;
+mod provider;
+
+pub use client::{Client, HttpTimeouts};
+pub use endpoint::{Endpoint, EndpointFault, Secret};
+pub use models::ListedModel;
+pub use provider::HttpProvider;

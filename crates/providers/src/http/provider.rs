@@ -1,0 +1,155 @@
+//! A conversation over HTTP.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use reqwest::Response;
+use tokio::time::Instant;
+
+use super::client::Client;
+use crate::event::StreamEvent;
+use crate::fault::StreamFault;
+use crate::message::Message;
+use crate::provider::{Provider, Refused, calls_in, nothing_asked};
+use crate::request::{Conversation, Frame, HistoryFault, Tools};
+use crate::wire::{StreamDecoder, StreamLimits};
+
+/// So long, and so many bytes, a connection is read on after an answer has ended.
+const LINGER: Duration = Duration::from_secs(1);
+const LINGER_BYTES: usize = 64 * 1024;
+
+/// A model behind HTTP.
+#[derive(Debug)]
+pub struct HttpProvider {
+    client: Client,
+    frame: Frame,
+    history: Conversation,
+    limits: StreamLimits,
+    calls: u64,
+    answer: Option<Answer>,
+}
+
+/// What is left of an answer.
+#[derive(Debug)]
+struct Answer {
+    response: Response,
+    decoder: StreamDecoder,
+    ready: VecDeque<StreamEvent>,
+    deadline: Instant,
+}
+
+impl HttpProvider {
+    /// A conversation in which nothing was said. The frame is one of the endpoint's wire.
+    pub fn new(client: Client, frame: Frame, limits: StreamLimits) -> Self {
+        let history = Conversation::new(client.endpoint().wire());
+        Self {
+            client,
+            frame,
+            history,
+            limits,
+            calls: 0,
+            answer: None,
+        }
+    }
+
+    async fn open(&mut self, tools: Tools) -> Result<(), Refused> {
+        self.answer = None;
+        let request = self.frame.request(&self.history, tools);
+        let body = request.map_err(StreamFault::from)?.to_vec();
+        let total = self.client.timeouts().total;
+        let response = self.client.stream(body).await?;
+        let (wire, first) = (self.client.endpoint().wire(), self.calls.saturating_add(1));
+        let now = Instant::now();
+        self.answer = Some(Answer {
+            response,
+            decoder: StreamDecoder::counting_from(wire, self.limits, first),
+            ready: VecDeque::new(),
+            deadline: now.checked_add(total).unwrap_or(now),
+        });
+        Ok(())
+    }
+}
+
+impl Answer {
+    async fn next(&mut self, client: &Client) -> StreamEvent {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                return event;
+            }
+            let idle = client.timeouts().idle;
+            let chunk = tokio::time::timeout_at(
+                self.deadline,
+                tokio::time::timeout(idle, self.response.chunk()),
+            );
+            match chunk.await {
+                Err(_) => {
+                    let seconds = client.timeouts().total.as_secs();
+                    return StreamEvent::End(Err(StreamFault::TooSlow { seconds }));
+                }
+                Ok(Err(_)) => return StreamEvent::End(Err(client.silent())),
+                Ok(Ok(Ok(Some(bytes)))) => self.ready.extend(self.decoder.push(&bytes)),
+                // A connection that breaks ends the answer where it is, like one that closes.
+                Ok(Ok(Ok(None) | Err(_))) => {
+                    let rest = self.decoder.finish();
+                    if rest.is_empty() {
+                        return StreamEvent::End(Err(StreamFault::Cut));
+                    }
+                    self.ready.extend(rest);
+                }
+            }
+        }
+    }
+}
+
+impl Answer {
+    /// Reads on to where the response ends, so that its connection serves the next request.
+    /// Mostly that has come already; otherwise nobody waits for it.
+    fn give_back(mut self) {
+        if matches!(self.response.chunk().now_or_never(), Some(Ok(None))) {
+            return;
+        }
+        tokio::spawn(tokio::time::timeout(LINGER, async move {
+            let mut left = LINGER_BYTES;
+            while let Ok(Some(chunk)) = self.response.chunk().await {
+                match left.checked_sub(chunk.len()) {
+                    Some(less) => left = less,
+                    None => break,
+                }
+            }
+        }));
+    }
+}
+
+impl Provider for HttpProvider {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+        self.history.push(message)?;
+        self.calls = self.calls.saturating_add(calls_in(message));
+        Ok(())
+    }
+
+    fn ask(&mut self, tools: Tools) -> BoxFuture<'_, Result<(), Refused>> {
+        self.open(tools).boxed()
+    }
+
+    fn hear(&mut self) -> BoxFuture<'_, StreamEvent> {
+        if self.answer.is_none() {
+            return nothing_asked();
+        }
+        async move {
+            let Some(answer) = &mut self.answer else {
+                return StreamEvent::End(Err(StreamFault::Cut));
+            };
+            let event = answer.next(&self.client).await;
+            if let StreamEvent::End(end) = &event {
+                let answer = self.answer.take().filter(|_| end.is_ok());
+                if let Some(answer) = answer {
+                    answer.give_back();
+                }
+            }
+            event
+        }
+        .boxed()
+    }
+}

@@ -1,0 +1,262 @@
+//! `write_todos`: a list of tasks, kept for the workspace.
+//!
+//! ```text
+//!  add ──▶ next number ("todo_numbers") ──▶ task under that number ("todos")
+//!  complete, remove, list ──▶ "todos"
+//! ```
+//!
+//! Each task is a value of its own, changed in one step, so several processes lose nothing
+//! of each other's. Numbers are never given twice.
+//!
+//! What can go wrong: an argument is missing, a task is not there (the error says which
+//! are), or the store cannot be used.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use toolgate_gate::store::{Edit, Space};
+use toolgate_gate::tool::{Output, RunCtx, TypedTool, typed};
+use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
+
+use crate::memory::{Kept, Notes, space};
+
+const DESCRIPTION: &str = "Keeps a list of tasks for this workspace. `add` puts a task on it and \
+    returns its id, `complete` marks a task as done, `remove` takes it off, `list` shows all tasks.";
+
+/// How many ids are told to somebody who named one that is not there.
+const NAMED: usize = 20;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Add,
+    Complete,
+    Remove,
+    List,
+}
+
+impl Action {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Add => "add",
+            Self::Complete => "complete",
+            Self::Remove => "remove",
+            Self::List => "list",
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WriteTodos {
+    /// What to do: `add`, `complete`, `remove` or `list`.
+    action: Action,
+    /// What is to be done. Needed for `add`.
+    #[serde(default)]
+    #[schemars(length(min = 1, max = 10_000))]
+    task: Option<String>,
+    /// The id of a task, as `add` and `list` tell it. Needed for `complete` and `remove`.
+    #[serde(default)]
+    id: Option<Id>,
+}
+
+/// An id, written as text or as a number.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(untagged)]
+enum Id {
+    Text(String),
+    Number(u64),
+}
+
+impl Id {
+    fn text(&self) -> String {
+        match self {
+            Self::Text(text) => text.trim().to_owned(),
+            Self::Number(number) => number.to_string(),
+        }
+    }
+}
+
+/// What a call asks for.
+enum Request {
+    Add(String),
+    Complete(String),
+    Remove(String),
+    List,
+}
+
+impl WriteTodos {
+    fn request(&self) -> Result<Request, ToolError> {
+        let name = self.action.name();
+        let refused = |what: &str| {
+            Err(ToolError::bad_args(format!(
+                "{name} takes no {what}; leave it out"
+            )))
+        };
+        if self.task.is_some() && self.action != Action::Add {
+            return refused("task");
+        }
+        let takes_id = matches!(self.action, Action::Complete | Action::Remove);
+        if self.id.is_some() && !takes_id {
+            return refused("id");
+        }
+        let missing = |what: &str| ToolError::bad_args(format!("{name} needs {what}"));
+        let id = || {
+            let id = self.id.as_ref().map(Id::text);
+            id.filter(|id| !id.is_empty()).ok_or_else(|| missing("id"))
+        };
+        Ok(match self.action {
+            Action::List => Request::List,
+            Action::Complete => Request::Complete(id()?),
+            Action::Remove => Request::Remove(id()?),
+            Action::Add => {
+                let task = self.task.as_deref().unwrap_or_default();
+                if task.trim().is_empty() {
+                    return Err(missing("task"));
+                }
+                // A list shows one task after the other; what moves the cursor would hide some.
+                if task
+                    .chars()
+                    .any(|c| c.is_control() && c != '\n' && c != '\t')
+                {
+                    return Err(ToolError::bad_args("task holds control characters"));
+                }
+                Request::Add(task.to_owned())
+            }
+        })
+    }
+}
+
+/// A task as it is kept.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Todo {
+    task: String,
+    completed: bool,
+    created_at_ms: u64,
+}
+
+impl Todo {
+    fn read(text: &str) -> Result<Self, ToolError> {
+        serde_json::from_str(text)
+            .map_err(|error| ToolError::failed(format!("a task in the store is damaged: {error}")))
+    }
+
+    fn written(&self) -> Result<String, ToolError> {
+        serde_json::to_string(self).map_err(|error| ToolError::failed(error.to_string()))
+    }
+
+    fn line(&self, id: &str) -> String {
+        let mark = if self.completed { 'x' } else { ' ' };
+        // Further lines are moved in, so that none of them looks like a task.
+        format!("[{mark}] {id}: {}", self.task.replace('\n', "\n      "))
+    }
+}
+
+/// The tool.
+pub(crate) fn tool(notes: &Notes) -> TypedTool<WriteTodos> {
+    let notes = notes.clone();
+    typed("write_todos", DESCRIPTION, move |args: WriteTodos, cx| {
+        let notes = notes.clone();
+        async move { keep(args.request()?, notes.store(), &cx).await }
+    })
+    .check(|args| args.request().map(drop))
+    .summary(|args| match (&args.task, &args.id) {
+        (Some(task), _) => format!("Todo {}: {task}", args.action.name()),
+        (None, Some(id)) => format!("Todo {} {}", args.action.name(), id.text()),
+        (None, None) => format!("Todo {}", args.action.name()),
+    })
+    // What it changes are the model's own notes, nothing of the person's, so it is not asked about.
+    .facts(|_| Facts::none())
+    .category(Category::Other)
+    .risk(Risk::Low)
+}
+
+async fn keep(request: Request, store: &Kept, cx: &RunCtx) -> Result<Output, ToolError> {
+    let todos = space(cx, "todos");
+    match request {
+        Request::Add(task) => {
+            let todo = Todo {
+                task,
+                completed: false,
+                created_at_ms: cx.clock().now_ms(),
+            };
+            let id = next_number(store, &space(cx, "todo_numbers")).await?;
+            store.set(&todos, &id, todo.written()?).await?;
+            Ok(Output::plain(format!("Added todo: {id}"))
+                .display(format!("Added: {}", todo.task))
+                .with("id", id))
+        }
+        Request::Complete(id) => {
+            let complete = |now: Option<&str>| {
+                let Some(now) = now else {
+                    return Ok((Edit::Keep, None));
+                };
+                let mut todo = Todo::read(now)?;
+                todo.completed = true;
+                Ok((Edit::Set(todo.written()?), Some(todo)))
+            };
+            match store.change(&todos, &id, complete).await? {
+                Some(todo) => Ok(Output::plain(format!("Completed todo: {id}"))
+                    .display(format!("Completed: {}", todo.task))),
+                None => Err(not_found(store, &todos, &id).await?),
+            }
+        }
+        Request::Remove(id) => {
+            match store.delete(&todos, &id).await? {
+                Some(text) => {
+                    let task = Todo::read(&text).map(|todo| todo.task).unwrap_or_default();
+                    Ok(Output::plain(format!("Removed todo: {id}"))
+                        .display(format!("Removed: {task}")))
+                }
+                None => Err(not_found(store, &todos, &id).await?),
+            }
+        }
+        Request::List => list(store, &todos).await,
+    }
+}
+
+/// A number that nobody else gets.
+async fn next_number(store: &Kept, numbers: &Space) -> Result<String, ToolError> {
+    let next = |now: Option<&str>| {
+        let last: u64 = now.map_or(Ok(0), str::parse).map_err(|error| {
+            ToolError::failed(format!("the last id in the store is damaged: {error}"))
+        })?;
+        let next = last.saturating_add(1).to_string();
+        Ok((Edit::Set(next.clone()), next))
+    };
+    store.change(numbers, "last", next).await
+}
+
+async fn list(store: &Kept, todos: &Space) -> Result<Output, ToolError> {
+    let mut all = Vec::new();
+    for (id, text) in store.list(todos).await? {
+        all.push((id, Todo::read(&text)?));
+    }
+    // As they were added; the store sorts as text.
+    all.sort_by_key(|(id, _)| id.parse::<u64>().unwrap_or(u64::MAX));
+    let done = all.iter().filter(|(_, todo)| todo.completed).count();
+    let lines: Vec<String> = all.iter().map(|(id, todo)| todo.line(id)).collect();
+    let noun = if all.len() == 1 { "todo" } else { "todos" };
+    let content = if lines.is_empty() {
+        "No todos.".to_owned()
+    } else {
+        lines.join("\n")
+    };
+    Ok(Output::exact(content)
+        .display(format!("{} {noun}, {done} completed", all.len()))
+        .with("count", all.len())
+        .with("completed", done))
+}
+
+async fn not_found(store: &Kept, todos: &Space, id: &str) -> Result<ToolError, ToolError> {
+    let all = store.list(todos).await?;
+    let ids: Vec<&str> = all.iter().take(NAMED).map(|(id, _)| id.as_str()).collect();
+    let there = if ids.is_empty() {
+        "The list is empty.".to_owned()
+    } else {
+        format!("Ids there are: {}.", ids.join(", "))
+    };
+    Ok(ToolError::new(
+        ErrorKind::NotFound,
+        format!("Todo not found: {id}. {there}"),
+    ))
+}
