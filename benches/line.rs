@@ -126,7 +126,10 @@ fn main() {
             },
         ],
     );
-    let figures: Vec<Figure> = figures.into_iter().map(|figure| figure.each(CALLS)).collect();
+    let figures: Vec<Figure> = figures
+        .into_iter()
+        .map(|figure| figure.each(CALLS))
+        .collect();
     report(
         "line, tool that does nothing, 10 tools, 10 rules",
         figures[0],

@@ -28,7 +28,10 @@ pub(crate) fn install() -> Done {
     }
     say(&format!("missing: {}", missing.join(", ")));
     // A list that is out of date is no reason to stop: the packages may still be there.
-    let _ = step("package lists", Command::new("apt-get").args(["update", "-q"]));
+    let _ = step(
+        "package lists",
+        Command::new("apt-get").args(["update", "-q"]),
+    );
     step(
         "install what the tests run",
         Command::new("apt-get")

@@ -117,7 +117,10 @@ pub(crate) fn configuration(
         Effective::load(&Sources {
             workspace: workspace.to_path_buf(),
             user: Source::read_if_there(&home.user_config())?,
-            project: TrustStore::at(home.trust()).project(&workspace.join(PROJECT_FILE))?,
+            project: match workspace.join(PROJECT_FILE) {
+                file if is_vacant(&file) => None,
+                file => TrustStore::at(home.trust()).project(&file)?,
+            },
             config: common.config.as_deref().map(Source::read).transpose()?,
             options: Options {
                 trust,
@@ -133,6 +136,12 @@ pub(crate) fn configuration(
         )),
         other => Failure::usage(other.to_string()),
     })
+}
+
+/// Whether a name is an empty folder: while commands run, the wall keeps the names of files
+/// that do not exist vacant with such folders, and a killed run leaves them until the next.
+fn is_vacant(file: &Path) -> bool {
+    std::fs::read_dir(file).is_ok_and(|mut entries| entries.next().is_none())
 }
 
 fn trust_level(name: &str) -> Result<Trust, Failure> {

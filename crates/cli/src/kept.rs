@@ -1,12 +1,10 @@
 //! A conversation that is on record, for commands that go back to it.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use toolgate_journal::{Conversation, Reader};
-use toolgate_sandbox::command::{CommandWall, WallRules};
-use toolgate_sandbox::paths::{PathRules, PathWall};
 
-use crate::app::{PROJECT_FILE, configuration, workspace};
+use crate::app::{configuration, workspace};
 use crate::args::Common;
 use crate::failure::Failure;
 use crate::home::Home;
@@ -24,7 +22,6 @@ impl Kept {
     pub(crate) fn find(common: &Common, id: &str) -> Result<Self, Failure> {
         let home = Home::find()?;
         let workspace = workspace(common)?;
-        clear(&workspace, &home);
         let config = configuration(common, &home, &workspace)?;
         let journal = record::path(common, &config, &home);
         let all = Reader::open(&journal)
@@ -67,24 +64,7 @@ impl Kept {
                 recorded.display()
             )));
         }
-        clear(&recorded, &Home::find()?);
         common.workspace = Some(recorded);
         Ok(common)
-    }
-}
-
-/// Removes what a killed run left in a workspace. While commands run, an empty folder keeps
-/// the name of the project's own file vacant, and a configuration cannot be read from that.
-/// Starting a wall clears up after the dead; who lives keeps what is theirs.
-fn clear(workspace: &Path, home: &Home) {
-    let vacant = std::fs::read_dir(workspace.join(PROJECT_FILE));
-    if !vacant.is_ok_and(|mut inside| inside.next().is_none()) {
-        return;
-    }
-    if let Ok(paths) = PathWall::open(&PathRules::new(workspace)) {
-        let mut rules = WallRules::new(paths);
-        rules.records = Some(home.wall_records());
-        // Where no wall can be started, none has left anything.
-        drop(CommandWall::start(&rules));
     }
 }

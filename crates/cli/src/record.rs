@@ -83,7 +83,10 @@ impl Record {
                 journal.settle(call, result).await.map(|()| told)
             };
             let told = mended.await.unwrap_or_else(|trouble| trouble.to_string());
-            out.remark(&format!("call {} of {}: {told}", call.call, call.conversation));
+            out.remark(&format!(
+                "call {} of {}: {told}",
+                call.call, call.conversation
+            ));
         }
     }
 

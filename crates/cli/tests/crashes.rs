@@ -20,8 +20,17 @@ use serde_json::{Value, json};
 
 /// The calls by which files and the record change.
 const STEPS: [&str; 11] = [
-    "renameat2", "renameat", "rename", "linkat", "unlinkat", "unlink", "fsync", "fdatasync",
-    "pwrite64", "write", "ftruncate",
+    "renameat2",
+    "renameat",
+    "rename",
+    "linkat",
+    "unlinkat",
+    "unlink",
+    "fsync",
+    "fdatasync",
+    "pwrite64",
+    "write",
+    "ftruncate",
 ];
 
 const FILES: [(&str, &str, &str); 3] = [
@@ -61,7 +70,10 @@ fn state(bench: &Bench) -> State {
     let mut states = Vec::new();
     for (name, old, new) in FILES {
         let text = bench.read(name);
-        assert!(text == old || text == new, "{name} is half written: {text:?}");
+        assert!(
+            text == old || text == new,
+            "{name} is half written: {text:?}"
+        );
         states.push(text == new);
     }
     let fresh = std::fs::read_to_string(bench.workspace().join("new.txt"));
@@ -81,7 +93,9 @@ fn nothing_left_behind(bench: &Bench) {
     let mut names = bench.listing();
     names.retain(|name| !["a.txt", "c.txt", "sub", "new.txt"].contains(&name.as_str()));
     assert!(names.is_empty(), "{names:?}");
-    let inner = std::fs::read_dir(bench.workspace().join("sub")).unwrap().count();
+    let inner = std::fs::read_dir(bench.workspace().join("sub"))
+        .unwrap()
+        .count();
     assert_eq!(inner, 1);
 }
 

@@ -100,7 +100,13 @@ fn a_configuration_that_is_wrong_is_shown_with_its_place() {
         clean(&done);
     }
     let bench = Bench::new();
-    std::fs::create_dir(bench.workspace().join("toolgate.toml")).unwrap();
+    // An empty folder is what the command wall leaves there while a command runs.
+    let folder = bench.workspace().join("toolgate.toml");
+    std::fs::create_dir(&folder).unwrap();
+    bench.write("a.txt", "hello\n");
+    let vacant = bench.run(&["exec", "read_file", r#"{"path":"a.txt"}"#]);
+    assert_eq!(vacant.code, Some(0), "{vacant:?}");
+    std::fs::write(folder.join("x"), "").unwrap();
     let done = bench.run(&["exec", "read_file", "{}"]);
     assert_eq!(done.code, Some(2));
     assert!(done.stderr.contains("is a folder"), "{done:?}");

@@ -80,5 +80,10 @@ fn patches_of_the_sample_and_our_own_do_what_they_say() {
         }
     }
     assert!(tried >= 100, "only {tried}");
-    assert!(wrong.is_empty(), "{} wrong:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{} wrong:\n{}",
+        wrong.len(),
+        wrong.join("\n")
+    );
 }

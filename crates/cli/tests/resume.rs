@@ -267,18 +267,18 @@ fn killed_at(bench: &Bench, step: &str, nth: u32) -> Option<String> {
 #[test]
 fn it_jrn_01_what_was_acknowledged_before_a_crash_is_on_record() {
     let (mut kills, mut cut_off) = (0, 0);
-    for (step, stride) in [("fsync", 2), ("pwrite64", 20), ("linkat", 1)] {
+    for (step, stride) in [("fsync", 1), ("pwrite64", 25), ("linkat", 1)] {
         for nth in (1..200).step_by(stride) {
             let bench = Bench::new();
+            bench.write("other", "x");
+            // Another conversation makes the journal's file: kills meet the batch, not that.
+            let first = bench.run(&["exec", "read_file", r#"{"path":"other"}"#]);
+            assert_eq!(first.code, Some(0), "{first:?}");
             let Some(told) = killed_at(&bench, step, nth) else {
                 break;
             };
             kills += 1;
             let at = format!("{step} {nth}");
-            // The next start, of another conversation: a file that was not even begun is made.
-            bench.write("next", "x");
-            let next = bench.run(&["exec", "read_file", r#"{"path":"next"}"#]);
-            assert_eq!(next.code, Some(0), "{at}: {next:?}");
             sound(&bench);
             let (started, finished) = (entries(&bench, "started"), entries(&bench, "finished"));
             for line in told.lines() {
@@ -313,7 +313,7 @@ fn it_jrn_01_what_was_acknowledged_before_a_crash_is_on_record() {
         }
     }
     assert!(
-        kills >= 15 && cut_off >= 5,
+        kills >= 15 && cut_off >= 8,
         "{kills} kills, {cut_off} of them in the middle"
     );
 }

@@ -66,14 +66,10 @@ fn against(name: &str, rounds: usize, mut ours: impl FnMut(usize), mut plain: im
 fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage: &Passage) {
     let folder = tempfile::tempdir().unwrap();
     let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
-    let call = |tool: &str, args: Value, session: &Arc<Session>, number: usize| {
-        let gate = Gate::builder(
-            Arc::clone(registry),
-            wall.clone(),
-            Arc::new(MemoryJournal::new()),
-        )
+    let gate = Gate::builder(Arc::clone(registry), wall, Arc::new(MemoryJournal::new()))
         .build()
         .unwrap();
+    let call = |tool: &str, args: Value, session: &Arc<Session>, number: usize| {
         let args = args.as_object().unwrap().clone();
         let call = Call::Whole(ToolCall::new(number.to_string(), tool, args));
         let results = runtime.block_on(gate.run(session, vec![call], passage));

@@ -322,8 +322,12 @@ impl Gate {
 fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> Vec<String> {
     let records = asked.iter().map(|(_, needs)| needs.record());
     let mut records = records.filter(|record| record.call.id == *call);
-    let record = records.next().filter(|_| answer.open && answer.allows(call));
-    record.map(|record| record.opens.clone()).unwrap_or_default()
+    let record = records
+        .next()
+        .filter(|_| answer.open && answer.allows(call));
+    record
+        .map(|record| record.opens.clone())
+        .unwrap_or_default()
 }
 
 /// Asks. An approver that panics is nobody.

@@ -15,9 +15,7 @@ use toolgate_model::ConversationId;
 use toolgate_policy::Scope;
 
 pub use belongings::Belonging;
-pub use outputs::{
-    KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader,
-};
+pub use outputs::{KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader};
 pub use reads::{LineRanges, ReadLog, Seen, Staleness};
 
 use belongings::Belongings;

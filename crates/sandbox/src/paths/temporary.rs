@@ -178,3 +178,84 @@ pub(crate) fn is_at(file: &File, folder: BorrowedFd<'_>, name: &[u8]) -> bool {
     matches!((there, here), (Ok(there), Ok(here))
         if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    /// A file of each kind: file systems differ in which they have.
+    fn both(folder: &File, private: bool, nonce: u128) -> [Temporary; 2] {
+        [
+            Temporary::named(folder.as_fd(), private, nonce).unwrap(),
+            Temporary::unnamed(folder.as_fd(), private, nonce + 100).unwrap(),
+        ]
+    }
+
+    fn names(path: &std::path::Path) -> Vec<String> {
+        let entries = std::fs::read_dir(path).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn with_a_name_or_without_it_ends_in_its_place_or_leaves_nothing() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = File::open(place.path()).unwrap();
+        for (mut temporary, number) in both(&folder, false, 7).into_iter().zip(0..) {
+            let name = format!("f{number}").into_bytes();
+            temporary.write_all(b"new").unwrap();
+            temporary.rename(folder.as_fd(), &name, false).unwrap();
+            assert!(is_at(&temporary.file, folder.as_fd(), &name));
+            temporary.vanish(folder.as_fd());
+        }
+        assert_eq!(names(place.path()), ["f0", "f1"]);
+        for mut temporary in both(&folder, false, 7) {
+            let taken = temporary.rename(folder.as_fd(), b"f0", false);
+            assert_eq!(taken, Err(Errno::EXIST));
+            temporary.vanish(folder.as_fd());
+        }
+        assert_eq!(names(place.path()), ["f0", "f1"]);
+        for mut temporary in both(&folder, false, 7) {
+            temporary.write_all(b"newer").unwrap();
+            temporary.rename(folder.as_fd(), b"f0", true).unwrap();
+        }
+        assert_eq!(std::fs::read(place.path().join("f0")).unwrap(), b"newer");
+        assert_eq!(names(place.path()), ["f0", "f1"]);
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_passed_over_and_a_private_file_is_private() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = File::open(place.path()).unwrap();
+        for name in names_of(7).into_iter().chain(names_of(107)) {
+            std::os::unix::fs::symlink("nowhere", place.path().join(name)).unwrap();
+        }
+        for mut temporary in both(&folder, true, 7) {
+            temporary.appear(folder.as_fd()).unwrap();
+            let stat = place
+                .path()
+                .join(&temporary.name)
+                .symlink_metadata()
+                .unwrap();
+            assert!(stat.is_file());
+            assert_eq!(stat.permissions().mode() & 0o777, 0o600);
+            temporary.vanish(folder.as_fd());
+        }
+        // With every name taken there is none.
+        for name in super::names(7).skip(3) {
+            std::fs::write(place.path().join(name), "").unwrap();
+        }
+        let none = Temporary::named(folder.as_fd(), true, 7);
+        assert_eq!(none.map(|_| ()), Err(Errno::EXIST));
+    }
+
+    /// The first names that are tried.
+    fn names_of(nonce: u128) -> Vec<String> {
+        super::names(nonce).take(3).collect()
+    }
+}

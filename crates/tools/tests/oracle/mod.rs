@@ -77,7 +77,7 @@ fn change(file: &mut File, operation: &Operation) -> Option<()> {
 }
 
 /// What a patch of one file makes of it, if it applies.
-pub fn plainly(patch: &Lp1, name: &str, text: Option<&str>) -> Option<Option<String>> {
+pub(crate) fn plainly(patch: &Lp1, name: &str, text: Option<&str>) -> Option<Option<String>> {
     let mut file = None;
     for section in &patch.sections {
         if section.path != name {

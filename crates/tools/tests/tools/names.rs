@@ -95,7 +95,13 @@ fn diagnostic_tools_are_not_offered_and_a_profile_chooses_names() {
 }
 
 /// What changes or runs something, or contacts somebody.
-const CHANGING: [&str; 5] = ["apply_patch", "edit_file", "run_command", "write_file"];
+const CHANGING: [&str; 5] = [
+    "apply_patch",
+    "edit_file",
+    "run_command",
+    "web_fetch",
+    "write_file",
+];
 
 #[test]
 fn every_argument_is_described_and_only_writing_has_side_effects() {

@@ -38,16 +38,33 @@ fn all(text: &str) -> Vec<Row> {
         .collect()
 }
 
-fn check(row: &Row) -> Result<(), String> {
-    match &row.resolve {
-        None => planned(row),
-        Some(resolve) => run(row, resolve),
+/// What every row needs; it takes longer to make than a row takes to run.
+struct Ground {
+    authority: Authority,
+    site: Site,
+}
+
+impl Ground {
+    fn new() -> Self {
+        let authority = Authority::new();
+        let site = Site::with(Plot {
+            roots: vec![authority.root()],
+            ..Plot::default()
+        });
+        Self { authority, site }
+    }
+
+    fn check(&self, row: &Row) -> Result<(), String> {
+        self.site.network.forget();
+        match &row.resolve {
+            None => planned(&self.site, row),
+            Some(resolve) => self.run(row, resolve),
+        }
     }
 }
 
 /// What planning alone says.
-fn planned(row: &Row) -> Result<(), String> {
-    let site = Site::new();
+fn planned(site: &Site, row: &Row) -> Result<(), String> {
     let plan = site.plan("web_fetch", row.args.clone());
     match (row.expect.as_str(), plan) {
         ("deny", Err(error)) => {
@@ -75,49 +92,49 @@ fn same_kind(row: &Row, kind: ErrorKind) -> Result<(), String> {
     }
 }
 
-/// What happens with servers behind the names.
-fn run(row: &Row, resolve: &BTreeMap<String, Vec<Vec<String>>>) -> Result<(), String> {
-    let authority = Authority::new();
-    let names: Vec<&str> = resolve
-        .keys()
-        .map(|name| name.trim_end_matches('.'))
-        .collect();
-    let identity = authority.identity(&names);
-    let (plain, encrypted) = (replies(row), replies(row));
-    let (plain, encrypted) = (Server::new(plain), Server::encrypted(&identity, encrypted));
-    let site = Site::with(Plot {
-        roots: vec![authority.root()],
-        ..Plot::default()
-    });
-    for (name, answers) in resolve {
-        let answers: Vec<Vec<&str>> = answers
-            .iter()
-            .map(|answer| answer.iter().map(String::as_str).collect())
+impl Ground {
+    /// What happens with servers behind the names.
+    fn run(&self, row: &Row, resolve: &BTreeMap<String, Vec<Vec<String>>>) -> Result<(), String> {
+        let Self { authority, site } = self;
+        let names: Vec<&str> = resolve
+            .keys()
+            .map(|name| name.trim_end_matches('.'))
             .collect();
-        let answers: Vec<&[&str]> = answers.iter().map(Vec::as_slice).collect();
-        site.network.name(name, &answers);
-    }
-    site.network.port(80, plain.address());
-    site.network.port(443, encrypted.address());
-    let began = Instant::now();
-    let result = site.call("web_fetch", row.args.clone());
-    for address in site.network.connected() {
-        if judge(address.ip()).is_err() {
-            return Err(format!("connected to {address}"));
+        let identity = authority.identity(&names);
+        let (plain, encrypted) = (replies(row), replies(row));
+        let (plain, encrypted) = (Server::new(plain), Server::encrypted(&identity, encrypted));
+        for (name, answers) in resolve {
+            let answers: Vec<Vec<&str>> = answers
+                .iter()
+                .map(|answer| answer.iter().map(String::as_str).collect())
+                .collect();
+            let answers: Vec<&[&str]> = answers.iter().map(Vec::as_slice).collect();
+            site.network.name(name, &answers);
         }
-    }
-    match (row.expect.as_str(), &result.error) {
-        ("deny", Some(error)) if result.status() != Status::Cancelled => same_kind(row, error.kind),
-        ("allow", None) if result.content.contains("the page of") => Ok(()),
-        ("bounded", None) => {
-            let most = row.max_output_bytes.unwrap();
-            let bounded = result.content.len() <= most && result.truncated;
-            let quick = began.elapsed() < Duration::from_secs(60);
-            (bounded && quick)
-                .then_some(())
-                .ok_or_else(|| format!("{} bytes, {:?}", result.content.len(), began.elapsed()))
+        site.network.port(80, plain.address());
+        site.network.port(443, encrypted.address());
+        let began = Instant::now();
+        let result = site.call("web_fetch", row.args.clone());
+        for address in site.network.connected() {
+            if judge(address.ip()).is_err() {
+                return Err(format!("connected to {address}"));
+            }
         }
-        (_, error) => Err(format!("ended as {error:?}: {}", result.content)),
+        match (row.expect.as_str(), &result.error) {
+            ("deny", Some(error)) if result.status() != Status::Cancelled => {
+                same_kind(row, error.kind)
+            }
+            ("allow", None) if result.content.contains("the page of") => Ok(()),
+            ("bounded", None) => {
+                let most = row.max_output_bytes.unwrap();
+                let bounded = result.content.len() <= most && result.truncated;
+                let quick = began.elapsed() < Duration::from_secs(60);
+                (bounded && quick)
+                    .then_some(())
+                    .ok_or_else(|| format!("{} bytes, {:?}", result.content.len(), began.elapsed()))
+            }
+            (_, error) => Err(format!("ended as {error:?}: {}", result.content)),
+        }
     }
 }
 
@@ -156,10 +173,11 @@ fn endless(packed: bool) -> Reply {
 fn pass(text: &str, least: usize) {
     let rows = all(text);
     assert!(rows.len() >= least, "{} rows", rows.len());
+    let ground = Ground::new();
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|row| {
-            let failure = check(row).err()?;
+            let failure = ground.check(row).err()?;
             Some(format!("{} ({}, {}): {failure}", row.id, row.why, row.args))
         })
         .collect();

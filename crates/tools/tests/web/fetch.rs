@@ -1,162 +1,15 @@
 //! `web_fetch` against servers that behave.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use proptest::prelude::*;
 use serde_json::json;
-use toolgate_model::{ErrorKind, Status};
+use tokio_util::sync::CancellationToken;
+use toolgate_model::{Action, ErrorKind, Status};
+use toolgate_tools::web::{PrivateHosts, Target, Web, WebSettings};
 
 use crate::fixture::{PUBLIC, Plot, Site};
+use crate::one_page::OnePage;
 use crate::server::{Authority, Reply, Server};
-
-/// A site with one page at `http://page.example/`, which a test changes.
-struct OnePage {
-    site: Site,
-    reply: Arc<Mutex<Reply>>,
-    server: Server,
-    asked: u64,
-}
-
-impl OnePage {
-    fn new() -> Self {
-        let reply = Arc::new(Mutex::new(Reply::html("")));
-        let served = Arc::clone(&reply);
-        let server = Server::new(move |_| served.lock().unwrap().clone());
-        let site = Site::new();
-        site.network.name("page.example", &[&[PUBLIC]]);
-        site.network.port(80, server.address());
-        Self {
-            site,
-            reply,
-            server,
-            asked: 0,
-        }
-    }
-
-    fn serve(&mut self, reply: Reply) {
-        *self.reply.lock().unwrap() = reply;
-    }
-
-    /// A URL of the page that was not asked for yet.
-    fn url(&mut self) -> String {
-        self.asked += 1;
-        format!("http://page.example/?{}", self.asked)
-    }
-}
-
-/// Runs a law over cases with one server for all of them.
-fn law<S: Strategy>(cases: S, law: impl Fn(&mut OnePage, S::Value)) {
-    let page = std::cell::RefCell::new(OnePage::new());
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
-    let ran = runner.run(&cases, |case| {
-        law(&mut page.borrow_mut(), case);
-        Ok(())
-    });
-    ran.unwrap();
-}
-
-#[test]
-fn property_29_a_page_comes_back_as_text() {
-    let words = prop::collection::vec("[a-zA-Zäöüß0-9.,;!?]{1,12}", 1..8);
-    let paragraphs = prop::collection::vec(words, 1..6);
-    law(
-        (paragraphs, any::<bool>()),
-        |page, (paragraphs, markdown)| {
-            let paragraphs: Vec<String> = paragraphs.iter().map(|words| words.join(" ")).collect();
-            let body: String = paragraphs
-                .iter()
-                .map(|text| format!("<p>{text}</p>"))
-                .collect();
-            page.serve(Reply::html(format!(
-                "<!doctype html><title>T</title><body>{body}"
-            )));
-            let url = page.url();
-            let format = if markdown { "markdown" } else { "text" };
-            let content = page.site.fetch(json!({"url": url, "format": format}));
-            let expected = paragraphs.join("\n\n");
-            let expected = if markdown {
-                format!("# T\n\n{expected}")
-            } else {
-                expected
-            };
-            assert_eq!(content, expected);
-        },
-    );
-}
-
-#[test]
-fn property_29_text_that_is_no_html_comes_back_as_it_is() {
-    let types = [
-        "text/plain",
-        "application/json",
-        "text/csv",
-        "application/xml",
-    ];
-    let texts = ("[ -~äöü]{1,80}", prop::sample::select(types.to_vec()));
-    law(texts, |page, (text, content_type)| {
-        let headers = [("Content-Type", content_type)];
-        page.serve(Reply::new("200 OK", &headers, &text));
-        let url = page.url();
-        assert_eq!(page.site.fetch(json!({"url": url})), text);
-    });
-}
-
-#[test]
-fn property_30_a_selector_brings_only_what_fits_it() {
-    let parts = prop::collection::vec(("[a-z]{3,10}", any::<bool>()), 1..12);
-    law(parts, |page, parts| {
-        let element = |(n, (word, wanted)): (usize, &(String, bool))| {
-            let class = if *wanted { "yes" } else { "no" };
-            format!("<div class={class}>{word}{n}</div>")
-        };
-        let body: String = parts.iter().enumerate().map(element).collect();
-        page.serve(Reply::html(format!("<main>{body}</main>")));
-        let url = page.url();
-        let wanted: Vec<String> = parts
-            .iter()
-            .enumerate()
-            .filter(|(_, (_, wanted))| *wanted)
-            .map(|(n, (word, _))| format!("{word}{n}"))
-            .collect();
-        let args = json!({"url": url, "selector": "div.yes"});
-        if wanted.is_empty() {
-            let error = page.site.fails(args);
-            assert_eq!(error.kind, ErrorKind::TargetNotFound);
-            assert!(error.message.contains("div.no"), "{}", error.message);
-        } else {
-            assert_eq!(page.site.fetch(args), wanted.join("\n\n"));
-        }
-    });
-}
-
-#[test]
-fn property_31_what_is_longer_than_wanted_is_cut_and_says_so() {
-    law(
-        ("[a-zäöü€𝄞]{0,60}", 1_usize..80),
-        |page, (text, most)| {
-            let headers = [("Content-Type", "text/plain; charset=utf-8")];
-            page.serve(Reply::new("200 OK", &headers, &text));
-            let url = page.url();
-            let result = page
-                .site
-                .call("web_fetch", json!({"url": url, "maxLength": most}));
-            assert_eq!(result.error, None);
-            let length = text.chars().count();
-            if text.is_empty() {
-                assert_eq!(result.content, "[The page holds no text.]");
-            } else if length <= most {
-                assert_eq!((result.content, result.truncated), (text, false));
-            } else {
-                let start: String = text.chars().take(most).collect();
-                let note = format!(
-                    "\n\n[Content truncated: {} characters omitted]",
-                    length - most
-                );
-                assert_eq!((result.content, result.truncated), (start + &note, true));
-            }
-        },
-    );
-}
 
 #[test]
 fn a_plan_says_where_it_goes_and_what_it_wants() {
@@ -165,6 +18,7 @@ fn a_plan_says_where_it_goes_and_what_it_wants() {
     let record = site.plan("web_fetch", args).unwrap();
     assert_eq!(record.facts.connects, ["user-docs.example:443"]);
     assert!(record.facts.complete);
+    assert_eq!(record.decision.action, Action::Ask);
     assert_eq!(record.summary, "Fetch #x of https://user-docs.example/a?b");
     let granting = Site::granting(&["127.0.0.1:8000", "wiki.intern"]);
     for (url, place) in [
@@ -434,4 +288,49 @@ fn the_first_address_that_answers_is_used() {
     let error = site.fails(json!({"url": "http://page.example:8081/"}));
     assert_eq!((error.kind, error.retryable), (ErrorKind::Network, true));
     assert_eq!(site.network.connected().len(), 3);
+}
+
+#[test]
+fn the_network_of_this_machine_reaches_a_server_that_was_granted() {
+    let server = Server::new(|_| Reply::html("<p>here"));
+    let place = format!("localhost:{}", server.port());
+    let settings = WebSettings {
+        private_hosts: PrivateHosts::new([&place, "127.0.0.1"]).unwrap(),
+        ..WebSettings::default()
+    };
+    let web = Web::new(&settings);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    for host in [place, server.address().to_string()] {
+        let target = Target::parse(&format!("http://{host}/"), &settings.private_hosts).unwrap();
+        let fetched = async { web.get(&target, &[]).await?.read().await };
+        let content = runtime.block_on(fetched).unwrap();
+        assert_eq!(content.bytes, b"<p>here", "{host}");
+    }
+}
+
+#[test]
+fn a_call_that_is_cancelled_ends_at_once() {
+    let (waits, asked) = std::sync::mpsc::channel();
+    let waits = Mutex::new(waits);
+    let server = Server::new(move |_| {
+        waits.lock().unwrap().send(()).unwrap();
+        Reply::Silent(Vec::new())
+    });
+    let site = Site::new();
+    site.network.name("page.example", &[&[PUBLIC]]);
+    site.network.port(80, server.address());
+    let cancel = CancellationToken::new();
+    let canceller = cancel.clone();
+    let waiting = std::thread::spawn(move || {
+        asked.recv().unwrap();
+        canceller.cancel();
+    });
+    let began = std::time::Instant::now();
+    let result = site.call_until(&cancel, "web_fetch", json!({"url": "http://page.example/"}));
+    assert_eq!(result.error.unwrap().kind, ErrorKind::Cancelled);
+    assert!(began.elapsed() < std::time::Duration::from_secs(10));
+    waiting.join().unwrap();
 }

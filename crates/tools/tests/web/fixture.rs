@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
+use tokio_util::sync::CancellationToken;
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::plan::Plan;
 use toolgate_gate::registry::Registry;
@@ -50,6 +51,14 @@ impl TestNetwork {
     pub(crate) fn port(&self, port: u16, server: SocketAddr) {
         assert!(server.ip().is_loopback());
         self.servers.lock().unwrap().insert(port, server);
+    }
+
+    /// As if nothing had been known or asked.
+    pub(crate) fn forget(&self) {
+        self.names.lock().unwrap().clear();
+        self.servers.lock().unwrap().clear();
+        self.resolved.lock().unwrap().clear();
+        self.connected.lock().unwrap().clear();
     }
 
     /// The names that were asked for.
@@ -166,8 +175,19 @@ impl Site {
 
     /// Makes one call.
     pub(crate) fn call(&self, tool: &str, args: Value) -> ToolResult {
+        self.call_until(&CancellationToken::new(), tool, args)
+    }
+
+    /// Makes one call that somebody may cancel.
+    pub(crate) fn call_until(
+        &self,
+        cancel: &CancellationToken,
+        tool: &str,
+        args: Value,
+    ) -> ToolResult {
         let passage = Passage {
             approver: Some(Arc::new(ApproveAll)),
+            cancel: cancel.clone(),
             ..Passage::default()
         };
         let run = self

@@ -15,8 +15,10 @@
 mod addresses;
 mod cases;
 mod fetch;
+mod fetch_laws;
 mod fixture;
 mod hostile;
+mod one_page;
 mod page;
 mod page_laws;
 mod search;

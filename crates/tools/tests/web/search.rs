@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_model::{ErrorKind, Risk};
+use toolgate_model::{Action, ErrorKind};
 use toolgate_tools::{Brave, SearchProvider, Searxng, ToolSettings};
 
 use crate::fixture::{Plot, Site};
@@ -214,7 +214,7 @@ fn a_plan_names_the_servers_and_counts_as_reading() {
     let record = site.plan("web_search", json!({"query": "a\nb"})).unwrap();
     let places = [searxng.address().to_string(), brave.address().to_string()];
     assert_eq!(record.facts.connects, places);
-    assert_eq!(record.risk, Risk::Low);
+    assert_eq!(record.decision.action, Action::Allow);
     assert!(searxng.asked().is_empty());
 }
 

@@ -15,10 +15,12 @@
 //! Characters that mean something in Markdown are not escaped: the reader is a model, and
 //! `snake_case` is worth more than a faithful asterisk.
 
+mod code;
 mod parse;
 mod part;
 mod render;
 mod sheet;
+mod table;
 mod walk;
 
 use dom_query::{Matcher, NodeRef};

@@ -5,7 +5,9 @@ use std::collections::HashSet;
 use dom_query::{NodeData, NodeId, NodeRef};
 use url::Url;
 
+use super::code;
 use super::sheet::Sheet;
+use super::table::{Row, layout_tables};
 use super::walk::{Below, Visitor, walk};
 use super::{Reading, Style, one_line};
 
@@ -54,71 +56,18 @@ fn base(part: &NodeRef<'_>, found_at: Option<&Url>) -> Option<Url> {
     }
 }
 
-/// Tables that only put things beside each other: they hold more than words.
-fn layout_tables(root: &NodeRef<'_>) -> HashSet<NodeId> {
-    struct Tables {
-        open: Vec<NodeId>,
-        layout: HashSet<NodeId>,
-    }
-    impl Visitor for Tables {
-        fn enter(&mut self, node: &NodeRef<'_>) -> Below {
-            let Some(name) = node.qual_name_ref() else {
-                return Below::Enter;
-            };
-            let structured = matches!(
-                &*name.local,
-                "table"
-                    | "ul"
-                    | "ol"
-                    | "pre"
-                    | "blockquote"
-                    | "h1"
-                    | "h2"
-                    | "h3"
-                    | "form"
-                    | "section"
-                    | "article"
-            );
-            if structured && let Some(table) = self.open.last() {
-                self.layout.insert(*table);
-            }
-            if &*name.local == "table" {
-                self.open.push(node.id);
-            }
-            Below::Enter
-        }
-
-        fn leave(&mut self, node: &NodeRef<'_>) {
-            if self.open.last() == Some(&node.id) {
-                self.open.pop();
-            }
-        }
-    }
-    let mut tables = Tables {
-        open: Vec::new(),
-        layout: HashSet::new(),
-    };
-    walk(root, &mut tables);
-    tables.layout
-}
-
-/// What is known of the row that is being written.
-struct Row {
-    cells: usize,
-    /// Whether the line under the heads has been written.
-    ruled: bool,
-}
-
-struct Renderer<'a> {
-    sheet: Sheet,
-    style: Style,
+/// Somebody who writes what it sees.
+pub(super) struct Renderer<'a> {
+    pub(super) sheet: Sheet,
+    pub(super) style: Style,
     base: Option<Url>,
     furniture: bool,
-    layout: HashSet<NodeId>,
+    /// Tables that are none.
+    pub(super) layout: HashSet<NodeId>,
     /// The next number of each list; nothing where it has none.
     lists: Vec<Option<u64>>,
     /// The tables that are open; nothing where they are no tables.
-    rows: Vec<Option<Row>>,
+    pub(super) rows: Vec<Option<Row>>,
     /// The part that was asked for, whatever it is.
     root: Option<NodeId>,
     seen: usize,
@@ -231,7 +180,9 @@ impl Renderer<'_> {
                 return Below::Skip;
             }
             "code" | "kbd" | "samp" | "tt" if self.is_markdown() => {
-                self.code(node);
+                if let Some(code) = code::inline(node) {
+                    self.sheet.word(&code);
+                }
                 return Below::Skip;
             }
             "b" | "strong" if self.is_markdown() => self.sheet.open("**"),
@@ -334,36 +285,12 @@ impl Renderer<'_> {
     }
 
     fn code_block(&mut self, node: &NodeRef<'_>) {
-        let text = literal(node);
-        let text = text.trim_end();
-        if text.is_empty() {
+        let Some(block) = code::block(node, self.style) else {
             return;
-        }
-        self.sheet.lines(2);
-        if !self.is_markdown() {
-            self.sheet.literal(text);
-        } else {
-            let fence = fence(text, 3);
-            let language = language(node).unwrap_or_default();
-            let block = format!("{fence}{language}\n{text}\n{fence}");
-            self.sheet.literal(&block);
-        }
-        self.sheet.lines(2);
-    }
-
-    fn code(&mut self, node: &NodeRef<'_>) {
-        let text = one_line(&node.text());
-        if text.is_empty() {
-            return;
-        }
-        let fence = fence(&text, 1);
-        let near = if text.starts_with('`') || text.ends_with('`') {
-            " "
-        } else {
-            ""
         };
-        self.sheet
-            .word(&format!("{fence}{near}{text}{near}{fence}"));
+        self.sheet.lines(2);
+        self.sheet.literal(&block);
+        self.sheet.lines(2);
     }
 
     /// Ends a link. One without words, or without a place to go to, is only its words.
@@ -409,65 +336,6 @@ impl Renderer<'_> {
         let wanted = matches!(url.scheme(), "http" | "https" | "mailto" | "ftp");
         wanted.then(|| url.to_string().replace('(', "%28").replace(')', "%29"))
     }
-
-    fn table(&mut self, node: &NodeRef<'_>) {
-        self.sheet.lines(2);
-        let holds_words = !self.layout.contains(&node.id);
-        self.rows.push(holds_words.then_some(Row {
-            cells: 0,
-            ruled: false,
-        }));
-    }
-
-    fn row(&mut self) {
-        self.sheet.lines(1);
-        if let Some(Some(row)) = self.rows.last_mut() {
-            row.cells = 0;
-        }
-    }
-
-    fn cell(&mut self) {
-        let Some(Some(row)) = self.rows.last_mut() else {
-            self.sheet.lines(1);
-            return;
-        };
-        row.cells += 1;
-        let start = if self.style == Style::Markdown {
-            "| "
-        } else {
-            ""
-        };
-        let between = if row.cells > 1 { " | " } else { start };
-        self.sheet.no_blank();
-        self.sheet.word(between);
-        self.sheet.one_line();
-    }
-
-    fn end_cell(&mut self) {
-        if let Some(Some(_)) = self.rows.last() {
-            self.sheet.end_one_line();
-            self.sheet.no_blank();
-        } else {
-            self.sheet.lines(1);
-        }
-    }
-
-    fn end_row(&mut self) {
-        let markdown = self.is_markdown();
-        if let Some(Some(row)) = self.rows.last_mut()
-            && markdown
-            && row.cells > 0
-        {
-            self.sheet.word(" |");
-            if !row.ruled {
-                row.ruled = true;
-                let rule = " --- |".repeat(row.cells);
-                self.sheet.lines(1);
-                self.sheet.word(&format!("|{rule}"));
-            }
-        }
-        self.sheet.lines(1);
-    }
 }
 
 /// Elements that stand on lines of their own.
@@ -500,44 +368,4 @@ fn is_block(name: &str) -> bool {
             | "thead"
             | "title"
     )
-}
-
-/// The text of an element as it stands, line breaks included.
-fn literal(node: &NodeRef<'_>) -> String {
-    let mut text = String::new();
-    walk(node, &mut |node: &NodeRef<'_>| {
-        if node.is_element() && node.has_name("br") {
-            text.push('\n');
-        }
-        node.query(|node| {
-            if let NodeData::Text { contents } = &node.data {
-                text.push_str(contents);
-            }
-        });
-        Below::Enter
-    });
-    text
-}
-
-/// More backticks in a row than the text has, and at least so many.
-fn fence(text: &str, least: usize) -> String {
-    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
-    let needed = if longest < least { least } else { longest + 1 };
-    "`".repeat(needed)
-}
-
-/// The language of a block of code, as its class says it.
-fn language(node: &NodeRef<'_>) -> Option<String> {
-    let said = |node: &NodeRef<'_>| {
-        let class = node.class()?;
-        let mut classes = class.split_ascii_whitespace();
-        let language = classes.find_map(|class| {
-            class
-                .strip_prefix("language-")
-                .or_else(|| class.strip_prefix("lang-"))
-        })?;
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '#' | '.' | '_');
-        (language.len() <= 20 && language.chars().all(plain)).then(|| language.to_owned())
-    };
-    said(node).or_else(|| node.first_element_child().and_then(|child| said(&child)))
 }

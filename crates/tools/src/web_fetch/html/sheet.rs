@@ -161,6 +161,11 @@ impl Sheet {
         self.single = self.single.saturating_sub(1);
     }
 
+    /// Puts a blank before the next word of the line.
+    pub(super) fn owe_blank(&mut self) {
+        self.blank = true;
+    }
+
     /// Forgets a blank that is owed.
     pub(super) fn no_blank(&mut self) {
         self.blank = false;
