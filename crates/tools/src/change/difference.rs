@@ -156,8 +156,18 @@ pub(crate) enum Touch {
     Between(u64, u64),
 }
 
+/// The lines of a text with their newlines.
 fn split(text: &str) -> Vec<&str> {
-    text.split_inclusive('\n').collect()
+    let mut lines = Vec::new();
+    let mut at = 0;
+    for newline in memchr::memchr_iter(b'\n', text.as_bytes()) {
+        lines.push(text.get(at..=newline).unwrap_or_default());
+        at = newline + 1;
+    }
+    if at < text.len() {
+        lines.push(text.get(at..).unwrap_or_default());
+    }
+    lines
 }
 
 /// Leaves out what is the same in a region, and compares what is left of it.

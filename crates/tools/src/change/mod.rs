@@ -51,24 +51,17 @@ pub(crate) struct After {
     pub(crate) executable: Option<bool>,
     /// The lines that the conversation knows then; all, if not given.
     pub(crate) known: Option<LineRanges>,
-    sha256: String,
 }
 
 impl After {
     /// This content, and the rest as it comes.
-    pub(crate) fn content(bytes: Vec<u8>) -> Self {
+    pub(crate) const fn content(bytes: Vec<u8>) -> Self {
         Self {
-            sha256: hex(&Sha256::digest(&bytes)),
             bytes,
             like: None,
             executable: None,
             known: None,
         }
-    }
-
-    /// SHA-256 of the content.
-    pub(crate) fn sha256(&self) -> &str {
-        &self.sha256
     }
 }
 
@@ -84,12 +77,14 @@ pub(crate) struct Change {
 }
 
 /// One file that was changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Changed {
     /// Whether there was no file before.
     pub(crate) created: bool,
     /// Folders that were made for it, outermost first.
     pub(crate) made_folders: Vec<PathBuf>,
+    /// SHA-256 of what it holds now; nothing if it is gone.
+    pub(crate) sha256: Option<String>,
 }
 
 /// Makes all of the changes, or none. The answers come in the order of the changes.
@@ -137,6 +132,8 @@ impl Step {
 struct Prepared {
     changes: Vec<Change>,
     steps: Vec<Step>,
+    /// SHA-256 of what each file is to hold.
+    hashes: Vec<Option<String>>,
     /// The roots' own paths, for the journal.
     roots: Vec<PathBuf>,
 }
@@ -156,6 +153,7 @@ impl Prepared {
         let mut prepared = Self {
             steps: Vec::with_capacity(changes.len()),
             changes: Vec::new(),
+            hashes: Vec::new(),
             roots,
         };
         for change in &changes {
@@ -163,8 +161,16 @@ impl Prepared {
         }
         prepared.changes = changes;
         prepared.one_name_each()?;
-        let mut writes: Vec<&mut Staged> = prepared.steps.iter_mut().filter_map(write).collect();
-        Staged::sync_all(&mut writes).map_err(|error| failed(&error))?;
+        let Self { steps, changes, .. } = &mut prepared;
+        let mut writes: Vec<&mut Staged> = steps.iter_mut().filter_map(write).collect();
+        // The disk takes its time: what is written is hashed meanwhile.
+        let (synced, hashes) = std::thread::scope(|scope| {
+            let hashes = scope.spawn(|| hashes(changes));
+            let synced = Staged::sync_all(&mut writes);
+            (synced, hashes.join())
+        });
+        synced.map_err(|error| failed(&error))?;
+        prepared.hashes = hashes.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         for change in &prepared.changes {
             still_the_same(change, cx)?;
         }
@@ -247,7 +253,7 @@ impl Prepared {
         }
         let places: Vec<String> = self.steps.iter().map(Step::known_as).collect();
         let finished = self.finish();
-        note(&places, &self.changes, cx);
+        note(&places, &self.changes, &self.hashes, cx);
         finished
     }
 
@@ -300,34 +306,37 @@ impl Prepared {
         }
         let committed = Staged::finish_all(writes).map_err(|error| failed(&error))?;
         let mut committed = committed.into_iter();
-        let changed = self.changes.iter().map(|change| match &change.after {
-            Some(_) => {
-                let placed = committed.next();
-                Changed {
-                    created: change.before.is_none(),
-                    made_folders: placed.map_or_else(Vec::new, |file: Committed| file.made_folders),
-                }
+        let files = self.changes.iter().zip(&self.hashes);
+        let changed = files.map(|(change, sha256)| {
+            let placed = change.after.as_ref().and_then(|_| committed.next());
+            Changed {
+                created: change.before.is_none() && change.after.is_some(),
+                made_folders: placed.map_or_else(Vec::new, |file: Committed| file.made_folders),
+                sha256: sha256.clone(),
             }
-            None => Changed {
-                created: false,
-                made_folders: Vec::new(),
-            },
         });
         Ok(changed.collect())
     }
 }
 
+fn hashes(changes: &[Change]) -> Vec<Option<String>> {
+    let after = changes.iter().map(|change| change.after.as_ref());
+    after
+        .map(|after| after.map(|after| hex(&Sha256::digest(&after.bytes))))
+        .collect()
+}
+
 /// The conversation knows what it wrote, and no longer what is gone.
-fn note(places: &[String], changes: &[Change], cx: &RunCtx) {
+fn note(places: &[String], changes: &[Change], hashes: &[Option<String>], cx: &RunCtx) {
     let now = cx.clock().now_ms();
     cx.session().reads(|log| {
-        for (place, change) in places.iter().zip(changes) {
-            match &change.after {
-                Some(after) => {
+        for ((place, change), sha256) in places.iter().zip(changes).zip(hashes) {
+            match (&change.after, sha256) {
+                (Some(after), Some(sha256)) => {
                     let known = after.known.clone().unwrap_or_else(LineRanges::all);
-                    log.edited(place, &after.sha256, known, now);
+                    log.edited(place, sha256, known, now);
                 }
-                None => log.forget(place),
+                _ => log.forget(place),
             }
         }
     });

@@ -29,13 +29,12 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 
 use crate::blocking::blocking;
 use crate::change::{
-    self, After, Change, Current, Difference, Ending, LARGEST, Region, check_elision, closest,
-    numbered,
+    self, After, Change, Current, Difference, Ending, LARGEST, check_elision, closest, numbered,
 };
 use crate::place::fact_path;
 use crate::secrets::Secrets;
 use crate::settings::WriteSettings;
-use crate::text::{Decoded, decode};
+use crate::text::{Encoding, decode};
 use crate::write_file::PREVIEW;
 use find::{Found, Miss, Strategy, find, line_number, one_ending, with_ending};
 use splices::Edited;
@@ -111,13 +110,19 @@ pub(crate) fn tool(settings: WriteSettings) -> TypedTool<EditFile> {
     .risk(Risk::Medium)
 }
 
-/// A file whose edits all fit.
+/// What comes of the edits, before anything is written.
 struct Made {
-    old: Decoded,
-    new: String,
-    regions: Vec<Region>,
+    /// What is told of it.
+    counts: String,
+    added: usize,
+    removed: usize,
+    diff: String,
     strategy: Strategy,
     other_endings: bool,
+    encoding: Encoding,
+    sha256: String,
+    /// Nothing if the edits leave the file as it is.
+    change: Option<Change>,
 }
 
 async fn edit(
@@ -127,56 +132,47 @@ async fn edit(
 ) -> Result<Output, ToolError> {
     let (path, edits) = (fact_path(&args.path), args.edits.len());
     let with = Arc::clone(&cx);
-    let (made, change) = blocking(move || look(args, &with, settings)).await?;
-    let difference = Difference::of(&made.old.text, &made.new, made.regions);
-    let counts = difference.counts();
+    let mut made = blocking(move || look(args, &with, settings)).await?;
+    let s = if edits == 1 { "" } else { "s" };
+    let changed = made.change.is_some();
+    let (content, display) = match made.change.take() {
+        None => (
+            format!("unchanged: {path} ({edits} edit{s}, each replaced by itself)"),
+            format!("{path} is unchanged"),
+        ),
+        Some(change) => {
+            let changed = change::make(vec![change], &cx).await?;
+            let sha256 = changed.into_iter().find_map(|file| file.sha256);
+            made.sha256 = sha256.unwrap_or_default();
+            let counts = &made.counts;
+            (
+                format!("modified: {path} ({edits} edit{s}, {counts})"),
+                format!("Edited {path} ({counts})\n{}", made.diff),
+            )
+        }
+    };
     let strategy = match made.strategy {
         Strategy::Exact => "exact",
         Strategy::LineHint => "line_hint",
     };
-    let s = if edits == 1 { "" } else { "s" };
-    let (content, display, sha256) = match change {
-        Err(current) => (
-            format!("unchanged: {path} ({edits} edit{s}, each replaced by itself)"),
-            format!("{path} is unchanged"),
-            current.sha256,
-        ),
-        Ok(change) => {
-            let after = change.after.as_ref();
-            let sha256 = after.map_or_else(String::new, |after| after.sha256().to_owned());
-            let display = format!(
-                "Edited {path} ({counts})\n{}",
-                difference.unified(&path, &path)
-            );
-            change::make(vec![*change], &cx).await?;
-            let content = format!("modified: {path} ({edits} edit{s}, {counts})");
-            (content, display, sha256)
-        }
-    };
     let mut output = Output::plain(content)
         .display(bound(&display, PREVIEW, None).text)
         .with("path", path)
-        .with("changed", made.old.text != made.new)
+        .with("changed", changed)
         .with("edits", edits)
-        .with("added", difference.added())
-        .with("removed", difference.removed())
+        .with("added", made.added)
+        .with("removed", made.removed)
         .with("strategy", strategy)
-        .with("encoding", made.old.encoding.name())
-        .with("sha256", sha256);
+        .with("encoding", made.encoding.name())
+        .with("sha256", made.sha256);
     if made.other_endings {
         output = output.with("line_endings", "taken from the file");
     }
     Ok(output)
 }
 
-type Outcome = Result<Box<Change>, Current>;
-
-/// Whether the edits can be made, and what comes of them. Nothing has to be done where nothing changes.
-fn look(
-    args: EditFile,
-    cx: &RunCtx,
-    settings: WriteSettings,
-) -> Result<(Made, Outcome), ToolError> {
+/// Whether the edits can be made, and what comes of them.
+fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, ToolError> {
     let path = fact_path(&args.path);
     let current = Current::look(cx.wall(), &args.path)?;
     let Some(current) = current else {
@@ -186,33 +182,34 @@ fn look(
     let old = current.decoded().ok_or_else(|| binary(&path))?;
     let secrets = || Secrets::find(cx.redactor(), &old.text);
     let (edited, strategy, other_endings) = apply(&args.edits, &path, &old.text, secrets)?;
-    let regions = edited.regions(&old.text);
-    let new = edited.text;
-    settings.check(&path, new.len())?;
-    let made = Made {
-        new,
-        regions,
+    settings.check(&path, edited.text.len())?;
+    let difference = Difference::of(&old.text, &edited.text, edited.regions(&old.text));
+    let mut made = Made {
+        counts: difference.counts(),
+        added: difference.added(),
+        removed: difference.removed(),
+        diff: difference.unified(&path, &path),
         strategy,
         other_endings,
-        old,
+        encoding: old.encoding,
+        sha256: current.sha256.clone(),
+        change: None,
     };
-    if made.new == made.old.text {
-        return Ok((made, Err(current)));
+    if edited.text != old.text {
+        current.check_seen(&path, difference.touched(), cx)?;
+        let mut after = After::content(old.encoding.encode(&edited.text));
+        let seen = cx.session().reads(|log| {
+            let seen = log.seen(&current.place);
+            seen.map_or_else(LineRanges::default, |seen| seen.lines.clone())
+        });
+        after.known = Some(difference.known_after(&seen));
+        made.change = Some(Change {
+            path: args.path,
+            before: Some(current),
+            after: Some(after),
+        });
     }
-    let difference = Difference::of(&made.old.text, &made.new, made.regions.clone());
-    current.check_seen(&path, difference.touched(), cx)?;
-    let mut after = After::content(made.old.encoding.encode(&made.new));
-    let seen = cx.session().reads(|log| {
-        let seen = log.seen(&current.place);
-        seen.map_or_else(LineRanges::default, |seen| seen.lines.clone())
-    });
-    after.known = Some(difference.known_after(&seen));
-    let change = Change {
-        path: args.path,
-        before: Some(current),
-        after: Some(after),
-    };
-    Ok((made, Ok(Box::new(change))))
+    Ok(made)
 }
 
 /// Makes the edits on a text, one after the other.

@@ -24,7 +24,7 @@ use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 
 use crate::blocking::blocking;
-use crate::change::{self, After, Change, Current, Difference, LARGEST, check_elision};
+use crate::change::{self, After, Change, Changed, Current, Difference, LARGEST, check_elision};
 use crate::lines;
 use crate::place::fact_path;
 use crate::settings::WriteSettings;
@@ -109,14 +109,13 @@ async fn write(args: WriteFile, cx: Arc<RunCtx>) -> Result<Output, ToolError> {
         Intent::Unchanged(output) => return Ok(output),
         Intent::Write(writing) => *writing,
     };
-    let after = change.after.as_ref();
-    let (bytes, sha256) = after.map_or((0, String::new()), |after| {
-        (after.bytes.len(), after.sha256().to_owned())
-    });
+    let bytes = change.after.as_ref().map_or(0, |after| after.bytes.len());
     let mut changed = change::make(vec![change], &cx).await?;
-    let (created, made_folders) = changed.pop().map_or((false, Vec::new()), |file| {
-        (file.created, file.made_folders)
-    });
+    let Changed {
+        created,
+        made_folders,
+        sha256,
+    } = changed.pop().unwrap_or_default();
 
     let difference = old.as_ref().map(|old| Difference::between(old, &new));
     let counts = difference.as_ref().map_or_else(
@@ -171,7 +170,7 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
     check_elision(&args.content, old.as_deref())?;
     let after = After::content(encoding.encode(&args.content));
     if let Some(current) = &current {
-        if current.sha256 == after.sha256() {
+        if current.bytes == after.bytes {
             let now = cx.clock().now_ms();
             let sha256 = &current.sha256;
             cx.session()
