@@ -187,7 +187,7 @@ impl App {
         toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
-        let redactor = Redactor::new(secrets::of_environment())
+        let redactor = Redactor::new(secrets::of_environment(&config))
             .map_err(|error| Failure::internal(error.to_string()))?;
         let mut settings = config.gate_settings(around.settings.wall.is_ok());
         last_word(&mut settings);

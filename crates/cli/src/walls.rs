@@ -13,6 +13,7 @@ use toolgate_sandbox::paths::{PathWall, Root, RootAccess};
 use toolgate_tools::CommandSettings;
 
 use crate::home::Home;
+use crate::secrets;
 
 /// The wall, and what a person has to know before a command runs behind it.
 pub(crate) struct AroundCommands {
@@ -37,11 +38,8 @@ impl AroundCommands {
             .and_then(|wall| why_asked(tools.sandbox.command_sandbox, wall));
         let roots = paths.roots().iter();
         let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
-        let mut env = env::clean(
-            std::env::vars_os(),
-            &tools.environment.keep,
-            &tools.environment.strip,
-        );
+        let strip = [tools.environment.strip.clone(), secrets::named(config)].concat();
+        let mut env = env::clean(std::env::vars_os(), &tools.environment.keep, &strip);
         let grants: Vec<PathBuf> = rules
             .grants
             .iter()

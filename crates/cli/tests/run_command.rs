@@ -705,3 +705,27 @@ fn cargo_builds_this_project_offline_behind_the_wall() {
     let built: Value = serde_json::from_str(&done.stdout).unwrap();
     assert_eq!(built["content"], "built\n", "{built}");
 }
+
+#[test]
+fn a_key_that_the_configuration_names_is_kept_from_commands_and_results() {
+    let bench = Bench::new();
+    bench.home(
+        "config.toml",
+        "[providers.mine]\nkind = 'anthropic'\nmodel = 'm'\napi_key_env = 'ODD_NAME'\n",
+    );
+    let value = "plain-looking-value-1234567890";
+    bench.write("note.txt", &format!("the key is {value}\n"));
+    for (tool, args) in [
+        ("run_command", json!({"command": "env; echo END"})),
+        ("run_command", json!({"command": "cat note.txt; echo END"})),
+        ("read_file", json!({"path": "note.txt"})),
+    ] {
+        let mut command = bench.toolgate();
+        command.args(["--approve", "all", "exec", tool, &args.to_string()]);
+        command.env("ODD_NAME", value);
+        let done = program::finish(command, b"");
+        assert_eq!(done.code, Some(0), "{done:?}");
+        assert!(!done.stdout.contains(value), "{done:?}");
+        assert!(!done.stdout.contains("ODD_NAME="), "{done:?}");
+    }
+}

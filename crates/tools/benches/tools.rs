@@ -16,9 +16,9 @@ use serde_json::{Value, json};
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::{Gate, Passage, Rules};
 use toolgate_journal::MemoryJournal;
-use toolgate_model::{Call, ToolCall};
+use toolgate_model::{Action, Call, ToolCall};
 use toolgate_sandbox::paths::{PathRules, PathWall};
 use toolgate_tools::{ToolSettings, register_all};
 
@@ -66,10 +66,17 @@ fn against(name: &str, rounds: usize, mut ours: impl FnMut(usize), mut plain: im
 fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage: &Passage) {
     let folder = tempfile::tempdir().unwrap();
     let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
-    let gate = Gate::builder(Arc::clone(registry), wall, Arc::new(MemoryJournal::new()))
-        .build()
-        .unwrap();
-    let call = |tool: &str, args: Value, session: &Arc<Session>, number: usize| {
+    let gate = |action| {
+        let mut rules = Rules::default();
+        rules.settings.default_action = Some(action);
+        let journal = Arc::new(MemoryJournal::new());
+        Gate::builder(Arc::clone(registry), wall.clone(), journal)
+            .rules(rules)
+            .build()
+            .unwrap()
+    };
+    let (asking, allowing) = (gate(Action::Ask), gate(Action::Allow));
+    let call = |gate: &Gate, tool: &str, args: Value, session: &Arc<Session>, number: usize| {
         let args = args.as_object().unwrap().clone();
         let call = Call::Whole(ToolCall::new(number.to_string(), tool, args));
         let results = runtime.block_on(gate.run(session, vec![call], passage));
@@ -90,27 +97,28 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
         std::fs::write(folder.path().join(name), &large).unwrap();
     }
     let mark = |round: usize| format!("let mark = {round};");
-    against(
-        "edit_file, 1 MiB",
-        100,
-        |round| {
-            let edit = json!({"target": mark(round), "replacement": mark(round + 1)});
-            call(
-                "edit_file",
-                json!({"path": "ours.rs", "edits": [edit]}),
-                &session,
-                round,
-            );
-        },
-        |round| {
-            plainly(
-                &folder.path().join("plain.rs"),
-                &mark(round),
-                &mark(round + 1),
-            );
-            sync_folder(folder.path());
-        },
-    );
+    // Asking adds a preview before the question and another look after it.
+    for (name, gate, first) in [
+        ("edit_file, 1 MiB", &allowing, 0),
+        ("edit_file, 1 MiB, asked", &asking, 100),
+    ] {
+        against(
+            name,
+            100,
+            |round| {
+                let round = first + round;
+                let edit = json!({"target": mark(round), "replacement": mark(round + 1)});
+                let args = json!({"path": "ours.rs", "edits": [edit]});
+                call(gate, "edit_file", args, &session, round);
+            },
+            |round| {
+                let round = first + round;
+                let path = folder.path().join("plain.rs");
+                plainly(&path, &mark(round), &mark(round + 1));
+                sync_folder(folder.path());
+            },
+        );
+    }
     for count in [10, 200] {
         let small = format!("{}let mark = 0;\n{}", line.repeat(20), line.repeat(20));
         for side in ["ours", "plain"] {
@@ -136,6 +144,7 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
             if count == 10 { 60 } else { 12 },
             |round| {
                 call(
+                    &allowing,
                     "apply_patch",
                     json!({"patch": patch(round)}),
                     &session,

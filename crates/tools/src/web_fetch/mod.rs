@@ -289,10 +289,12 @@ fn page(
         text.push_str(&format!(
             "\n\n[Content truncated: {left_out} characters omitted]"
         ));
-    } else if !whole {
+    } else if !whole && kind == Kind::Html {
         text.push_str(
-            "\n\n[Content truncated: the page goes on; fetch a part of it with selector]",
+            "\n\n[Content truncated: the page goes on; ask for a part of it with selector]",
         );
+    } else if !whole {
+        text.push_str("\n\n[Content truncated: the page goes on]");
     }
     let characters = text.chars().count();
     if text.is_empty() {
