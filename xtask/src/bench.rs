@@ -5,7 +5,7 @@ use std::process::Stdio;
 use crate::step::{Done, cargo, say};
 
 /// Package and name of every bench.
-const BENCHES: [(&str, &str); 10] = [
+const BENCHES: [(&str, &str); 11] = [
     ("toolgate-benches", "line"),
     ("toolgate-benches", "loop"),
     ("toolgate-gate", "output"),
@@ -16,6 +16,7 @@ const BENCHES: [(&str, &str); 10] = [
     ("toolgate-sandbox", "command"),
     ("toolgate-shell", "shell"),
     ("toolgate-tools", "tools"),
+    ("toolgate-tools", "web"),
 ];
 
 pub(crate) fn run() -> Done {

@@ -5,14 +5,26 @@ use std::process::Command;
 use crate::step::{Done, has, root, step};
 
 /// Every target of `fuzz/`.
-const TARGETS: [&str; 7] = [
+const TARGETS: [&str; 19] = [
     "fenced",
     "json_intake",
     "sanitizers",
-    "policy_file",
     "rule_matching",
     "path_resolution",
+    "policy_file",
     "shell_facts",
+    "sse",
+    "ndjson",
+    "wire_streams",
+    "replay_script",
+    "env_globs",
+    "warden_messages",
+    "lp1",
+    "envelope",
+    "unified",
+    "web_target",
+    "html_text",
+    "charset",
 ];
 
 pub(crate) fn all(seconds: u32) -> Done {
