@@ -122,7 +122,7 @@ pub trait Store: Send + Sync {
     }
 }
 
-impl dyn Store {
+impl dyn Store + '_ {
     /// As [`Store::update`], with an answer of the change's own.
     ///
     /// ```

@@ -461,6 +461,7 @@ fn patches() -> impl Strategy<Value = String> {
         let piece = prop_oneof![
             12 => prop::sample::select(pieces.to_vec()).prop_map(str::to_owned),
             1 => "[ -~\r]{0,6}",
+            1 => "[ +@-]{1,3}[a\r]{0,3}",
         ];
         let pieces = prop::collection::vec(piece, 0..6);
         pieces.prop_map(move |pieces| format!("{start}{}\n{end}", pieces.join("\n")))

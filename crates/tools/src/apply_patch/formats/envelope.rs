@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Touched;
 use super::error::PatchError;
-use super::lines::Lines;
+use super::lines::{Lines, Printed};
 
 /// The first line.
 pub(super) const BEGIN: &str = "*** Begin Patch";
@@ -310,7 +310,7 @@ impl fmt::Display for Envelope {
                 Section::Add { path, lines } => {
                     writeln!(f, "{ADD} {path}")?;
                     for line in lines {
-                        writeln!(f, "+{line}")?;
+                        writeln!(f, "+{}", Printed(line))?;
                     }
                 }
                 Section::Delete { path } => writeln!(f, "{DELETE} {path}")?,
@@ -339,13 +339,13 @@ impl fmt::Display for EnvelopeHunk {
             writeln!(f, "@@")?;
         }
         for line in &self.seek {
-            writeln!(f, "@@ {line}")?;
+            writeln!(f, "@@ {}", Printed(line))?;
         }
         for line in &self.lines {
             match line {
-                EnvelopeLine::Context(text) => writeln!(f, " {text}")?,
-                EnvelopeLine::Remove(text) => writeln!(f, "-{text}")?,
-                EnvelopeLine::Add(text) => writeln!(f, "+{text}")?,
+                EnvelopeLine::Context(text) => writeln!(f, " {}", Printed(text))?,
+                EnvelopeLine::Remove(text) => writeln!(f, "-{}", Printed(text))?,
+                EnvelopeLine::Add(text) => writeln!(f, "+{}", Printed(text))?,
             }
         }
         if self.end_of_file {

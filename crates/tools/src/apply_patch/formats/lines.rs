@@ -1,5 +1,7 @@
 //! The lines of a patch, one after the other, with their numbers.
 
+use std::fmt;
+
 /// Lines that are still to be read.
 #[derive(Clone, Debug)]
 pub(super) struct Lines<'t> {
@@ -59,5 +61,18 @@ impl<'t> Lines<'t> {
     /// Passes over the next line.
     pub(super) fn skip(&mut self) {
         self.at += 1;
+    }
+}
+
+/// The text of a line, printed so that [`Lines::without_cr`] gives it back.
+pub(super) struct Printed<'t>(pub(super) &'t str);
+
+impl fmt::Display for Printed<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)?;
+        if self.0.ends_with('\r') {
+            f.write_str("\r")?;
+        }
+        Ok(())
     }
 }
