@@ -4,25 +4,17 @@ use std::process::Stdio;
 
 use crate::step::{Done, cargo, say};
 
-/// Package and name of every bench.
-const BENCHES: [(&str, &str); 11] = [
-    ("toolgate-benches", "line"),
-    ("toolgate-benches", "loop"),
-    ("toolgate-gate", "output"),
-    ("toolgate-journal", "journal"),
-    ("toolgate-policy", "policy"),
-    ("toolgate-providers", "streams"),
-    ("toolgate-sandbox", "paths"),
-    ("toolgate-sandbox", "command"),
-    ("toolgate-shell", "shell"),
-    ("toolgate-tools", "tools"),
-    ("toolgate-tools", "web"),
+/// The name of every bench. They are built for the whole workspace, so that all of them
+/// share what they depend on.
+const BENCHES: [&str; 11] = [
+    "line", "loop", "output", "journal", "policy", "streams", "paths", "command", "shell", "tools",
+    "web",
 ];
 
 pub(crate) fn run() -> Done {
-    for (package, bench) in BENCHES {
-        say(&format!("==> {package} {bench}"));
-        let output = cargo(&["bench", "--package", package, "--bench", bench, "--locked"])
+    for bench in BENCHES {
+        say(&format!("==> {bench}"));
+        let output = cargo(&["bench", "--workspace", "--bench", bench, "--locked"])
             .stderr(Stdio::inherit())
             .output()
             .map_err(|error| format!("{bench}: cannot start: {error}"))?;

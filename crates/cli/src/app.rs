@@ -49,6 +49,8 @@ pub(crate) struct App {
     outputs: Arc<KeptOnDisk>,
     pub(crate) record: Record,
     pub(crate) workspace: PathBuf,
+    /// Whether a wall stands, so that commands can run.
+    pub(crate) commands_run: bool,
 }
 
 /// The tool that runs commands.
@@ -167,9 +169,19 @@ impl App {
         purpose: Purpose<'_>,
         last_word: impl FnOnce(&mut Settings),
     ) -> Result<Self, Failure> {
-        let home = Home::find()?;
+        Self::load_from(&Home::find()?, common, out, purpose, last_word)
+    }
+
+    /// The same with Toolgate's own files in this place.
+    pub(crate) fn load_from(
+        home: &Home,
+        common: &Common,
+        out: &Out,
+        purpose: Purpose<'_>,
+        last_word: impl FnOnce(&mut Settings),
+    ) -> Result<Self, Failure> {
         let workspace = workspace(common)?;
-        let config = configuration(common, &home, &workspace)?;
+        let config = configuration(common, home, &workspace)?;
         for ignored in config.ignored() {
             out.remark(&format!("{ignored}; `toolgate trust` lets this file widen"));
         }
@@ -178,18 +190,19 @@ impl App {
         let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
             .map_err(|error| usage(&error))?;
         let record = if purpose.needs_record() {
-            Record::open(&record::path(common, &config, &home), &config)
+            Record::open(&record::path(common, &config, home), &config)
         } else {
             Record::Passing
         };
-        let around = AroundCommands::start(&config, &home, &wall, purpose.needs_commands());
+        let around = AroundCommands::start(&config, home, &wall, purpose.needs_commands());
         let tools = tool_settings(&config, around.settings.clone(), record.store())?;
         toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
         let redactor = Redactor::new(secrets::of_environment(&config))
             .map_err(|error| Failure::internal(error.to_string()))?;
-        let mut settings = config.gate_settings(around.settings.wall.is_ok());
+        let commands_run = around.settings.wall.is_ok();
+        let mut settings = config.gate_settings(commands_run);
         last_word(&mut settings);
         let repeatable = registry
             .list()
@@ -217,6 +230,7 @@ impl App {
             outputs: Arc::new(outputs),
             record,
             workspace,
+            commands_run,
         })
     }
 

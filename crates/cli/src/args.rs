@@ -22,7 +22,7 @@ pub(crate) struct Cli {
 }
 
 /// Options of every command.
-#[derive(Clone, Debug, Args)]
+#[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Common {
     /// The folder that tools may use [default: the current one]
     #[arg(long, global = true, value_name = "DIR")]

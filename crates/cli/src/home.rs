@@ -14,6 +14,14 @@ pub(crate) struct Home {
 }
 
 impl Home {
+    /// Everything in one folder.
+    pub(crate) fn at(folder: PathBuf) -> Self {
+        Self {
+            config: folder.clone(),
+            data: folder,
+        }
+    }
+
     /// `TOOLGATE_HOME`, else the platform's folders. A machine without any has to be told.
     pub(crate) fn find() -> Result<Self, Failure> {
         let folder = |name: &str| {
@@ -22,10 +30,7 @@ impl Home {
                 .map(PathBuf::from)
         };
         if let Some(home) = folder("TOOLGATE_HOME") {
-            return Ok(Self {
-                config: home.clone(),
-                data: home,
-            });
+            return Ok(Self::at(home));
         }
         let home = folder("HOME");
         let under = |xdg: &str, rest: &str| {

@@ -413,7 +413,13 @@ fn the_demo_shows_every_stage_and_touches_nothing() {
         "denied_pattern",
         "bad_call",
         "timeout",
-        "exactly five results",
+        "the person is asked about call_3, call_6",
+        "+sum=0",
+        "exit_status",
+        "ok: the total is 60",
+        "It starts at 0 now, and the test passes.",
+        "exactly seven results",
+        "its chain verifies",
     ] {
         assert!(done.stdout.contains(part), "{part}: {}", done.stdout);
     }
@@ -432,7 +438,7 @@ fn the_demo_shows_every_stage_and_touches_nothing() {
             .iter()
             .filter(|kind| *kind == "\"call_finished\"")
             .count(),
-        5
+        7
     );
     assert_eq!(bench.listing(), Vec::<String>::new());
 }

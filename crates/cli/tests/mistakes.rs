@@ -161,7 +161,7 @@ fn a_reader_that_goes_away_and_a_full_disk_are_no_reason_to_panic() {
 #[test]
 fn ctrl_c_ends_a_call_with_a_result_and_130() {
     let bench = Bench::new();
-    // The demo's last call waits for a second; the interrupt comes when it has started.
+    // One command of the demo waits for a second; the interrupt comes when it has started.
     let mut child = bench
         .toolgate()
         .args(["--json", "demo"])
@@ -172,10 +172,7 @@ fn ctrl_c_ends_a_call_with_a_result_and_130() {
     let mut stdout = child.stdout.take().unwrap();
     let mut seen = String::new();
     let mut chunk = [0; 4096];
-    while !(seen.contains("\"call_started\"")
-        && seen.contains("fenced_5\",\"tool\":\"wait_for_reply\"")
-        && seen.matches("call_started").count() == 3)
-    {
+    while seen.matches("call_started").count() < 4 {
         let count = stdout.read(&mut chunk).unwrap();
         assert!(count > 0, "{seen}");
         seen.push_str(&String::from_utf8_lossy(&chunk[..count]));

@@ -1,0 +1,246 @@
+//! `toolgate demo`: a scripted model mends a small program, stage by stage.
+//!
+//! ```text
+//! script.toml ──▶ engine ──▶ the real line, walls and journal ──▶ what happened, told as it happens
+//! ```
+//!
+//! In: nothing of the person's; configuration, record and workspace are made for the demo and
+//! thrown away. Seven calls: some are allowed, some are asked, one is denied, one is damaged
+//! and one runs out of time. What can go wrong: the calls do not end as they should here,
+//! which is a mistake of ours and said so; a machine without a command wall refuses commands,
+//! which is as it should be.
+
+mod told;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use tokio::sync::mpsc;
+use toolgate_engine::{Around, Outcome, Prompt, Turn, TurnSettings, run_turn};
+use toolgate_gate::SystemClock;
+use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
+use toolgate_journal::{Reader, Verified};
+use toolgate_model::{ErrorKind, Event, ToolResult};
+use toolgate_providers::provider::Played;
+use toolgate_providers::replay::Script;
+
+use crate::app::{App, Purpose};
+use crate::args::Common;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::out::Out;
+use crate::out::style::{BOLD, DIM, GREEN, RED, RESET};
+use crate::signals;
+
+/// What the model says and does.
+const SCRIPT: &str = include_str!("script.toml");
+
+/// The files of the throw-away workspace.
+const FILES: [(&str, &str); 4] = [
+    ("total.sh", include_str!("project/total.sh")),
+    ("test.sh", include_str!("project/test.sh")),
+    ("prices.txt", include_str!("project/prices.txt")),
+    (".env", "DATABASE_URL=postgres://demo:demo@localhost/demo\n"),
+];
+
+const QUESTION: &str = "The test fails. Find out why and mend it.";
+
+/// How many events wait for the screen.
+const EVENTS: usize = 256;
+
+/// A person who says yes, so that the demo runs without anybody there.
+struct ScriptedYes;
+
+impl Approver for ScriptedYes {
+    fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        Box::pin(std::future::ready(Ok(Answer::yes().by("the demo"))))
+    }
+}
+
+fn cannot(error: &dyn std::fmt::Display) -> Failure {
+    Failure::internal(format!("the demo cannot go on: {error}"))
+}
+
+pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
+    let place = tempfile::tempdir().map_err(|error| cannot(&error))?;
+    let done = work_in(place.path(), out).await;
+    // Whatever happened, nothing stays behind without a word.
+    place.close().map_err(|error| cannot(&error))?;
+    done
+}
+
+async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
+    let (workspace, kept) = (place.join("workspace"), place.join("kept"));
+    for folder in [&workspace, &kept] {
+        std::fs::create_dir(folder).map_err(|error| cannot(&error))?;
+    }
+    for (name, text) in FILES {
+        std::fs::write(workspace.join(name), text).map_err(|error| cannot(&error))?;
+    }
+    let home = Home::at(kept);
+    let common = Common {
+        workspace: Some(workspace.clone()),
+        ..Common::default()
+    };
+    let app = App::load_from(&home, &common, out, Purpose::RunAll, |_| {})?;
+    let script = Script::from_toml(SCRIPT).map_err(|fault| cannot(&fault))?;
+    let mut model = Played::new(script, app.limits());
+    let session = Arc::new(app.session("demo"));
+    app.record.begin(&session, &app.workspace).await;
+    intro(out)?;
+    let (events, listening) = mpsc::channel(EVENTS);
+    let around = Around {
+        gate: app.gate.clone(),
+        session: Arc::clone(&session),
+        ledger: app.ledger.clone(),
+        clock: Arc::new(SystemClock),
+        approver: Some(Arc::new(ScriptedYes)),
+        events: Some(events),
+        cancel: signals::stop_token()?,
+    };
+    let settings = TurnSettings {
+        provider: "demo".to_owned(),
+        model: "a script".to_owned(),
+        ..TurnSettings::default()
+    };
+    let work = tokio::spawn(async move {
+        let question = Prompt::Message(QUESTION.to_owned());
+        run_turn(&mut model, &around, Turn::new(1, settings), question).await
+    });
+    let seen = watch(listening, out).await;
+    let finished = work.await.map_err(|error| cannot(&error))?;
+    session.end().await;
+    app.record.end(&session, &app.workspace, out).await;
+    let results = seen?;
+    if matches!(finished.outcome, Outcome::Cancelled) {
+        return Ok(ErrorKind::Cancelled.exit_code());
+    }
+    let expected = Expected {
+        walled: app.commands_run,
+        mended: std::fs::read_to_string(workspace.join("total.sh"))
+            .is_ok_and(|text| text.contains("sum=0")),
+    };
+    expected.check(&results)?;
+    let record = Reader::open(home.journal())
+        .and_then(|reader| reader.verify(None))
+        .map_err(|trouble| cannot(&trouble))?;
+    closing(out, &finished.text, &record, expected.walled)
+}
+
+/// Shows events until there are no more, and collects the results.
+async fn watch(
+    mut listening: mpsc::Receiver<Event>,
+    out: &Out,
+) -> Result<Vec<ToolResult>, Failure> {
+    let mut results = Vec::new();
+    let mut shown = Ok(());
+    let mut words = String::new();
+    while let Some(event) = listening.recv().await {
+        if out.json {
+            shown = shown.and_then(|()| out.json_line(&event));
+        } else if let Event::TextDelta { text } = &event {
+            words.push_str(text);
+        } else if !out.quiet {
+            // The last words are the answer, which comes at the end.
+            let said = std::mem::take(&mut words);
+            if !said.is_empty() && !matches!(event, Event::TurnFinished { .. }) {
+                shown = shown.and_then(|()| out.text(&format!("\n{DIM}the model:{RESET} {said}")));
+            }
+            if let Some(line) = told::told(&event) {
+                shown = shown.and_then(|()| out.text(&line));
+            }
+        }
+        if let Event::CallFinished { result } = event {
+            results.push(*result);
+        }
+    }
+    shown.map(|()| results)
+}
+
+fn intro(out: &Out) -> Result<(), Failure> {
+    if out.json || out.quiet {
+        return Ok(());
+    }
+    out.text(&format!(
+        "{BOLD}Toolgate stands between a model and your machine.{RESET}\n\
+         A scripted model works on a throw-away project. It was asked: {QUESTION}\n\
+         Every call it makes goes through the real line:\n\
+         {DIM}assemble → plan (schema, facts, policy, walls) → approve → execute → settle{RESET}"
+    ))
+}
+
+/// How the demo ends where everything is as it should be.
+struct Expected {
+    /// Whether commands run here.
+    walled: bool,
+    mended: bool,
+}
+
+impl Expected {
+    fn check(&self, results: &[ToolResult]) -> Result<(), Failure> {
+        let mut kinds: Vec<(&str, &str)> = results
+            .iter()
+            .map(|result| {
+                let kind = result.kind().map_or("ok", |kind| kind.as_str());
+                (result.call_id.as_str(), kind)
+            })
+            .collect();
+        kinds.sort_unstable();
+        let command = |kind| {
+            if self.walled {
+                kind
+            } else {
+                ErrorKind::SandboxUnavailable.as_str()
+            }
+        };
+        let expected = [
+            ("call_1", "ok"),
+            ("call_2", command("exit_status")),
+            ("call_3", "ok"),
+            ("call_4", "denied_pattern"),
+            ("call_5", "bad_call"),
+            ("call_6", command("timeout")),
+            ("call_7", command("ok")),
+        ];
+        if kinds == expected && self.mended {
+            return Ok(());
+        }
+        let told: Vec<String> = kinds
+            .iter()
+            .map(|(call, kind)| format!("{call} {kind}"))
+            .collect();
+        let mended = if self.mended { "" } else { ", nothing mended" };
+        Err(Failure::internal(format!(
+            "the demo went another way: {}{mended}",
+            told.join(", ")
+        )))
+    }
+}
+
+fn closing(out: &Out, answer: &str, record: &Verified, walled: bool) -> Result<u8, Failure> {
+    if !record.is_sound() {
+        return Err(Failure::internal(
+            "the demo's record is not as it was written",
+        ));
+    }
+    if out.json {
+        return Ok(0);
+    }
+    let commands = if walled {
+        format!("{RED}out of time{RESET}; commands ran behind the wall")
+    } else {
+        format!(
+            "{RED}commands refused{RESET}, because no wall stands here (`toolgate doctor` says why)"
+        )
+    };
+    out.text(&format!(
+        "\n{BOLD}{}{RESET}\n\n\
+         {BOLD}Seven calls, exactly seven results:{RESET} {GREEN}allowed{RESET}, {GREEN}asked and done{RESET}, \
+         {RED}denied{RESET}, {RED}damaged{RESET}, {commands}.\n\
+         {} entries are on record, and its chain verifies. Nothing outside the throw-away workspace was touched.",
+        answer.trim_end(),
+        record.entries
+    ))?;
+    Ok(0)
+}
