@@ -15,7 +15,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::json;
 use sha2::{Digest, Sha256};
-use toolgate_gate::journal::Intended;
+use toolgate_gate::journal::{Image, Intended};
 use toolgate_gate::output::{Limits, bound};
 use toolgate_gate::tool::{
     Invocation, Output, Preview, RunCtx, Tool, ToolSpec, View, hex, path_error,
@@ -261,8 +261,13 @@ impl Prepared {
         let intended = steps.map(|(step, (file, current))| Intended {
             path: file.shown(),
             place: file.place.clone(),
-            before: current.as_ref().map(|current| current.bytes.clone()),
-            after: file.content.clone(),
+            before: current
+                .as_ref()
+                .map(|current| Image::of(current.bytes.clone())),
+            after: file
+                .content
+                .clone()
+                .map(|content| Image::of(content).sha256),
             mode: file.found.mode.or(file.mode),
             staged: match step {
                 Step::Write(staged) => Some(file.place.with_file_name(staged.temporary())),

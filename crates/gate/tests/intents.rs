@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 use serde_json::json;
-use toolgate_gate::journal::{Intended, Record};
+use toolgate_gate::journal::{Image, Intended, Record};
 use toolgate_gate::tool::{Invocation, Output, RunCtx, Tool, ToolSpec};
 use toolgate_model::{Args, ErrorKind, Facts, Status, ToolError};
 use toolgate_testkit::{FaultyJournal, Rig, paused};
@@ -55,7 +55,7 @@ impl Invocation for Change {
             let file = Intended {
                 path: "a.txt".into(),
                 place: "/w/a.txt".into(),
-                before: Some(b"what it held".to_vec()),
+                before: Some(Image::of(b"what it held".to_vec())),
                 after: None,
                 mode: Some(0o644),
                 staged: None,

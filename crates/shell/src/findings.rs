@@ -98,10 +98,19 @@ impl Findings {
     }
 }
 
+/// Up to here comparing each with each is faster than hashing.
+const FEW: usize = 32;
+
 /// The list without repetitions, in its order.
 fn unique<T: Clone + Eq + std::hash::Hash>(list: Vec<T>) -> Vec<T> {
-    if list.len() < 2 {
-        return list;
+    if list.len() <= FEW {
+        let mut kept: Vec<T> = Vec::with_capacity(list.len());
+        for entry in list {
+            if !kept.contains(&entry) {
+                kept.push(entry);
+            }
+        }
+        return kept;
     }
     let mut seen = HashSet::with_capacity(list.len());
     list.into_iter()

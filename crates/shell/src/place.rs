@@ -229,7 +229,7 @@ pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {
         if open {
             climbs |= text == "..";
         } else {
-            fixed.push_str(&unescape(&text));
+            push_unescaped(&mut fixed, &text);
             fixed.push('/');
         }
     }
@@ -238,25 +238,29 @@ pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {
 
 /// An absolute path in its shortest form.
 pub(crate) fn join(folder: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = Vec::new();
     let start = if path.starts_with('/') { "" } else { folder };
+    let mut joined = String::with_capacity(start.len() + path.len() + 1);
     for part in start.split('/').chain(path.split('/')) {
         match part {
             "" | "." => {}
-            ".." => {
-                parts.pop();
+            ".." => joined.truncate(joined.rfind('/').unwrap_or(0)),
+            other => {
+                joined.push('/');
+                push_unescaped(&mut joined, other);
             }
-            other => parts.push(other),
         }
     }
-    plain_path(parts.into_iter())
+    if joined.is_empty() {
+        joined.push('/');
+    }
+    joined
 }
 
 fn plain_path<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     let mut path = String::new();
     for part in parts {
         path.push('/');
-        path.push_str(&unescape(part));
+        push_unescaped(&mut path, part);
     }
     if path.is_empty() {
         "/".to_owned()
@@ -265,11 +269,11 @@ fn plain_path<'a>(parts: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-fn unescape(text: &str) -> String {
+fn push_unescaped(out: &mut String, text: &str) {
     if !text.contains('\\') {
-        return text.to_owned();
+        out.push_str(text);
+        return;
     }
-    let mut out = String::new();
     let mut characters = text.chars();
     while let Some(character) = characters.next() {
         out.push(if character == '\\' {
@@ -278,7 +282,6 @@ fn unescape(text: &str) -> String {
             character
         });
     }
-    out
 }
 
 /// What is left of `path` below `folder`, or nothing if it is not below it.

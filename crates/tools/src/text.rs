@@ -1,5 +1,7 @@
 //! Bytes of a file as text, and back.
 
+use std::borrow::Cow;
+
 /// How much of a file is looked at to tell text from other content.
 pub(crate) const SNIFF_BYTES: u64 = 8 * 1024;
 
@@ -22,7 +24,7 @@ pub(crate) enum Encoding {
 
 impl Encoding {
     /// The encoding that the first bytes announce.
-    fn announced(bytes: &[u8]) -> Self {
+    pub(crate) fn announced(bytes: &[u8]) -> Self {
         if bytes.starts_with(UTF8_MARK) {
             Self::Utf8Marked
         } else if bytes.starts_with(UTF16_LE_MARK) {
@@ -45,14 +47,14 @@ impl Encoding {
     }
 
     /// A text as the bytes of a file.
-    pub(crate) fn encode(self, text: &str) -> Vec<u8> {
+    pub(crate) fn encode(self, text: String) -> Vec<u8> {
         let units = |mark: &[u8], bytes: fn(u16) -> [u8; 2]| {
             let mut out = mark.to_vec();
             out.extend(text.encode_utf16().flat_map(bytes));
             out
         };
         match self {
-            Self::Utf8 => text.as_bytes().to_vec(),
+            Self::Utf8 => text.into_bytes(),
             Self::Utf8Marked => [UTF8_MARK, text.as_bytes()].concat(),
             Self::Utf16Le => units(UTF16_LE_MARK, u16::to_le_bytes),
             Self::Utf16Be => units(UTF16_BE_MARK, u16::to_be_bytes),
@@ -83,9 +85,28 @@ pub(crate) fn decode(bytes: Vec<u8>, whole: bool) -> Option<Decoded> {
         Encoding::Utf16Le => from_utf16(&bytes, u16::from_le_bytes, whole)?,
         Encoding::Utf16Be => from_utf16(&bytes, u16::from_be_bytes, whole)?,
     };
+    starts_without_nul(&text).then_some(Decoded { text, encoding })
+}
+
+/// Reads the bytes of a whole file as text, without a copy where they are text already;
+/// `None` if they are binary.
+pub(crate) fn text_of(bytes: &[u8]) -> Option<Cow<'_, str>> {
+    match Encoding::announced(bytes) {
+        Encoding::Utf16Le | Encoding::Utf16Be => {
+            decode(bytes.to_vec(), true).map(|decoded| Cow::Owned(decoded.text))
+        }
+        Encoding::Utf8 | Encoding::Utf8Marked => {
+            let text = bytes.strip_prefix(UTF8_MARK).unwrap_or(bytes);
+            let text = std::str::from_utf8(text).ok()?;
+            starts_without_nul(text).then_some(Cow::Borrowed(text))
+        }
+    }
+}
+
+fn starts_without_nul(text: &str) -> bool {
     let sniffed = usize::try_from(SNIFF_BYTES).unwrap_or(usize::MAX);
     let start = text.as_bytes().get(..sniffed).unwrap_or(text.as_bytes());
-    (memchr::memchr(0, start).is_none()).then_some(Decoded { text, encoding })
+    memchr::memchr(0, start).is_none()
 }
 
 /// Whether the first bytes of a file are text, as far as they show it.
@@ -145,6 +166,9 @@ mod tests {
             (b"\xff\xfe\0\0", true, false),
         ] {
             assert_eq!(looks_like_text(bytes, whole), text, "{bytes:?} {whole}");
+            if whole {
+                assert_eq!(text_of(bytes).is_some(), text, "{bytes:?}");
+            }
         }
     }
 
@@ -161,15 +185,18 @@ mod tests {
         #[test]
         fn every_encoding_gives_back_its_text(text in "[^\0\u{feff}]{0,40}") {
             for encoding in [Encoding::Utf8, Encoding::Utf8Marked, Encoding::Utf16Le, Encoding::Utf16Be] {
-                let back = decode(encoding.encode(&text), true);
+                let back = decode(encoding.encode(text.clone()), true);
                 prop_assert_eq!(back, Some(Decoded { text: text.clone(), encoding }));
+                let encoded = encoding.encode(text.clone());
+                let read = text_of(&encoded);
+                prop_assert_eq!(read.as_deref(), Some(text.as_str()));
             }
         }
 
         #[test]
         fn a_cut_text_is_the_start_of_the_whole(text in "[^\0]{1,20}", cut in 0_usize..40) {
             for encoding in [Encoding::Utf8Marked, Encoding::Utf16Le, Encoding::Utf16Be] {
-                let mut bytes = encoding.encode(&text);
+                let mut bytes = encoding.encode(text.clone());
                 bytes.truncate(cut.max(3));
                 let part = decode(bytes, false).unwrap();
                 prop_assert!(text.starts_with(&part.text));

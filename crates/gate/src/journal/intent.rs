@@ -1,13 +1,14 @@
 //! Changes of files, told before they happen.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use crate::tool::hex;
 
-/// A file that a tool is about to change, with the contents. It is staged, and not yet renamed.
+/// A file that a tool is about to change. It is staged, and not yet renamed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Intended {
     /// The path as it was asked for and is shown.
@@ -15,9 +16,9 @@ pub struct Intended {
     /// Where that is: absolute, links resolved.
     pub place: PathBuf,
     /// What is there now; nothing if there is no file.
-    pub before: Option<Vec<u8>>,
-    /// What will be there; nothing if the file goes away.
-    pub after: Option<Vec<u8>>,
+    pub before: Option<Image>,
+    /// SHA-256 of what will be there, in hexadecimal; nothing if the file goes away.
+    pub after: Option<String>,
     /// The rights the file has now, or will have if it is new.
     pub mode: Option<u32>,
     /// The temporary file that will be renamed to the place, in the same folder.
@@ -46,12 +47,12 @@ pub struct IntendedFile {
 impl Intended {
     /// Takes the contents out: the record, and the image of what was there.
     pub fn split(self) -> (IntendedFile, Option<Image>) {
-        let before = self.before.map(Image::of);
+        let before = self.before;
         let file = IntendedFile {
             path: self.path,
             place: self.place,
             before: before.as_ref().map(|image| image.sha256.clone()),
-            after: self.after.as_deref().map(sha256),
+            after: self.after,
             mode: self.mode,
             staged: self.staged,
         };
@@ -74,15 +75,15 @@ pub struct Image {
     /// SHA-256 of the bytes, in hexadecimal.
     pub sha256: String,
     /// The bytes.
-    pub bytes: Vec<u8>,
+    pub bytes: Arc<Vec<u8>>,
 }
 
 impl Image {
     /// The image of a content.
     pub fn of(bytes: Vec<u8>) -> Self {
         Self {
-            sha256: sha256(&bytes),
-            bytes,
+            sha256: hex(&Sha256::digest(&bytes)),
+            bytes: Arc::new(bytes),
         }
     }
 }
@@ -114,10 +115,6 @@ pub struct RecoveredFile {
     pub found: Option<String>,
     /// What was found and done, for a person.
     pub note: String,
-}
-
-fn sha256(bytes: &[u8]) -> String {
-    hex(&Sha256::digest(bytes))
 }
 
 /// A path as text where it is text, and as its bytes in hexadecimal where it is not.
@@ -221,8 +218,8 @@ mod tests {
         Intended {
             path: "a".into(),
             place,
-            before: Some(b"old".to_vec()),
-            after: Some(b"new".to_vec()),
+            before: Some(Image::of(b"old".to_vec())),
+            after: Some("hash of the new".to_owned()),
             mode: Some(0o644),
             staged,
         }
@@ -233,8 +230,8 @@ mod tests {
         let (file, image) = intended("/w/a".into(), Some("/w/.t".into())).split();
         let image = image.unwrap();
         assert_eq!(file.before.as_deref(), Some(image.sha256.as_str()));
-        assert_eq!(image.bytes, b"old");
-        assert_eq!(file.after.unwrap(), sha256(b"new"));
+        assert_eq!(*image.bytes, b"old");
+        assert_eq!(file.after.unwrap(), "hash of the new");
         let shown = format!("{image:?}");
         assert!(
             shown.contains("3 bytes") && !shown.contains("old"),

@@ -186,9 +186,10 @@ fn patch(path: &Path, words: &[&str]) {
     let root = PathBuf::from(root);
     let journal = SqliteJournal::open(path, Options::default()).unwrap();
     commit(&journal, start("c", "patch", 1)).unwrap();
-    let files: Vec<Intended> = (0..count).map(|n| intended(&root, n)).collect();
-    for file in &files {
-        if let (Some(staged), Some(after)) = (&file.staged, &file.after) {
+    let (files, new): (Vec<Intended>, Vec<Option<Vec<u8>>>) =
+        (0..count).map(|n| intended(&root, n)).unzip();
+    for (file, new) in files.iter().zip(&new) {
+        if let (Some(staged), Some(after)) = (&file.staged, new) {
             let mut new = std::fs::File::create_new(staged).unwrap();
             new.write_all(after).unwrap();
             new.sync_all().unwrap();
@@ -210,8 +211,8 @@ fn patch(path: &Path, words: &[&str]) {
     reached("finished");
 }
 
-/// The nth file of the patch part: changed, created or deleted.
-pub(crate) fn intended(root: &Path, n: usize) -> Intended {
+/// The nth file of the patch part, changed, created or deleted, and what it is to hold.
+pub(crate) fn intended(root: &Path, n: usize) -> (Intended, Option<Vec<u8>>) {
     let place = root.join(format!("f{n}"));
     let (old, new) = (
         format!("old {n}").into_bytes(),
@@ -222,14 +223,15 @@ pub(crate) fn intended(root: &Path, n: usize) -> Intended {
         1 => (None, Some(new)),
         _ => (Some(old), None),
     };
-    Intended {
+    let file = Intended {
         path: format!("f{n}"),
         staged: after
             .is_some()
             .then(|| root.join(format!(".toolgate-{n}.tmp"))),
         place,
-        before,
-        after,
+        before: before.map(Image::of),
+        after: after.clone().map(|bytes| Image::of(bytes).sha256),
         mode: Some(0o644),
-    }
+    };
+    (file, after)
 }

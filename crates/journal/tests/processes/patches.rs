@@ -32,12 +32,15 @@ fn all_files_of_a_killed_change_agree_after_the_next_start() {
         std::fs::create_dir(&root).unwrap();
         let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
         for n in 0..FILES {
-            let file = intended(&root, n);
-            if let Some(bytes) = &file.before {
-                std::fs::write(&file.place, bytes).unwrap();
+            let (file, new) = intended(&root, n);
+            if let Some(image) = &file.before {
+                std::fs::write(&file.place, &*image.bytes).unwrap();
             }
-            before.extend(file.before.map(|bytes| (file.path.clone(), bytes)));
-            after.extend(file.after.map(|bytes| (file.path, bytes)));
+            before.extend(
+                file.before
+                    .map(|image| (file.path.clone(), image.bytes.to_vec())),
+            );
+            after.extend(new.map(|bytes| (file.path, bytes)));
         }
         let words = format!("{} {stop} {FILES}", root.display());
         let mut part = Part::start("patch", &place.file(), &words);

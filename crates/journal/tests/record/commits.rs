@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::join_all;
-use toolgate_gate::journal::{Intended, IntendedFile, Journal, Record};
+use toolgate_gate::journal::{Image, Intended, IntendedFile, Journal, Record};
 use toolgate_gate::store::{Edit, Space, Store};
 use toolgate_journal::{Body, Filter, Options, Point, Reader, SqliteJournal, State, Trouble};
 use toolgate_model::ErrorKind;
@@ -235,8 +235,8 @@ fn an_intent_is_kept_with_what_the_files_held() {
     let file = Intended {
         path: "a.txt".into(),
         place: "/w/a.txt".into(),
-        before: Some(b"SECRET-OLD".to_vec()),
-        after: Some(b"new".to_vec()),
+        before: Some(Image::of(b"SECRET-OLD".to_vec())),
+        after: Some(Image::of(b"new".to_vec()).sha256),
         mode: Some(0o644),
         staged: Some("/w/.t".into()),
     };
@@ -256,7 +256,7 @@ fn an_intent_is_kept_with_what_the_files_held() {
     assert_eq!(size.images, 10);
     // Not started, no intent; and then nothing of it is kept.
     let stray = entry("c", "2", 3, Record::Intended { files: vec![told] });
-    let image = toolgate_gate::journal::Image::of(b"other".to_vec());
+    let image = Image::of(b"other".to_vec());
     assert!(block_on(journal.intend(stray, vec![image])).is_err());
     assert_eq!(place.reader().size().unwrap().images, 10);
     assert!(place.verify().is_sound());

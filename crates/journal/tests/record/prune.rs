@@ -11,7 +11,7 @@ fn intend(journal: &dyn Journal, call: &str, at_ms: u64, before: &[u8]) {
     let file = Intended {
         path: "a".into(),
         place: "/w/a".into(),
-        before: Some(before.to_vec()),
+        before: Some(Image::of(before.to_vec())),
         after: None,
         mode: None,
         staged: None,

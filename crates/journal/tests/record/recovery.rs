@@ -124,9 +124,9 @@ proptest! {
             files.push(Intended {
                 path: name,
                 place: path,
-                before,
+                before: before.map(Image::of),
                 staged: after.is_some().then_some(staged),
-                after,
+                after: after.map(|bytes| Image::of(bytes).sha256),
                 mode: Some(0o640),
             });
         }
@@ -260,7 +260,7 @@ fn a_tool_that_was_given_up_on_may_have_left_files_half_changed() {
         path: path.file_name().unwrap().to_str().unwrap().into(),
         place: path.to_path_buf(),
         before: None,
-        after: Some(b"new".to_vec()),
+        after: Some(Image::of(b"new".to_vec()).sha256),
         mode: None,
         staged: Some(path.with_extension("tmp")),
     };

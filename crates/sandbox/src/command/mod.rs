@@ -51,7 +51,7 @@ use std::sync::atomic::Ordering;
 
 pub use doctor::{DoctorReport, WallState, probe};
 pub use message::{BadOrder, Folder, Mask, MaskKind, Order};
-pub use reach::{Barrier, Denial, Reach, Remedy};
+pub use reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
 pub use refusals::Refused;
 pub use report::{Outcome, Report, SetupFailure, Step};
 pub use rules::{CommandSpec, Grant, Limits, Network, Omit, Program, Rung, SetAside, WallRules};

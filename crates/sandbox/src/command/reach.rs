@@ -42,6 +42,15 @@ const WHOLE: [&str; 14] = [
 /// What is made anew for every command, the inner ones first.
 const PRIVATE: [&str; 5] = ["/run/home", "/tmp", "/run", "/dev/shm", "/var/tmp"];
 
+/// Whether commands see what stands there without being granted it.
+pub fn seen_by_all(path: &Path) -> bool {
+    let Ok(rel) = path.strip_prefix("/") else {
+        return false;
+    };
+    let mut folders = SYSTEM.iter().chain(&["dev", "proc"]);
+    folders.any(|folder| rel.starts_with(folder))
+}
+
 /// What stands between a command and a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Barrier {

@@ -18,6 +18,9 @@ use super::stat::FileStat;
 /// What is read from the disk at once.
 const CHUNK: usize = 64 * 1024;
 
+/// What is set aside at most for a file before anything of it was read.
+const MOST_RESERVED: u64 = 16 * 1024 * 1024;
+
 /// A regular file, open for reading, that was found beneath a root and is not denied.
 #[derive(Debug)]
 pub struct ReadHandle {
@@ -68,26 +71,66 @@ impl ReadHandle {
     /// that was all. Memory grows with what is really there, never with what the
     /// system says is there.
     pub fn read_up_to(&mut self, limit: u64) -> Result<(Vec<u8>, bool), PathError> {
-        let mut bytes = Vec::new();
-        let mut chunk = vec![0; CHUNK.min(usize::try_from(limit).unwrap_or(CHUNK)).max(1)];
+        // Room for what is said to be there costs nothing until it is filled.
+        let said = self.stat.len.min(limit).min(MOST_RESERVED);
+        let mut bytes = Vec::with_capacity(usize::try_from(said).unwrap_or(CHUNK) + 1);
+        (&self.file)
+            .take(limit)
+            .read_to_end(&mut bytes)
+            .map_err(|e| self.failed(&e))?;
+        if (bytes.len() as u64) < limit {
+            return Ok((bytes, true));
+        }
+        // With nothing left, one byte more tells whether there is more.
+        let more = loop {
+            match self.file.read(&mut [0]) {
+                Ok(count) => break count > 0,
+                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.failed(&e)),
+            }
+        };
+        if more {
+            self.file.seek_relative(-1).map_err(|e| self.failed(&e))?;
+        }
+        Ok((bytes, !more))
+    }
+
+    /// Like [`ReadHandle::read_up_to`], into memory that is used again for the next file:
+    /// says how many bytes at its beginning are the file's, and whether that was all.
+    ///
+    /// The memory grows with what is really there and is never cleared in between.
+    pub fn read_into(
+        &mut self,
+        space: &mut Vec<u8>,
+        limit: u64,
+    ) -> Result<(usize, bool), PathError> {
+        let limit = usize::try_from(limit).unwrap_or(usize::MAX);
+        let mut filled = 0;
         loop {
-            let left = limit.saturating_sub(bytes.len() as u64);
-            // With nothing left, one byte more tells whether there is more.
-            let wanted = usize::try_from(left).unwrap_or(CHUNK).clamp(1, chunk.len());
-            let space = chunk.get_mut(..wanted).unwrap_or_default();
-            let count = match self.file.read(space) {
+            if filled == space.len() {
+                let larger = space.len().saturating_mul(2).max(CHUNK);
+                // One byte more than wanted tells whether there is more.
+                space.resize(larger.min(limit.saturating_add(1)).max(filled + 1), 0);
+            }
+            let count = match self.file.read(space.get_mut(filled..).unwrap_or_default()) {
                 Ok(count) => count,
                 Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
                 Err(e) => return Err(self.failed(&e)),
             };
-            if count == 0 {
-                return Ok((bytes, true));
+            filled += count;
+            // Where there was room for more and the system said there would be none,
+            // asking once more would say the same.
+            let as_said = filled < space.len() && filled as u64 == self.stat.len;
+            if filled > limit {
+                let back = i64::try_from(filled - limit).unwrap_or(i64::MAX);
+                self.file
+                    .seek_relative(-back)
+                    .map_err(|e| self.failed(&e))?;
+                return Ok((limit, false));
             }
-            if left == 0 {
-                self.file.seek_relative(-1).map_err(|e| self.failed(&e))?;
-                return Ok((bytes, false));
+            if count == 0 || as_said {
+                return Ok((filled, true));
             }
-            bytes.extend_from_slice(space.get(..count).unwrap_or_default());
         }
     }
 

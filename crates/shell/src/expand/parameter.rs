@@ -37,16 +37,16 @@ impl Walker {
             "PWD" => self
                 .scope
                 .folder
-                .clone()
+                .as_deref()
                 .map_or_else(Field::unknown, Field::literal),
             "OLDPWD" => self
                 .scope
                 .previous
-                .clone()
+                .as_deref()
                 .map_or_else(Field::unknown, Field::literal),
             "IFS" => Field::literal(" \t\n"),
             "_" => {
-                let mut last = self.scope.last_argument.clone();
+                let mut last = Field::clone(&self.scope.last_argument);
                 last.holes.push(0);
                 last
             }

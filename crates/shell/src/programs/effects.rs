@@ -1,5 +1,7 @@
 //! What words do to the world: paths, hosts, settings.
 
+use std::rc::Rc;
+
 use super::hosts;
 use crate::expand::field::{Field, UNKNOWN};
 use crate::place::{self, join};
@@ -108,8 +110,8 @@ impl Walker {
     }
 
     /// The folders a path may start from; one is enough for an absolute path.
-    fn folders(&self, field: &Field) -> Vec<String> {
-        let folder = self.scope.folder.clone().unwrap_or_default();
+    fn folders(&self, field: &Field) -> Vec<Rc<str>> {
+        let folder = self.scope.folder.clone().unwrap_or_else(|| "".into());
         let mut folders = vec![folder];
         if !field.text.starts_with('/') {
             folders.extend(self.scope.alternatives().cloned());
@@ -193,7 +195,7 @@ impl Walker {
             return self.look_for_loss_from("/", field, false);
         };
         self.look_for_loss_from(&folder, field, true);
-        let others: Vec<String> = self.scope.alternatives().cloned().collect();
+        let others: Vec<Rc<str>> = self.scope.alternatives().cloned().collect();
         for other in others {
             match self.grave_at(&other, field) {
                 None => {}

@@ -18,6 +18,8 @@ pub(crate) mod scan;
 mod special;
 pub(crate) mod table;
 
+use std::rc::Rc;
+
 use toolgate_model::Run;
 
 use crate::Command;
@@ -102,7 +104,7 @@ impl Walker {
         }
         let called = self.call(&program.text, arguments);
         if let Some(last) = words.last() {
-            self.scope.last_argument = last.clone();
+            self.scope.last_argument = Rc::new(last.clone());
         }
         if !program.is_known() || program.is_pattern() {
             self.found.opaque(Opacity::Program {
@@ -186,7 +188,7 @@ impl Walker {
         };
         self.apply_traits(program, name, words, &scan);
         let moved = scan.uses.iter().any(|used| used.effect == Effect::Folder);
-        let place = moved.then(|| self.scope.clone());
+        let place = moved.then(|| self.scope.place());
         self.apply_folder(&scan);
         for used in &scan.uses {
             self.apply(name, used, &scan);

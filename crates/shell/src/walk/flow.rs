@@ -92,7 +92,7 @@ impl Walker {
 
     /// Walks one command of a chain; hands back the scopes for its success and its failure.
     fn attempt(&mut self, node: &Node) -> (Output, Option<Scope>, Option<Scope>) {
-        let before = self.scope.clone();
+        let before = self.scope.place();
         let output = self.node(node);
         if leaves(node) {
             return (output, None, None);

@@ -17,23 +17,32 @@ pub(crate) struct Variable {
     pub(crate) exported: bool,
 }
 
-/// Variables, functions, arguments and the working folder.
+/// Variables, functions, arguments and the working folder. It is copied wherever a line may
+/// go two ways, so what every line has is shared.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(crate) variables: Vec<Variable>,
     /// The arguments of the function or script; nothing where they are not known.
     pub(crate) arguments: Option<Vec<Field>>,
     /// The working folder as an absolute path, if it is known.
-    pub(crate) folder: Option<String>,
+    pub(crate) folder: Option<Rc<str>>,
     /// Where the line may be instead.
-    pub(crate) others: Vec<String>,
+    pub(crate) others: Vec<Rc<str>>,
     /// Where it is if the last `cd` failed.
-    pub(crate) unmoved: Vec<String>,
+    pub(crate) unmoved: Vec<Rc<str>>,
     /// What `cd -` means.
-    pub(crate) previous: Option<String>,
+    pub(crate) previous: Option<Rc<str>>,
     pub(crate) functions: Vec<(String, Rc<Node>)>,
     /// What `$_` means.
-    pub(crate) last_argument: Field,
+    pub(crate) last_argument: Rc<Field>,
+}
+
+/// Where a line is, or may be.
+pub(crate) struct Place {
+    pub(crate) folder: Option<Rc<str>>,
+    pub(crate) others: Vec<Rc<str>>,
+    pub(crate) unmoved: Vec<Rc<str>>,
+    previous: Option<Rc<str>>,
 }
 
 impl Scope {
@@ -41,12 +50,12 @@ impl Scope {
         Self {
             variables: Vec::new(),
             arguments: None,
-            folder: Some(folder),
+            folder: Some(folder.into()),
             others: Vec::new(),
             unmoved: Vec::new(),
             previous: None,
             functions: Vec::new(),
-            last_argument: Field::guess(""),
+            last_argument: Rc::new(Field::guess("")),
         }
     }
 
@@ -83,7 +92,7 @@ impl Scope {
     }
 
     /// All folders the line may be in but the likeliest.
-    pub(crate) fn alternatives(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn alternatives(&self) -> impl Iterator<Item = &Rc<str>> {
         self.others.iter().chain(&self.unmoved)
     }
 
@@ -93,12 +102,12 @@ impl Scope {
             self.lose_folder();
             return;
         };
-        let alternatives: Vec<String> = self.alternatives().cloned().collect();
-        self.folder = Some(join(&folder, target));
+        let alternatives: Vec<Rc<str>> = self.alternatives().cloned().collect();
+        self.folder = Some(join(&folder, target).into());
         self.others.clear();
         self.unmoved.clear();
         for other in &alternatives {
-            let moved = join(other, target);
+            let moved = Rc::from(join(other, target));
             if self.is_new(&moved) {
                 self.others.push(moved);
             }
@@ -119,21 +128,31 @@ impl Scope {
         self.previous = None;
     }
 
-    /// Takes the folders of another scope.
-    pub(crate) fn return_to(&mut self, place: Self) {
+    /// Where the line is.
+    pub(crate) fn place(&self) -> Place {
+        Place {
+            folder: self.folder.clone(),
+            others: self.others.clone(),
+            unmoved: self.unmoved.clone(),
+            previous: self.previous.clone(),
+        }
+    }
+
+    /// Goes back to a place.
+    pub(crate) fn return_to(&mut self, place: Place) {
         self.folder = place.folder;
         self.others = place.others;
         self.unmoved = place.unmoved;
         self.previous = place.previous;
     }
 
-    fn is_new(&self, folder: &String) -> bool {
+    fn is_new(&self, folder: &Rc<str>) -> bool {
         self.folder.as_ref() != Some(folder) && !self.alternatives().any(|other| other == folder)
     }
 
-    fn may_be_in(&mut self, folder: &String) {
+    fn may_be_in(&mut self, folder: &Rc<str>) {
         if self.is_new(folder) {
-            self.others.push(folder.clone());
+            self.others.push(Rc::clone(folder));
             self.limit_folders();
         }
     }

@@ -154,7 +154,7 @@ impl Item {
         match &self.now {
             Now::Absent => None,
             Now::Bytes(bytes) => Some(bytes.clone()),
-            Now::Text(sheet, encoding) => Some(encoding.encode(&sheet.text())),
+            Now::Text(sheet, encoding) => Some(encoding.encode(sheet.text())),
         }
     }
 

@@ -276,7 +276,7 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         if changed(path) || !copied(path) {
             current.check_read(&fact_path(path), cx)?;
         }
-        let bytes = current.bytes.clone();
+        let bytes = current.bytes.to_vec();
         found.insert(path.to_owned(), current);
         Ok(Some(bytes))
     });

@@ -1,5 +1,8 @@
 //! A file as it is now, and whether the conversation knows it like that.
 
+use std::borrow::Cow;
+use std::sync::Arc;
+
 use sha2::{Digest, Sha256};
 use toolgate_gate::place;
 use toolgate_gate::session::{Seen, Staleness};
@@ -9,7 +12,7 @@ use toolgate_sandbox::paths::{FileStat, PathError, PathWall};
 
 use super::difference::Touch;
 use crate::lines;
-use crate::text::{Decoded, decode};
+use crate::text::{Encoding, text_of};
 
 /// A larger file cannot be changed by these tools: nobody has read that much.
 pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
@@ -19,7 +22,7 @@ pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
 pub(crate) struct Current {
     /// Under which name the conversation knows it.
     pub(crate) place: String,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Arc<Vec<u8>>,
     pub(crate) sha256: String,
     pub(crate) stat: FileStat,
 }
@@ -35,7 +38,7 @@ impl Current {
                 Ok(Some(Self {
                     place: place(&handle),
                     sha256: hex(&Sha256::digest(&bytes)),
-                    bytes,
+                    bytes: Arc::new(bytes),
                     stat: handle.stat,
                 }))
             }
@@ -45,8 +48,9 @@ impl Current {
     }
 
     /// Its text, unless it is binary.
-    pub(crate) fn decoded(&self) -> Option<Decoded> {
-        decode(self.bytes.clone(), true)
+    pub(crate) fn decoded(&self) -> Option<(Cow<'_, str>, Encoding)> {
+        let text = text_of(&self.bytes)?;
+        Some((text, Encoding::announced(&self.bytes)))
     }
 
     /// Whether the conversation has read it, and as it is now.

@@ -22,28 +22,36 @@ pub(crate) struct Region {
 /// The difference between an old text and a new one, line by line.
 #[derive(Debug)]
 pub(crate) struct Difference<'t> {
-    old: Vec<&'t str>,
-    new: Vec<&'t str>,
+    old: Window<'t>,
+    new: Window<'t>,
     changes: Vec<Region>,
 }
 
 impl<'t> Difference<'t> {
     /// Compares two texts.
     pub(crate) fn between(old: &'t str, new: &'t str) -> Self {
-        let (lines, others) = (split(old), split(new));
+        let all = 0..usize::MAX;
+        let (lines, others) = (Window::of(old, all.clone()), Window::of(new, all));
         let whole = Region {
-            old: 0..lines.len(),
-            new: 0..others.len(),
+            old: 0..lines.total,
+            new: 0..others.total,
         };
         Self::within(lines, others, vec![whole])
     }
 
     /// Compares two texts that are known to differ in these regions only.
     pub(crate) fn of(old: &'t str, new: &'t str, regions: Vec<Region>) -> Self {
-        Self::within(split(old), split(new), regions)
+        let shown = |side: fn(&Region) -> &Range<usize>| {
+            let start = regions.first().map_or(0, |region| side(region).start);
+            let end = regions.last().map_or(0, |region| side(region).end);
+            start.saturating_sub(CONTEXT)..end + CONTEXT
+        };
+        let lines = Window::of(old, shown(|region| &region.old));
+        let others = Window::of(new, shown(|region| &region.new));
+        Self::within(lines, others, regions)
     }
 
-    fn within(old: Vec<&'t str>, new: Vec<&'t str>, regions: Vec<Region>) -> Self {
+    fn within(old: Window<'t>, new: Window<'t>, regions: Vec<Region>) -> Self {
         let mut changes = Vec::new();
         for region in regions {
             refine(&old, &new, region, &mut changes);
@@ -63,7 +71,7 @@ impl<'t> Difference<'t> {
 
     /// The lines that are new.
     pub(crate) fn new_lines(&self) -> impl Iterator<Item = &'t str> + '_ {
-        let lines = |change: &Region| self.new.get(change.new.clone()).unwrap_or_default();
+        let lines = |change: &Region| self.new.get(change.new.clone());
         self.changes.iter().flat_map(lines).copied()
     }
 
@@ -81,7 +89,7 @@ impl<'t> Difference<'t> {
             let Range { start, end } = change.old;
             if start < end {
                 Some(Touch::Lines(start as u64 + 1, end as u64))
-            } else if start == 0 || start == self.old.len() {
+            } else if start == 0 || start == self.old.total {
                 None
             } else {
                 Some(Touch::Between(start as u64, start as u64 + 1))
@@ -94,8 +102,8 @@ impl<'t> Difference<'t> {
     pub(crate) fn known_after(&self, before: &LineRanges) -> LineRanges {
         let mut known = LineRanges::default();
         let end = Region {
-            old: self.old.len()..self.old.len(),
-            new: self.new.len()..self.new.len(),
+            old: self.old.total..self.old.total,
+            new: self.new.total..self.new.total,
         };
         let (mut old, mut new) = (0, 0);
         for change in self.changes.iter().chain([&end]) {
@@ -131,7 +139,7 @@ impl<'t> Difference<'t> {
 
     fn hunk(&self, changes: &[Region], first: &Region, last: &Region, text: &mut String) {
         let before = CONTEXT.min(first.old.start);
-        let after = CONTEXT.min(self.old.len() - last.old.end);
+        let after = CONTEXT.min(self.old.total - last.old.end);
         let old = first.old.start - before..last.old.end + after;
         let new = first.new.start - before..last.new.end + after;
         // Writing to a string cannot fail.
@@ -156,27 +164,59 @@ pub(crate) enum Touch {
     Between(u64, u64),
 }
 
-/// The lines of a text with their newlines.
-fn split(text: &str) -> Vec<&str> {
-    let mut lines = Vec::new();
-    let mut at = 0;
-    for newline in memchr::memchr_iter(b'\n', text.as_bytes()) {
-        lines.push(text.get(at..=newline).unwrap_or_default());
-        at = newline + 1;
+/// Some lines of a text, with their newlines, under the numbers they have in the whole.
+#[derive(Debug)]
+struct Window<'t> {
+    first: usize,
+    lines: Vec<&'t str>,
+    /// How many lines the whole text has.
+    total: usize,
+}
+
+impl<'t> Window<'t> {
+    fn of(text: &'t str, range: Range<usize>) -> Self {
+        let mut lines = Vec::new();
+        let (mut at, mut total) = (0, 0);
+        let mut line = |end: usize| {
+            if range.contains(&total) {
+                lines.push(text.get(at..end).unwrap_or_default());
+            }
+            at = end;
+            total += 1;
+        };
+        for newline in memchr::memchr_iter(b'\n', text.as_bytes()) {
+            line(newline + 1);
+        }
+        if !text.is_empty() && !text.ends_with('\n') {
+            line(text.len());
+        }
+        Self {
+            first: range.start,
+            lines,
+            total,
+        }
     }
-    if at < text.len() {
-        lines.push(text.get(at..).unwrap_or_default());
+
+    fn get(&self, range: Range<usize>) -> &[&'t str] {
+        let shifted = |at: usize| at.checked_sub(self.first);
+        let range = shifted(range.start).zip(shifted(range.end));
+        let lines = range.and_then(|(start, end)| self.lines.get(start..end));
+        lines.unwrap_or_default()
     }
-    lines
+
+    fn line(&self, at: usize) -> Option<&'t str> {
+        let at = at.checked_sub(self.first)?;
+        self.lines.get(at).copied()
+    }
 }
 
 /// Leaves out what is the same in a region, and compares what is left of it.
-fn refine(old: &[&str], new: &[&str], region: Region, changes: &mut Vec<Region>) {
+fn refine(old: &Window<'_>, new: &Window<'_>, region: Region, changes: &mut Vec<Region>) {
     let Region {
         old: mut gone,
         new: mut come,
     } = region;
-    let same = |left: usize, right: usize| old.get(left) == new.get(right);
+    let same = |left: usize, right: usize| old.line(left) == new.line(right);
     while !gone.is_empty() && !come.is_empty() && same(gone.start, come.start) {
         gone.start += 1;
         come.start += 1;
@@ -188,8 +228,7 @@ fn refine(old: &[&str], new: &[&str], region: Region, changes: &mut Vec<Region>)
     if gone.is_empty() && come.is_empty() {
         return;
     }
-    let left = old.get(gone.clone()).unwrap_or_default();
-    let right = new.get(come.clone()).unwrap_or_default();
+    let (left, right) = (old.get(gone.clone()), new.get(come.clone()));
     if gone.is_empty() || come.is_empty() || left.len() + right.len() > MOST_LINES {
         changes.push(Region {
             old: gone,
@@ -218,8 +257,8 @@ fn numbers(range: &Range<usize>) -> String {
     }
 }
 
-fn lines(text: &mut String, sign: char, all: &[&str], range: Range<usize>) {
-    for line in all.get(range).unwrap_or_default() {
+fn lines(text: &mut String, sign: char, all: &Window<'_>, range: Range<usize>) {
+    for line in all.get(range) {
         text.push(sign);
         text.push_str(line);
         if !line.ends_with('\n') {

@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use toolgate_gate::journal::Intended;
+use toolgate_gate::journal::{Image, Intended};
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{RunCtx, hex, path_error};
 use toolgate_model::{ErrorKind, ToolError};
@@ -205,9 +205,9 @@ impl Prepared {
 
     /// What the journal is told before anything happens.
     fn intended(&self) -> Vec<Intended> {
-        let steps = self.steps.iter().zip(&self.changes);
+        let steps = self.steps.iter().zip(&self.changes).zip(&self.hashes);
         steps
-            .map(|(step, change)| {
+            .map(|((step, change), after)| {
                 let (root, path) = step.place();
                 let place = match self.roots.get(root) {
                     Some(root) => root.join(path),
@@ -222,8 +222,11 @@ impl Prepared {
                 Intended {
                     path: change.path.clone(),
                     place,
-                    before: change.before.as_ref().map(|before| before.bytes.clone()),
-                    after: change.after.as_ref().map(|after| after.bytes.clone()),
+                    before: change.before.as_ref().map(|before| Image {
+                        sha256: before.sha256.clone(),
+                        bytes: Arc::clone(&before.bytes),
+                    }),
+                    after: after.clone(),
                     mode: stat.map(|stat| stat.mode),
                     staged,
                 }
@@ -387,7 +390,7 @@ fn still_the_same(change: &Change, cx: &RunCtx) -> Result<(), ToolError> {
         Err(PathError::NotFound { .. }) => None,
         Err(error) => return Err(failed(&error)),
     };
-    let before = change.before.as_ref().map(|before| &before.bytes);
+    let before = change.before.as_ref().map(|before| &*before.bytes);
     if now.as_ref() == before {
         return Ok(());
     }

@@ -179,11 +179,11 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
         return Err(missing(&args.path, cx));
     };
     current.check_read(&path, cx)?;
-    let old = current.decoded().ok_or_else(|| binary(&path))?;
-    let secrets = || Secrets::find(cx.redactor(), &old.text);
-    let (edited, strategy, other_endings) = apply(&args.edits, &path, &old.text, secrets)?;
+    let (old, encoding) = current.decoded().ok_or_else(|| binary(&path))?;
+    let secrets = || Secrets::find(cx.redactor(), &old);
+    let (edited, strategy, other_endings) = apply(&args.edits, &path, &old, secrets)?;
     settings.check(&path, edited.text.len())?;
-    let difference = Difference::of(&old.text, &edited.text, edited.regions(&old.text));
+    let difference = Difference::of(&old, &edited.text, edited.regions(&old));
     let mut made = Made {
         counts: difference.counts(),
         added: difference.added(),
@@ -191,18 +191,19 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
         diff: difference.unified(&path, &path),
         strategy,
         other_endings,
-        encoding: old.encoding,
+        encoding,
         sha256: current.sha256.clone(),
         change: None,
     };
-    if edited.text != old.text {
+    if edited.text != old {
         current.check_seen(&path, difference.touched(), cx)?;
-        let mut after = After::content(old.encoding.encode(&edited.text));
         let seen = cx.session().reads(|log| {
             let seen = log.seen(&current.place);
             seen.map_or_else(LineRanges::default, |seen| seen.lines.clone())
         });
-        after.known = Some(difference.known_after(&seen));
+        let known = difference.known_after(&seen);
+        let mut after = After::content(encoding.encode(edited.text));
+        after.known = Some(known);
         made.change = Some(Change {
             path: args.path,
             before: Some(current),

@@ -5,13 +5,12 @@
 //! the command complains about, and what the walls let it do there. So every hint says
 //! "possibly", names the wall, and says as a line to paste what a person could change.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 
-use toolgate_model::{Access, ErrorKind};
-use toolgate_sandbox::command::Network;
-use toolgate_sandbox::paths::PathWall;
+use toolgate_model::Access;
+use toolgate_sandbox::command::{Barrier, Network, Reach, Refused, seen_by_all};
 
-use super::settings::{CommandSettings, is_visible};
+use super::settings::CommandSettings;
 
 /// What programs say when they were kept from something.
 const COMPLAINTS: [&str; 7] = [
@@ -23,6 +22,9 @@ const COMPLAINTS: [&str; 7] = [
     "can't open",
     "cannot",
 ];
+
+/// What they say when a system call was refused as such.
+const NOT_PERMITTED: &str = "operation not permitted";
 
 /// What programs say without a network.
 const UNREACHABLE: [&str; 6] = [
@@ -43,7 +45,8 @@ pub(super) fn hints(
     cwd: &Path,
     network: Network,
     settings: &CommandSettings,
-    wall: &PathWall,
+    reach: &Reach,
+    refused: &[Refused],
 ) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
     for line in stderr.lines() {
@@ -59,8 +62,15 @@ pub(super) fn hints(
             found.extend(unseen_program(program, settings));
         }
         if COMPLAINTS.iter().any(|words| lower.contains(words)) {
-            let told = paths(line).filter_map(|path| about(path, cwd, settings, wall));
+            let told = paths(line).filter_map(|path| about(path, cwd, reach));
             found.extend(told);
+        }
+        if found.is_empty() && lower.contains(NOT_PERMITTED) && !refused.is_empty() {
+            let names: Vec<&str> = refused.iter().map(Refused::name).collect();
+            found.push(format!(
+                "these system calls are not permitted to commands: {}",
+                names.join(", ")
+            ));
         }
         for hint in found {
             if hints.len() < MOST && !hints.contains(&hint) {
@@ -77,7 +87,7 @@ fn unseen_program(program: &str, settings: &CommandSettings) -> Option<String> {
     let mut folders: Vec<String> = Vec::new();
     for folder in std::env::split_paths(&path.1) {
         let inside = settings.roots.iter().any(|root| folder.starts_with(root));
-        if inside || is_visible(&folder) || settings.grants.iter().any(|g| folder.starts_with(g)) {
+        if inside || seen_by_all(&folder) || settings.grants.iter().any(|g| folder.starts_with(g)) {
             continue;
         }
         // Programs of `x/bin` need what is in `x` beside it.
@@ -106,59 +116,27 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.len() > 1 && !word.contains("://"))
 }
 
-fn about(path: &str, cwd: &Path, settings: &CommandSettings, wall: &PathWall) -> Option<String> {
-    let whole = tidy(&cwd.join(path));
-    let root = settings.roots.iter().find(|root| whole.starts_with(root));
-    let Some(root) = root else {
-        return beyond(&whole, settings);
-    };
-    let name = whole.strip_prefix(root).ok()?;
-    if settings.roots.first() != Some(root) {
-        return None;
-    }
-    // What stands beneath a protected name is kept vacant with it.
-    let above = name.ancestors().filter_map(Path::to_str);
-    let mut above = above.filter(|name| !name.is_empty());
-    let (name, refused) = above.find_map(|name| {
-        let refused = wall.preflight(name, Access::Write).err()?;
-        Some((name, refused))
-    })?;
-    match refused.kind() {
-        ErrorKind::ProtectedPath => Some(format!(
-            "{name} is protected, because what stands there may be run later. A person can open it to commands: grants = [{{ path = \"{name}\", access = \"write\" }}] under [tools.sandbox] in the user's configuration"
+/// What stood between the command and a path that it complains about.
+fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
+    let path = cwd.join(path);
+    // What can be read may still be in need of being changed.
+    let denial = reach
+        .explains(&path, Access::Read)
+        .or_else(|| reach.explains(&path, Access::Write))?;
+    match (&denial.remedy, &denial.why) {
+        (Some(remedy), _) => Some(format!(
+            "{denial}. A person can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
         )),
-        ErrorKind::DeniedPattern => Some(format!("{name} is hidden from commands: {refused}")),
-        _ => None,
+        (None, Barrier::Hidden { .. }) => Some(denial.to_string()),
+        // Nobody would change that.
+        (None, _) => None,
     }
-}
-
-/// A folder outside everything that the command could see.
-fn beyond(path: &Path, settings: &CommandSettings) -> Option<String> {
-    if is_visible(path) || path.starts_with("/tmp") || path.starts_with("/run/home") {
-        return None;
-    }
-    let folder = settings.folder_of(path)?;
-    Some(format!(
-        "{} is outside the workspace. A person can let commands read it: grants = [\"{folder}\"] under [tools.sandbox] in the user's configuration",
-        path.display()
-    ))
-}
-
-fn tidy(path: &Path) -> PathBuf {
-    let mut whole = PathBuf::new();
-    for part in path.components() {
-        match part {
-            Component::ParentDir => drop(whole.pop()),
-            Component::CurDir => {}
-            part => whole.push(part),
-        }
-    }
-    whole
 }
 
 #[cfg(test)]
 mod tests {
-    use toolgate_sandbox::paths::PathRules;
+    use toolgate_sandbox::command::{Rung, WallRules};
+    use toolgate_sandbox::paths::{PathRules, PathWall};
 
     use super::*;
 
@@ -171,21 +149,23 @@ mod tests {
             roots: vec![root.clone()],
             env: vec![(
                 "PATH".into(),
-                "/home/ann/.cargo/bin:/opt/seen/bin:/usr/bin:/home/ann/tools".into(),
+                "/home/ann/.cargo/bin:/srv/seen/bin:/usr/bin:/opt/x/bin:/home/ann/tools".into(),
             )],
-            grants: vec!["/opt/seen".into()],
+            grants: vec!["/srv/seen".into()],
             home: Some("/home/ann".into()),
             ..CommandSettings::default()
         };
-        let said = |stderr: &str| hints(stderr, &root, Network::Off, &settings, &wall).join("\n");
+        let reach = WallRules::new(wall).reach(Rung::Namespaces, &[]);
+        let hints = |stderr: &str, network| hints(stderr, &root, network, &settings, &reach, &[]);
+        let said = |stderr: &str| hints(stderr, Network::Off).join("\n");
         for (stderr, part) in [
             (
-                "cat: /opt/toolchain/lib/x.so: No such file or directory",
-                "grants = [\"/opt/toolchain/lib\"]",
+                "cat: /srv/toolchain/lib/x.so: No such file or directory",
+                "grants = [\"/srv/toolchain/lib\"]",
             ),
             (
                 "error: could not open '/home/ann/.cargo/registry/index': Permission denied",
-                "grants = [\"/home/ann/.cargo/registry\"]",
+                "grants = [\"/home/ann/.cargo\"]",
             ),
             (
                 "fatal: cannot mkdir .git: Permission denied",
@@ -193,9 +173,12 @@ mod tests {
             ),
             (
                 "bash: .git/hooks/pre-commit: Read-only file system",
-                "path = \".git/hooks/pre-commit\"",
+                "path = \".git\", access = \"write\"",
             ),
-            ("cat: .env: Permission denied", ".env is hidden"),
+            (
+                "cat: .env: Permission denied",
+                ".env is hidden from commands",
+            ),
             (
                 "/bin/bash: line 1: cargo: command not found",
                 "cargo may be in a folder of PATH that commands do not see. A person can let them: grants = [\"/home/ann/.cargo\", \"/home/ann/tools\"]",
@@ -213,17 +196,17 @@ mod tests {
             "cat: src/missing: No such file or directory",
             "ls: cannot access '/usr/lib/nothing': No such file or directory",
             "cat: /etc/shadow: Permission denied",
-            "all is well in /opt/toolchain/lib",
+            "all is well in /srv/toolchain/lib",
             "cat: /: Permission denied",
             "see https://example.org/x: cannot",
         ] {
             assert_eq!(said(stderr), "", "{stderr}");
         }
         let many: String = (0..9)
-            .map(|n| format!("cat: /opt/{n}/a/b: No such file or directory\n"))
+            .map(|n| format!("cat: /srv/{n}/a/b: No such file or directory\n"))
             .collect();
         assert_eq!(said(&many).lines().count(), MOST);
-        let on = hints("could not resolve", &root, Network::On, &settings, &wall);
+        let on = hints("could not resolve", Network::On);
         assert!(on.is_empty());
     }
 }

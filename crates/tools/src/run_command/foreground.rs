@@ -4,19 +4,20 @@ use std::os::fd::AsFd;
 use std::path::Path;
 use std::time::Duration;
 
+use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{Stream as EventStream, ToolError};
 use toolgate_sandbox::command::{
-    Cause, CommandSpec, CommandWall, Deadlines, Finished, InForce, Stream,
+    Cause, CommandSpec, CommandWall, Deadlines, Finished, Grant, InForce, Stream,
 };
 
 use super::capture::Capture;
 use super::denial;
 use super::ending::{Ending, Limits};
 use super::settings::CommandSettings;
-use super::{RunCommand, begin, walls};
+use super::{RunCommand, begin, opened, walls};
 use crate::blocking::blocking;
 
 /// How many chunks may wait for a listener before the command waits for it too.
@@ -145,7 +146,10 @@ fn settle(
     if ending.error.is_some() && finished.cause == Cause::Itself {
         let stderr = capture.start_of_stderr(MOST_COMPLAINTS);
         let Around { cwd, settings } = around;
-        hints = denial::hints(&stderr, cwd, in_force.network, settings, cx.wall());
+        let more: Vec<Grant> = cx.opened().iter().map(opened).collect();
+        let reach = settings.wall()?.reach(&more);
+        let refused = &finished.refused;
+        hints = denial::hints(&stderr, cwd, in_force.network, settings, &reach, refused);
         for hint in &hints {
             ending
                 .last_word
@@ -162,6 +166,13 @@ fn settle(
     }
     if !hints.is_empty() {
         output = output.with("possibly_blocked", hints);
+    }
+    if !finished.refused.is_empty() {
+        let refused = finished.refused.iter();
+        let refused: Map<String, Value> = refused
+            .map(|call| (call.name().to_owned(), call.times.into()))
+            .collect();
+        output = output.with("refused_system_calls", refused);
     }
     output.error = ending.error;
     Ok(output)

@@ -5,17 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use toolgate_model::{ErrorKind, Facts, ToolError};
-use toolgate_sandbox::command::CommandWall;
-
-/// What every command sees without being granted it.
-const VISIBLE: [&str; 8] = [
-    "/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/dev", "/proc",
-];
-
-/// Whether every command sees what stands there.
-pub(super) fn is_visible(path: &Path) -> bool {
-    VISIBLE.iter().any(|there| path.starts_with(there))
-}
+use toolgate_sandbox::command::{CommandWall, seen_by_all};
 
 /// Settings of `run_command` and its companions.
 #[derive(Clone, Debug)]
@@ -56,7 +46,7 @@ impl CommandSettings {
         let mut folders: Vec<String> = Vec::new();
         for path in facts.reads.iter().filter(|path| path.starts_with('/')) {
             let path = Path::new(path);
-            let folder = self.folder_of(path).filter(|_| !is_visible(path));
+            let folder = self.folder_of(path).filter(|_| !seen_by_all(path));
             folders.extend(folder.filter(|folder| !folders.contains(folder)));
         }
         folders

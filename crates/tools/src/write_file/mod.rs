@@ -28,7 +28,7 @@ use crate::change::{self, After, Change, Changed, Current, Difference, LARGEST, 
 use crate::lines;
 use crate::place::fact_path;
 use crate::settings::WriteSettings;
-use crate::text::{Decoded, Encoding, decode};
+use crate::text::{Encoding, decode};
 
 const DESCRIPTION: &str = "Writes a whole file of the working folder in one step and makes missing \
     folders on the way. An existing file is replaced only with overwrite = true, and only if all of \
@@ -154,7 +154,7 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
     {
         let size = decoded.as_ref().map_or_else(
             || format!("{} bytes, binary", current.bytes.len()),
-            |decoded| lines::said(lines::count(&decoded.text)),
+            |(text, _)| lines::said(lines::count(text)),
         );
         return Err(ToolError::new(
             ErrorKind::AlreadyExists,
@@ -164,13 +164,13 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
         ));
     }
     let (old, encoding) = match decoded {
-        Some(Decoded { text, encoding }) => (Some(text), encoding),
+        Some((text, encoding)) => (Some(text.into_owned()), encoding),
         None => (None, Encoding::Utf8),
     };
     check_elision(&args.content, old.as_deref())?;
-    let after = After::content(encoding.encode(&args.content));
+    let after = After::content(encoding.encode(args.content.clone()));
     if let Some(current) = &current {
-        if current.bytes == after.bytes {
+        if *current.bytes == after.bytes {
             let now = cx.clock().now_ms();
             let sha256 = &current.sha256;
             cx.session()

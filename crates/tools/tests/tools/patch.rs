@@ -252,6 +252,8 @@ fn patches_that_cannot_be_read_are_refused_before_anybody_is_asked() {
         "LP1\n",
         "*** Begin Patch\n",
         "@@ -1 +1 @@\n-a\n+b\n",
+        "diff --git a/f \"\"\ncopy from f\ncopy to \"\"\n",
+        "diff --git a/ b/\nold mode 100644\nnew mode 100755\n",
     ] {
         let result = patch(&ws, text);
         let kind = if text.is_empty() {

@@ -1,5 +1,7 @@
 //! Commands that change the shell itself: folder, variables, options, traps.
 
+use std::rc::Rc;
+
 use crate::expand::field::{Field, UNKNOWN};
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
@@ -46,19 +48,19 @@ impl Walker {
         }
         let path = match target {
             None if name == "pushd" => None,
-            None => Some(self.places.home().to_owned()),
+            None => Some(self.places.home().into()),
             Some(word) if word.text == "-" => self.scope.previous.clone(),
-            Some(word) => self.folder_named(word),
+            Some(word) => self.folder_named(word).map(Rc::from),
         };
         if path.is_none() {
             self.found.opaque(Opacity::Folder);
         }
         if path.as_ref().is_some_and(|path| path.starts_with('/')) && self.scope.folder.is_none() {
             // An absolute path says where, wherever the line was before.
-            self.scope.folder = Some("/".to_owned());
+            self.scope.folder = Some("/".into());
         }
         self.scope.change_folder(path.as_deref());
-        let now: Vec<String> = self
+        let now: Vec<Rc<str>> = self
             .scope
             .folder
             .iter()
@@ -67,7 +69,7 @@ impl Walker {
             .collect();
         for folder in now {
             if !self.places.is_inside(&folder) {
-                self.read_path(&Field::literal(folder));
+                self.read_path(&Field::literal(&*folder));
             }
         }
     }

@@ -211,7 +211,7 @@ impl Walker {
                 None => self.read_path(archive),
             }
         }
-        let place = self.scope.clone();
+        let place = self.scope.place();
         if let Some(target) = &request.folder {
             if target.exact().is_none() {
                 self.unknown_word(target);

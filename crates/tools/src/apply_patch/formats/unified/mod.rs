@@ -143,6 +143,9 @@ impl FileDiff {
     /// Whether names, hunks and modes make sense together.
     fn check(&self) -> Result<(), PatchError> {
         let wrong = |what: &str| Err(PatchError::syntax(self.line, what));
+        if [&self.old, &self.new].contains(&&Some(String::new())) {
+            return wrong("a name is missing");
+        }
         match (&self.old, &self.new) {
             (None, None) => return wrong("both names are /dev/null"),
             (None, Some(_)) => {
