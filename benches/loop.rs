@@ -22,14 +22,17 @@ use toolgate_journal::{Options, SqliteJournal};
 use toolgate_model::{ToolCall, ToolResult};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
+use toolgate_sandbox::command::{self, CommandSpec, CommandWall, Deadlines, WallRules};
+use toolgate_sandbox::{PathRules, PathWall};
 use toolgate_testkit::{Loopback, Told};
 
 /// How many calls one turn makes.
 const CALLS: usize = 400;
 
 fn main() {
+    command::init();
     let program = program();
-    let floor = floor();
+    let (commits, shell) = (commits(), shell_behind_walls());
     for wire in Wire::ALL {
         for (tool, bound) in [
             ("run_command true", "at most 5 ms"),
@@ -37,8 +40,21 @@ fn main() {
         ] {
             let turn = Turn::take(&program, wire, tool);
             let name = |what: &str| format!("loop, {wire}, {tool}: {what}");
-            let commits = Some(("the commits alone", floor));
-            report(&name("median"), median(&turn.gaps), commits, Some(bound));
+            let floor = if tool.starts_with("run_command") {
+                let ns = commits.ns + shell.ns;
+                (
+                    "`bash -c true` behind the walls and the commits",
+                    Figure { ns },
+                )
+            } else {
+                ("the commits alone", commits)
+            };
+            report(
+                &name("median"),
+                median(&turn.gaps),
+                Some(floor),
+                Some(bound),
+            );
             let (first, last) = (&turn.gaps[..20], &turn.gaps[turn.gaps.len() - 20..]);
             report(
                 &name("last 20 of 400"),
@@ -164,7 +180,7 @@ fn peak_kib(process: u32) -> u64 {
 }
 
 /// What two durable commits take on this machine now: one before a call, one after it.
-fn floor() -> Figure {
+fn commits() -> Figure {
     let folder = tempfile::tempdir().unwrap();
     let journal = SqliteJournal::open(folder.path().join("j.db"), Options::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -190,6 +206,23 @@ fn floor() -> Figure {
             let finished = entry(number, Record::Finished { result });
             journal.commit(vec![finished]).await.unwrap();
         });
+        taken.push(began.elapsed());
+    }
+    median(&taken)
+}
+
+/// What a shell takes behind the walls that does nothing.
+fn shell_behind_walls() -> Figure {
+    let folder = tempfile::tempdir().unwrap();
+    let paths = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    let wall = CommandWall::start(&WallRules::new(paths)).unwrap();
+    let mut taken = Vec::new();
+    for _ in 0..100 {
+        let mut spec = CommandSpec::line("true", folder.path());
+        spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
+        let began = Instant::now();
+        let running = wall.run(spec).unwrap();
+        running.drive(Deadlines::default(), None, |_, _| {});
         taken.push(began.elapsed());
     }
     median(&taken)

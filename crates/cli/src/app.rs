@@ -189,18 +189,24 @@ impl App {
         let registry = Arc::new(Registry::new());
         let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
             .map_err(|error| usage(&error))?;
-        let record = if purpose.needs_record() {
-            Record::open(&record::path(common, &config, home), &config)
-        } else {
-            Record::Passing
-        };
-        let around = AroundCommands::start(&config, home, &wall, purpose.needs_commands());
+        // The wall is another process, which takes its time to look around.
+        let wanted = purpose.needs_commands();
+        let (around, record, redactor) = std::thread::scope(|scope| {
+            let around = scope.spawn(|| AroundCommands::start(&config, home, &wall, wanted));
+            let record = if purpose.needs_record() {
+                Record::open(&record::path(common, &config, home), &config)
+            } else {
+                Record::Passing
+            };
+            let redactor = Redactor::new(secrets::of_environment(&config));
+            (around.join(), record, redactor)
+        });
+        let around = around.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        let redactor = redactor.map_err(|error| Failure::internal(error.to_string()))?;
         let tools = tool_settings(&config, around.settings.clone(), record.store())?;
         toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
-        let redactor = Redactor::new(secrets::of_environment(&config))
-            .map_err(|error| Failure::internal(error.to_string()))?;
         let commands_run = around.settings.wall.is_ok();
         let mut settings = config.gate_settings(commands_run);
         last_word(&mut settings);
