@@ -6,12 +6,13 @@ use crate::step::{Done, cargo, say};
 
 /// The name of every bench. They are built for the whole workspace, so that all of them
 /// share what they depend on.
-const BENCHES: [&str; 11] = [
+const BENCHES: [&str; 13] = [
     "line", "loop", "output", "journal", "policy", "streams", "paths", "command", "shell", "tools",
-    "web",
+    "web", "search", "durable",
 ];
 
 pub(crate) fn run() -> Done {
+    crate::needs::for_benches()?;
     for bench in BENCHES {
         say(&format!("==> {bench}"));
         let output = cargo(&["bench", "--workspace", "--bench", bench, "--locked"])

@@ -5,7 +5,7 @@ use std::process::Command;
 use crate::step::{Done, has, root, step};
 
 /// Every target of `fuzz/`.
-const TARGETS: [&str; 19] = [
+const TARGETS: [&str; 20] = [
     "fenced",
     "json_intake",
     "sanitizers",
@@ -25,6 +25,7 @@ const TARGETS: [&str; 19] = [
     "web_target",
     "html_text",
     "charset",
+    "globs",
 ];
 
 pub(crate) fn all(seconds: u32) -> Done {

@@ -1,11 +1,13 @@
-//! Programs that the tests run, installed where they are missing.
+//! Programs that the tests and benches run, installed where they are missing.
 
 use std::process::Command;
 
 use crate::step::{Done, has, say, step};
 
 /// A program, how it shows that it is there, and the Debian package it comes in.
-const NEEDED: [(&str, &str, &str); 8] = [
+type Needed = (&'static str, &'static str, &'static str);
+
+const FOR_TESTS: [Needed; 8] = [
     ("cc", "--version", "gcc"),
     ("git", "--version", "git"),
     ("make", "--version", "make"),
@@ -16,9 +18,22 @@ const NEEDED: [(&str, &str, &str); 8] = [
     ("strace", "--version", "strace"),
 ];
 
-/// Installs what is missing. Without the rights or the packages this fails, and says which.
-pub(crate) fn install() -> Done {
-    let missing: Vec<&str> = NEEDED
+/// What the figures are measured against.
+const FOR_BENCHES: [Needed; 1] = [("rg", "--version", "ripgrep")];
+
+/// Installs what the tests run and is missing.
+pub(crate) fn for_tests() -> Done {
+    install(&FOR_TESTS)
+}
+
+/// Installs what the benches run and is missing.
+pub(crate) fn for_benches() -> Done {
+    install(&FOR_BENCHES)
+}
+
+/// Without the rights or the packages this fails, and says which.
+fn install(needed: &[Needed]) -> Done {
+    let missing: Vec<&str> = needed
         .iter()
         .filter(|(program, version, _)| !has(program, &[version]))
         .map(|(_, _, package)| *package)
@@ -33,7 +48,7 @@ pub(crate) fn install() -> Done {
         Command::new("apt-get").args(["update", "-q"]),
     );
     step(
-        "install what the tests run",
+        "install what is run",
         Command::new("apt-get")
             .args(["install", "-q", "-y", "--no-install-recommends"])
             .args(&missing)

@@ -3,7 +3,7 @@
 use crate::step::{Done, cargo, say, step};
 
 pub(crate) fn run() -> Done {
-    crate::needs::install()?;
+    crate::needs::for_tests()?;
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
     step(
         "lints",

@@ -1,16 +1,17 @@
 //! `glob`: files whose paths fit a pattern, sorted by path.
 
 use std::num::NonZeroUsize;
+use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, path_error, typed};
 use toolgate_model::{Category, Facts, Risk, ToolError};
-use toolgate_sandbox::paths::{FileKind, Flow, Visit, WalkOptions};
+use toolgate_sandbox::paths::{FileKind, Flow, PathError, Surveyor, WalkEntry, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::PathPattern;
-use crate::place::{beneath, fact_path, shown, working_folder};
+use crate::place::{fact_path, shown, working_folder};
 use crate::settings::SearchSettings;
 
 const DESCRIPTION: &str = "Finds files by a pattern such as `**/*.rs` or `src/*.{ts,tsx}` and \
@@ -61,6 +62,54 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Glob> {
     )
 }
 
+/// A search under way.
+struct Search<'a> {
+    cx: &'a RunCtx,
+    pattern: PathPattern,
+    most: usize,
+}
+
+/// What a run of files came to.
+#[derive(Default)]
+struct Found {
+    paths: Vec<String>,
+    unread: usize,
+}
+
+impl Surveyor for Search<'_> {
+    type Desk = ();
+    type Run = Found;
+
+    fn desk(&self) {}
+
+    fn is_over(&self) -> bool {
+        self.cx.cancel().is_cancelled()
+    }
+
+    fn enters(&self, folder: &WalkEntry<'_>) -> bool {
+        self.pattern.may_hold(folder.name, folder.depth)
+    }
+
+    fn look(&self, (): &mut (), entry: &WalkEntry<'_>, run: &mut Found) {
+        let is_file = matches!(entry.kind, FileKind::File | FileKind::Link);
+        if is_file && self.pattern.fits(entry.beneath()) {
+            run.paths.push(shown(entry.path));
+        }
+    }
+
+    fn failed(&self, _: &Path, _: PathError, run: &mut Found) {
+        run.unread += 1;
+    }
+
+    fn results(run: &Found) -> usize {
+        run.paths.len()
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.most
+    }
+}
+
 fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, ToolError> {
     let pattern = PathPattern::new("pattern", &args.pattern)?;
     let most = settings.most(args.max_results);
@@ -70,37 +119,21 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
         ignored: args.include_ignored,
         global_excludes: Some(settings.excludes.clone()),
     };
+    let search = Search { cx, pattern, most };
     let mut found: Vec<String> = Vec::new();
     let mut unread = 0_usize;
-    let walked = cx.wall().walk(&args.directory, &options, &mut |visit| {
-        if cx.cancel().is_cancelled() {
-            return Flow::Stop;
-        }
-        let entry = match visit {
-            Visit::Entry(entry) => entry,
-            Visit::Failed { .. } => {
-                unread += 1;
-                return Flow::Continue;
-            }
-        };
-        if entry.kind == FileKind::Folder {
-            return if pattern.may_hold(entry.name, entry.depth) {
-                Flow::Continue
+    let walked = cx
+        .wall()
+        .survey(&args.directory, &options, &search, &mut |run| {
+            unread += run.unread;
+            found.extend(run.paths);
+            // One more than wanted tells that there are more.
+            if found.len() > most {
+                Flow::Stop
             } else {
-                Flow::SkipFolder
-            };
-        }
-        let is_file = matches!(entry.kind, FileKind::File | FileKind::Link);
-        if is_file && pattern.fits(beneath(entry.path, entry.depth)) {
-            found.push(shown(entry.path));
-        }
-        // One more than wanted tells that there are more.
-        if found.len() > most {
-            Flow::Stop
-        } else {
-            Flow::Continue
-        }
-    });
+                Flow::Continue
+            }
+        });
     if cx.cancel().is_cancelled() {
         return Err(cancelled());
     }

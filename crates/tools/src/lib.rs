@@ -48,6 +48,7 @@ use toolgate_gate::tool::Tool;
 pub use apply_patch::formats as patch;
 pub use memory::Notes;
 pub use names::{aliases, profiles};
+pub use pattern::PathPattern;
 pub use run_command::CommandSettings;
 pub use settings::{
     ListSettings, PatchSettings, ReadSettings, SearchSettings, ToolSettings, WriteSettings,

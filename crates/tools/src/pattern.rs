@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use globset::{GlobBuilder, GlobMatcher};
+use globset::{GlobBuilder, GlobSet};
 use toolgate_model::ToolError;
 
 /// Longer patterns are nobody's honest work.
@@ -10,8 +10,8 @@ const LONGEST: usize = 1_000;
 
 /// A pattern for paths beneath a folder.
 #[derive(Clone, Debug)]
-pub(crate) struct PathPattern {
-    matcher: GlobMatcher,
+pub struct PathPattern {
+    matcher: GlobSet,
     /// Names the first folders must have, where the pattern spells them out.
     folders: Vec<String>,
     /// How deep something that fits can lie, if the pattern says so.
@@ -20,7 +20,7 @@ pub(crate) struct PathPattern {
 
 impl PathPattern {
     /// Compiles a pattern: `*` and `?` stay inside one name, `**` crosses folders.
-    pub(crate) fn new(argument: &str, pattern: &str) -> Result<Self, ToolError> {
+    pub fn new(argument: &str, pattern: &str) -> Result<Self, ToolError> {
         let tidy = pattern.trim_start_matches("./");
         if tidy.starts_with('/') || tidy.split('/').any(|part| part == "..") {
             return Err(ToolError::bad_args(format!(
@@ -42,12 +42,12 @@ impl PathPattern {
     }
 
     /// Whether a path beneath the folder fits.
-    pub(crate) fn fits(&self, path: &Path) -> bool {
+    pub fn fits(&self, path: &Path) -> bool {
         self.matcher.is_match(path)
     }
 
     /// Whether something in this folder, so deep beneath the start, can fit.
-    pub(crate) fn may_hold(&self, name: &std::ffi::OsStr, depth: usize) -> bool {
+    pub fn may_hold(&self, name: &std::ffi::OsStr, depth: usize) -> bool {
         let wanted = depth
             .checked_sub(1)
             .and_then(|index| self.folders.get(index));
@@ -55,7 +55,7 @@ impl PathPattern {
     }
 
     /// How deep something that fits can lie, if that is known.
-    pub(crate) const fn deepest(&self) -> Option<usize> {
+    pub const fn deepest(&self) -> Option<usize> {
         self.deepest
     }
 }
@@ -63,7 +63,7 @@ impl PathPattern {
 /// A pattern that picks files: by name if it has no slash, by path otherwise.
 #[derive(Clone, Debug)]
 pub(crate) struct FilePattern {
-    matcher: GlobMatcher,
+    matcher: GlobSet,
     by_name: bool,
 }
 
@@ -88,7 +88,7 @@ impl FilePattern {
     }
 }
 
-fn compile(argument: &str, pattern: &str) -> Result<GlobMatcher, ToolError> {
+fn compile(argument: &str, pattern: &str) -> Result<GlobSet, ToolError> {
     let refuse = |why: String| ToolError::bad_args(format!("{argument}: {why}"));
     if pattern.is_empty() || pattern.len() > LONGEST {
         return Err(refuse(format!(
@@ -106,7 +106,9 @@ fn compile(argument: &str, pattern: &str) -> Result<GlobMatcher, ToolError> {
         .backslash_escape(true)
         .empty_alternates(true)
         .build()
-        .map(|glob| glob.compile_matcher())
+        // A set of one: it knows endings and plain names without a regular expression, and
+        // refuses a pattern that is too large instead of panicking.
+        .and_then(|glob| GlobSet::new([glob]))
         .map_err(|error| {
             refuse(format!(
                 "the pattern cannot be used: {}; examples are `*.rs`, `src/**/*.rs`, `*.{{ts,tsx}}`",

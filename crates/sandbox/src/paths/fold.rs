@@ -69,6 +69,11 @@ impl<'a> Folded<'a> {
         std::iter::once(self.plain.as_slice()).chain(self.forgiving.as_deref())
     }
 
+    /// The plain form, if a rule has to be tried on no other.
+    pub(crate) fn only_form(&self) -> Option<&[Cow<'a, [u8]>]> {
+        self.forgiving.is_none().then_some(self.plain.as_slice())
+    }
+
     /// The same path without a borrow of its source.
     pub(crate) fn into_owned(self) -> Folded<'static> {
         let own = |names: Vec<Cow<'a, [u8]>>| -> Vec<Cow<'static, [u8]>> {
@@ -153,7 +158,7 @@ fn is_blank_or_dot(b: u8) -> bool {
 }
 
 /// Whether the forgiving form of a folded name can differ from the plain one.
-fn is_ambiguous(name: &[u8]) -> bool {
+pub(crate) fn is_ambiguous(name: &[u8]) -> bool {
     name.last().copied().is_some_and(is_blank_or_dot)
         || name.iter().any(|b| matches!(b, b':' | b'~' | b'\\'))
 }

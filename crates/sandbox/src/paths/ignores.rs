@@ -5,6 +5,7 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{FileType, Mode, OFlags};
@@ -18,18 +19,27 @@ const LONGEST: u64 = 1024 * 1024;
 /// The ignore files of the folders from the root down to where a walk stands.
 ///
 /// `.ignore` files, nearest first, decide before `.gitignore` files, nearest
-/// first; then the repository's own excludes; then the person's.
-#[derive(Debug, Default)]
+/// first; then the repository's own excludes; then the person's. Every folder
+/// shares what holds above it, so that several can be walked at once.
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ignores {
-    levels: Vec<Level>,
+    nearest: Option<Arc<Level>>,
+    outermost: Arc<Outermost>,
+}
+
+/// Rules that no folder of the tree brings along.
+#[derive(Debug, Default)]
+struct Outermost {
     repository: Option<Gitignore>,
     person: Option<Gitignore>,
 }
 
+/// A folder that has ignore files of its own.
 #[derive(Debug)]
 struct Level {
-    /// The folder's name in the root.
-    folder: Vec<u8>,
+    above: Option<Arc<Level>>,
+    /// Where names inside the folder begin in a path of the root.
+    inside: usize,
     ignore: Option<Gitignore>,
     gitignore: Option<Gitignore>,
 }
@@ -42,14 +52,16 @@ impl Ignores {
         start: &[u8],
         global_excludes: Option<&str>,
     ) -> Self {
-        let mut ignores = Self {
-            person: global_excludes.and_then(|text| compile(text.as_bytes())),
-            ..Self::default()
-        };
         let info = wall.look_up(root, b".git/info", Want::Folder);
-        ignores.repository = info
-            .ok()
-            .and_then(|found| load(found.fd.as_fd(), "exclude"));
+        let mut ignores = Self {
+            nearest: None,
+            outermost: Arc::new(Outermost {
+                repository: info
+                    .ok()
+                    .and_then(|found| load(found.fd.as_fd(), "exclude")),
+                person: global_excludes.and_then(|text| compile(text.as_bytes())),
+            }),
+        };
         let ends = start
             .iter()
             .enumerate()
@@ -58,45 +70,50 @@ impl Ignores {
         for end in outermost.into_iter().chain(ends) {
             let folder = start.get(..end).unwrap_or_default();
             if let Ok(found) = wall.look_up(root, folder, Want::Folder) {
-                ignores.enter(found.fd.as_fd(), folder, true, true);
+                ignores = ignores.inside(found.fd.as_fd(), folder, true, true);
             }
         }
         ignores
     }
 
-    /// Goes into a folder; whether it holds the two files is known from its names.
-    pub(crate) fn enter(
-        &mut self,
+    /// The rules inside a folder; whether it holds the two files is known from its names.
+    pub(crate) fn inside(
+        &self,
         folder: BorrowedFd<'_>,
         rel: &[u8],
         has_ignore: bool,
         has_gitignore: bool,
-    ) {
-        self.levels.push(Level {
-            folder: rel.to_vec(),
-            ignore: has_ignore.then(|| load(folder, ".ignore")).flatten(),
-            gitignore: has_gitignore.then(|| load(folder, ".gitignore")).flatten(),
-        });
+    ) -> Self {
+        let ignore = has_ignore.then(|| load(folder, ".ignore")).flatten();
+        let gitignore = has_gitignore.then(|| load(folder, ".gitignore")).flatten();
+        if ignore.is_none() && gitignore.is_none() {
+            return self.clone();
+        }
+        Self {
+            nearest: Some(Arc::new(Level {
+                above: self.nearest.clone(),
+                inside: rel.len() + usize::from(!rel.is_empty()),
+                ignore,
+                gitignore,
+            })),
+            outermost: Arc::clone(&self.outermost),
+        }
     }
 
-    /// Goes out of the folder that was entered last.
-    pub(crate) fn leave(&mut self) {
-        self.levels.pop();
-    }
-
-    /// Whether a path of the root is ignored.
+    /// Whether a path in the folder that these rules are for is ignored.
     pub(crate) fn ignores(&self, rel: &[u8], is_folder: bool) -> bool {
         let nearest = |pick: fn(&Level) -> Option<&Gitignore>| {
-            self.levels.iter().rev().find_map(|level| {
-                let inside = rel.strip_prefix(level.folder.as_slice())?;
-                let inside = inside.strip_prefix(b"/").unwrap_or(inside);
-                verdict(pick(level)?, inside, is_folder)
-            })
+            let levels =
+                std::iter::successors(self.nearest.as_deref(), |level| level.above.as_deref());
+            let mut verdicts = levels
+                .filter_map(|level| verdict(pick(level)?, rel.get(level.inside..)?, is_folder));
+            verdicts.next()
         };
+        let Outermost { repository, person } = &*self.outermost;
         nearest(|level| level.ignore.as_ref())
             .or_else(|| nearest(|level| level.gitignore.as_ref()))
-            .or_else(|| verdict(self.repository.as_ref()?, rel, is_folder))
-            .or_else(|| verdict(self.person.as_ref()?, rel, is_folder))
+            .or_else(|| verdict(repository.as_ref()?, rel, is_folder))
+            .or_else(|| verdict(person.as_ref()?, rel, is_folder))
             .unwrap_or(false)
     }
 }

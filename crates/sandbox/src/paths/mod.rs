@@ -19,6 +19,7 @@
 //! Names in the working folder are relative to it; names in every other root are
 //! absolute, and need `allow_absolute`.
 
+mod braces;
 mod error;
 mod fold;
 mod folder;
@@ -29,6 +30,7 @@ mod lists;
 mod made;
 mod message;
 mod missing;
+mod open_folder;
 mod patterns;
 mod read;
 mod remove;
@@ -38,6 +40,7 @@ mod roots;
 mod several;
 mod stage;
 mod stat;
+mod survey;
 mod target;
 mod temporary;
 mod tree;
@@ -58,6 +61,7 @@ pub use roots::{Root, RootAccess, RootRule, Roots};
 pub use several::StagedDelete;
 pub use stage::{Committed, StageOptions, Staged};
 pub use stat::FileStat;
+pub use survey::Surveyor;
 pub use target::Resolved;
 pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
 

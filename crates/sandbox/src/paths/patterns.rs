@@ -9,13 +9,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use super::fold::Folded;
+use super::braces::expand_braces;
+use super::fold::{Folded, fold_name, is_ambiguous};
 use super::glob::NameGlob;
 
 /// Segments of one pattern are states in a 64-bit set, with one bit for the end.
 const MOST_SEGMENTS: usize = 63;
-/// Braces multiply; this many patterns out of one is more than anybody writes.
-const MOST_ALTERNATIVES: usize = 256;
 
 /// Why a pattern cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -208,6 +207,56 @@ impl Patterns {
     }
 }
 
+/// Patterns as they stand for the entries of one folder, which none of them fits.
+///
+/// The folders on the way are looked at once instead of once for every entry.
+#[derive(Debug)]
+pub(crate) struct EntryRules<'a> {
+    patterns: &'a Patterns,
+    folder: &'a Folded<'static>,
+    /// Where each pattern with a slash stands; nothing where a folder on the way can
+    /// be read in two ways.
+    states: Option<Vec<u64>>,
+}
+
+impl Patterns {
+    /// The patterns for the entries of a folder.
+    pub(crate) fn inside<'a>(&'a self, folder: &'a Folded<'static>) -> EntryRules<'a> {
+        let states = folder.only_form().map(|names| {
+            let after = |rule: &PathRule| {
+                let start = past_deep(&rule.segments, 1);
+                let step = |states, name: &Cow<'_, [u8]>| step(&rule.segments, states, name);
+                names.iter().fold(start, step)
+            };
+            self.paths.iter().map(after).collect()
+        });
+        EntryRules {
+            patterns: self,
+            folder,
+            states,
+        }
+    }
+}
+
+impl EntryRules<'_> {
+    /// Whether a pattern fits the entry of this name.
+    pub(crate) fn fit(&self, name: &[u8], is_file: bool) -> bool {
+        let patterns = self.patterns;
+        let plain = fold_name(name);
+        let Some(states) = self.states.as_ref().filter(|_| !is_ambiguous(&plain)) else {
+            let path = self.folder.child(name);
+            return patterns.find(&path, Scope::Last).is_some()
+                || (is_file && patterns.find_file(&path).is_some());
+        };
+        let mut paths = patterns.paths.iter().zip(states);
+        patterns.find_name(&plain).is_some()
+            || paths.any(|(PathRule { segments, .. }, states)| {
+                step(segments, *states, &plain) & end(segments) != 0
+            })
+            || (is_file && patterns.file_names.iter().any(|rule| rule.fits(&plain)))
+    }
+}
+
 impl NameRule {
     fn fits(&self, name: &[u8]) -> bool {
         self.glob.matches(name) && !self.unless.iter().any(|other| other.as_bytes() == name)
@@ -217,29 +266,38 @@ impl NameRule {
 /// Runs the segments as a set of states over the components: the work is bounded
 /// by their product, whatever the number of `**`.
 fn fits_path(segments: &[Segment], path: &[Cow<'_, [u8]>]) -> bool {
-    let end = 1_u64 << segments.len().min(MOST_SEGMENTS);
     let mut states = past_deep(segments, 1);
     for name in path {
-        let mut next = 0;
-        for (at, segment) in segments.iter().enumerate() {
-            if states & (1 << at) == 0 {
-                continue;
-            }
-            match segment {
-                Segment::Deep => next |= 1 << at,
-                Segment::Name(glob) if glob.matches(name) => next |= 1 << (at + 1),
-                Segment::Name(_) => {}
-            }
-        }
-        if next & end != 0 {
+        states = step(segments, states, name);
+        if states & end(segments) != 0 {
             return true;
         }
-        if next == 0 {
+        if states == 0 {
             return false;
         }
-        states = past_deep(segments, next);
     }
     false
+}
+
+/// The state in which all segments have fitted.
+fn end(segments: &[Segment]) -> u64 {
+    1 << segments.len().min(MOST_SEGMENTS)
+}
+
+/// The states after one component more.
+fn step(segments: &[Segment], states: u64, name: &[u8]) -> u64 {
+    let mut next = 0;
+    for (at, segment) in segments.iter().enumerate() {
+        if states & (1 << at) == 0 {
+            continue;
+        }
+        match segment {
+            Segment::Deep => next |= 1 << at,
+            Segment::Name(glob) if glob.matches(name) => next |= 1 << (at + 1),
+            Segment::Name(_) => {}
+        }
+    }
+    past_deep(segments, next)
 }
 
 /// `**` may stand for nothing: whoever is in front of it is behind it as well.
@@ -285,68 +343,6 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, PatternProblem> {
         return Err(PatternProblem::TooLarge);
     }
     Ok(segments)
-}
-
-fn expand_braces(pattern: &str, into: &mut Vec<String>) -> Result<(), PatternProblem> {
-    let Some((before, inside, after)) = first_braces(pattern)? else {
-        if into.len() >= MOST_ALTERNATIVES {
-            return Err(PatternProblem::TooLarge);
-        }
-        into.push(pattern.to_owned());
-        return Ok(());
-    };
-    for alternative in inside {
-        expand_braces(&format!("{before}{alternative}{after}"), into)?;
-    }
-    Ok(())
-}
-
-/// The text before the first brace, its alternatives, and the text after it.
-type Braces<'a> = (&'a str, Vec<&'a str>, &'a str);
-
-fn first_braces(pattern: &str) -> Result<Option<Braces<'_>>, PatternProblem> {
-    let mut depth = 0_usize;
-    let mut escaped = false;
-    let mut cuts = Vec::new();
-    for (at, c) in pattern.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' => escaped = true,
-            '{' => {
-                depth += 1;
-                if depth == 1 {
-                    cuts.push(at);
-                }
-            }
-            ',' if depth == 1 => cuts.push(at),
-            '}' if depth > 0 => {
-                depth -= 1;
-                if depth == 0 {
-                    cuts.push(at);
-                    break;
-                }
-            }
-            _ => {}
-        }
-    }
-    if depth > 0 {
-        return Err(PatternProblem::UnclosedBrace);
-    }
-    let (Some(open), Some(close)) = (cuts.first(), cuts.last()) else {
-        return Ok(None);
-    };
-    let inside = cuts
-        .windows(2)
-        .filter_map(|pair| match pair {
-            [from, to] => pattern.get(from + 1..*to),
-            _ => None,
-        })
-        .collect();
-    Ok(Some((
-        pattern.get(..*open).unwrap_or_default(),
-        inside,
-        pattern.get(close + 1..).unwrap_or_default(),
-    )))
 }
 
 #[cfg(test)]

@@ -1,149 +1,190 @@
-//! Searching one file after the other.
+//! Searching files, each by whichever worker comes to it.
 
 use std::fs::File;
 use std::io::{self, Read};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grep_matcher::LineTerminator;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::tool::RunCtx;
-use toolgate_sandbox::paths::ReadHandle;
+use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle, Surveyor, WalkEntry};
 
+use super::Filters;
 use super::hits::{Found, Hits};
-use crate::text::decode;
+use crate::text::text_of;
 
 /// Files up to this size are searched in memory, where secrets of the whole file are known.
 const IN_MEMORY: u64 = 2 * 1024 * 1024;
 /// How long a line, or a file that is searched across lines, can be.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
-/// Whether there is room for more hits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Searched {
-    GoOn,
-    Enough,
+/// What is looked for, and how.
+pub(super) struct Search<'a> {
+    pub(super) cx: &'a RunCtx,
+    pub(super) matcher: RegexMatcher,
+    pub(super) filters: Filters,
+    pub(super) multiline: bool,
+    pub(super) context: usize,
+    pub(super) most: usize,
+    /// Hits that are in the answer already. What is searched now comes after them.
+    pub(super) certain: AtomicUsize,
 }
 
-/// A search under way.
-pub(super) struct Search<'a> {
-    cx: &'a RunCtx,
-    matcher: &'a RegexMatcher,
+/// What one worker searches with.
+pub(super) struct Desk {
+    /// A copy: workers that share one wait for each other.
+    matcher: RegexMatcher,
     searcher: Searcher,
-    context: usize,
-    most: usize,
-    /// Lines of output.
-    pub(super) out: Vec<String>,
-    pub(super) hits: usize,
-    /// There were more hits than wanted.
-    pub(super) more: bool,
+    /// The content of one file after the other.
+    space: Vec<u8>,
+}
+
+/// How many files were looked at.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counts {
     pub(super) files: usize,
-    pub(super) files_with_hits: usize,
     pub(super) binary: usize,
     pub(super) unreadable: usize,
 }
 
-impl<'a> Search<'a> {
-    pub(super) fn new(
-        cx: &'a RunCtx,
-        matcher: &'a RegexMatcher,
-        multiline: bool,
-        context: usize,
-        most: usize,
-    ) -> Self {
+/// What a run of files came to.
+#[derive(Default)]
+pub(super) struct Run {
+    /// The files with hits, and the counts up to and with each of them.
+    pub(super) found: Vec<(Found, Counts)>,
+    pub(super) counts: Counts,
+    hits: usize,
+    /// The run alone has more hits than there is room for.
+    full: bool,
+}
+
+impl Counts {
+    pub(super) fn add(&mut self, more: Self) {
+        self.files += more.files;
+        self.binary += more.binary;
+        self.unreadable += more.unreadable;
+    }
+}
+
+impl Surveyor for Search<'_> {
+    type Desk = Desk;
+    type Run = Run;
+
+    fn desk(&self) -> Desk {
         let searcher = SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
             .line_number(true)
-            .multi_line(multiline)
-            .before_context(context)
-            .after_context(context)
+            .multi_line(self.multiline)
+            .before_context(self.context)
+            .after_context(self.context)
             .heap_limit(Some(LONGEST_LINE))
             .memory_map(MmapChoice::never())
             .binary_detection(BinaryDetection::quit(0))
             .build();
-        Self {
-            cx,
-            matcher,
+        Desk {
+            matcher: self.matcher.clone(),
             searcher,
-            context,
-            most,
-            out: Vec::new(),
-            hits: 0,
-            more: false,
-            files: 0,
-            files_with_hits: 0,
-            binary: 0,
-            unreadable: 0,
+            space: Vec::new(),
         }
     }
 
+    fn is_over(&self) -> bool {
+        self.cx.cancel().is_cancelled()
+    }
+
+    fn enters(&self, folder: &WalkEntry<'_>) -> bool {
+        let unwanted = self.filters.unwanted.as_ref();
+        !unwanted.is_some_and(|filter| filter.fits(folder.beneath()))
+    }
+
+    fn look(&self, desk: &mut Desk, entry: &WalkEntry<'_>, run: &mut Run) {
+        if run.full
+            || entry.kind != FileKind::File
+            || !self.filters.pick(entry.beneath())
+            || self.cx.cancel().is_cancelled()
+        {
+            return;
+        }
+        match entry.open() {
+            Ok(handle) => self.file(desk, entry.path, handle, run),
+            Err(_) => run.counts.unreadable += 1,
+        }
+    }
+
+    fn failed(&self, _: &Path, _: PathError, run: &mut Run) {
+        run.counts.unreadable += 1;
+    }
+
+    fn results(run: &Run) -> usize {
+        run.hits
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.most
+    }
+}
+
+impl Search<'_> {
     /// Searches one file under the name it is to be shown by.
-    pub(super) fn file(&mut self, name: &str, mut handle: ReadHandle) -> Searched {
-        self.files += 1;
-        let found = match handle.read_up_to(IN_MEMORY) {
-            Ok((bytes, true)) => self.in_memory(bytes),
-            Ok((start, false)) => self.streamed(start, handle.file),
+    pub(super) fn file(&self, desk: &mut Desk, path: &Path, mut handle: ReadHandle, run: &mut Run) {
+        run.counts.files += 1;
+        let room = self
+            .most
+            .saturating_sub(self.certain.load(Ordering::Relaxed));
+        let room = room.saturating_sub(run.hits);
+        let Desk {
+            matcher,
+            searcher,
+            space,
+        } = desk;
+        let hits = |whole| Hits::new(matcher, self.cx.redactor(), path, room, whole);
+        let found = match handle.read_into(space, IN_MEMORY) {
+            Ok((count, true)) => {
+                let bytes = space.get(..count).unwrap_or_default();
+                if let Some(text) = text_of(bytes) {
+                    let mut hits = hits(Some(&text));
+                    let searched = searcher.search_slice(&*matcher, text.as_bytes(), &mut hits);
+                    hits.found(searched)
+                } else if memchr::memchr(0, bytes).is_some() {
+                    Found::binary()
+                } else {
+                    // Text in an encoding that nobody announced is searched byte by byte.
+                    let mut hits = hits(None);
+                    let searched = searcher.search_slice(&*matcher, bytes, &mut hits);
+                    hits.found(searched)
+                }
+            }
+            Ok((count, false)) => {
+                let rest = Rest {
+                    start: space.get(..count).unwrap_or_default(),
+                    file: handle.file,
+                    cancel: self.cx.cancel(),
+                };
+                let mut hits = hits(None);
+                let searched = searcher.search_reader(&*matcher, rest, &mut hits);
+                hits.found(searched)
+            }
             Err(_) => Found::unreadable(),
         };
         if found.binary {
-            self.binary += 1;
-            return Searched::GoOn;
+            run.counts.binary += 1;
+            return;
         }
-        self.unreadable += usize::from(found.failed);
-        self.more |= found.more;
-        if found.hits > 0 {
-            self.files_with_hits += 1;
-            self.hits += found.hits;
-            if self.context > 0 && !self.out.is_empty() {
-                self.out.push("--".to_owned());
-            }
-            self.out.extend(found.lines(name));
+        run.counts.unreadable += usize::from(found.failed);
+        run.hits += found.hits;
+        run.full = found.more;
+        if found.hits > 0 || found.more {
+            run.found.push((found, run.counts));
         }
-        if self.more {
-            Searched::Enough
-        } else {
-            Searched::GoOn
-        }
-    }
-
-    fn room(&self) -> usize {
-        self.most.saturating_sub(self.hits)
-    }
-
-    fn in_memory(&mut self, bytes: Vec<u8>) -> Found {
-        let redactor = self.cx.redactor();
-        if let Some(decoded) = decode(bytes.clone(), true) {
-            let text = decoded.text.as_str();
-            let mut hits = Hits::new(self.matcher, redactor, self.room(), Some(text));
-            let searched = self
-                .searcher
-                .search_slice(self.matcher, text.as_bytes(), &mut hits);
-            return hits.found(searched);
-        }
-        if memchr::memchr(0, &bytes).is_some() {
-            return Found::binary();
-        }
-        // Text in an encoding that nobody announced is searched byte by byte.
-        let mut hits = Hits::new(self.matcher, redactor, self.room(), None);
-        let searched = self.searcher.search_slice(self.matcher, &bytes, &mut hits);
-        hits.found(searched)
-    }
-
-    fn streamed(&mut self, start: Vec<u8>, file: File) -> Found {
-        let rest = Rest {
-            start: io::Cursor::new(start),
-            file,
-            cancel: self.cx.cancel(),
-        };
-        let mut hits = Hits::new(self.matcher, self.cx.redactor(), self.room(), None);
-        let searched = self.searcher.search_reader(self.matcher, rest, &mut hits);
-        hits.found(searched)
     }
 }
 
 /// What was read of a file, then the rest of it, until the call is told to stop.
 struct Rest<'a> {
-    start: io::Cursor<Vec<u8>>,
+    start: &'a [u8],
     file: File,
     cancel: &'a CancellationToken,
 }

@@ -1,12 +1,16 @@
 //! Lines that fit, as they come out of a search.
 
+use std::borrow::Cow;
+use std::fmt::Write;
 use std::io;
+use std::path::Path;
 
 use grep_matcher::Matcher;
 use grep_regex::RegexMatcher;
 use grep_searcher::{Searcher, Sink, SinkContext, SinkFinish, SinkMatch};
 use toolgate_gate::output::Redactor;
 
+use crate::place::shown;
 use crate::secrets::Secrets;
 
 /// Longer lines are cut around what fits.
@@ -20,31 +24,24 @@ const LINES_OF_A_HIT: u64 = 200;
 pub(super) struct Hits<'a> {
     matcher: &'a RegexMatcher,
     redactor: &'a Redactor,
+    path: &'a Path,
     room: usize,
     /// The whole file, if it is in memory.
     whole: Option<&'a str>,
-    /// Its secrets, looked for when the first line fits.
-    secrets: Option<Secrets>,
-    lines: Vec<Line>,
-    hits: usize,
-    more: bool,
-    binary: bool,
+    /// Its name for the answer and its secrets, looked for when the first line fits.
+    file: Option<(String, Secrets)>,
+    found: Found,
     /// The next line does not follow the last one.
-    apart: bool,
-}
-
-/// One line of the answer.
-struct Line {
-    number: u64,
-    text: String,
-    hit: bool,
     apart: bool,
 }
 
 /// What a search of one file came to.
 #[derive(Default)]
 pub(super) struct Found {
-    lines: Vec<Line>,
+    /// Lines of the answer, each with its line end.
+    text: String,
+    /// Where each line ends, and how many hits there were up to it.
+    ends: Vec<(usize, usize)>,
     pub(super) hits: usize,
     /// There was another hit and no room for it.
     pub(super) more: bool,
@@ -67,18 +64,21 @@ impl Found {
         }
     }
 
-    /// The lines of the answer for a file of this name.
-    pub(super) fn lines(self, name: &str) -> impl Iterator<Item = String> {
-        self.lines.into_iter().flat_map(move |line| {
-            let Line { number, text, .. } = &line;
-            let shown = if line.hit {
-                format!("{name}:{number}: {text}")
-            } else {
-                format!("{name}-{number}- {text}")
-            };
-            let gap = line.apart.then(|| "--".to_owned());
-            gap.into_iter().chain([shown])
-        })
+    /// Leaves out all hits but so many.
+    pub(super) fn cut(&mut self, room: usize) {
+        if self.hits <= room {
+            return;
+        }
+        let kept = self.ends.partition_point(|(_, hits)| *hits <= room);
+        let last = kept.checked_sub(1).and_then(|last| self.ends.get(last));
+        self.text.truncate(last.map_or(0, |(end, _)| *end));
+        self.hits = room;
+        self.more = true;
+    }
+
+    /// The lines of the answer, each with its line end.
+    pub(super) fn text(&self) -> &str {
+        &self.text
     }
 }
 
@@ -86,90 +86,93 @@ impl<'a> Hits<'a> {
     pub(super) fn new(
         matcher: &'a RegexMatcher,
         redactor: &'a Redactor,
+        path: &'a Path,
         room: usize,
         whole: Option<&'a str>,
     ) -> Self {
         Self {
             matcher,
             redactor,
+            path,
             room,
             whole,
-            secrets: None,
-            lines: Vec::new(),
-            hits: 0,
-            more: false,
-            binary: false,
+            file: None,
+            found: Found::default(),
             apart: false,
         }
     }
 
     pub(super) fn found(self, searched: io::Result<()>) -> Found {
         Found {
-            lines: self.lines,
-            hits: self.hits,
-            more: self.more,
-            binary: self.binary,
             failed: searched.is_err(),
+            ..self.found
         }
     }
 
     fn push(&mut self, number: Option<u64>, offset: u64, line: &[u8], hit: bool) {
         let line = line.strip_suffix(b"\n").unwrap_or(line);
         let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let text = match (self.whole, usize::try_from(offset)) {
-            (Some(whole), Ok(start)) => {
-                let redactor = self.redactor;
-                let secrets = self
-                    .secrets
-                    .get_or_insert_with(|| Secrets::find(redactor, whole));
-                let masked = secrets.masked(whole, start, start + line.len());
-                self.short(&masked, hit)
-            }
+        let (redactor, whole) = (self.redactor, self.whole);
+        let (name, secrets) = self.file.get_or_insert_with(|| {
+            let secrets = whole.map(|whole| Secrets::find(redactor, whole));
+            (shown(self.path), secrets.unwrap_or_default())
+        });
+        let text = match (whole, usize::try_from(offset)) {
+            (Some(whole), Ok(start)) => secrets.masked(whole, start, start + line.len()),
             // Secrets go before the line is cut: half of one would not be recognized.
             _ => {
                 let text = String::from_utf8_lossy(line);
-                self.short(&self.redactor.redact(&text).0, hit)
+                Cow::Owned(redactor.redact(&text).0.into_owned())
             }
         };
-        self.lines.push(Line {
-            number: number.unwrap_or(0),
-            text,
-            hit,
-            apart: std::mem::take(&mut self.apart) && !self.lines.is_empty(),
-        });
-    }
-
-    /// A line that is not too long and really one line.
-    fn short(&self, line: &str, hit: bool) -> String {
-        let mut text = String::new();
-        if line.len() <= LONGEST_SHOWN {
-            text.push_str(line);
-        } else {
-            let found = self.matcher.find(line.as_bytes()).ok().flatten();
-            let at = found.filter(|_| hit).map_or(0, |found| found.start());
-            let start = line.floor_char_boundary(at.saturating_sub(BEFORE_HIT));
-            let end = line.floor_char_boundary(start + LONGEST_SHOWN);
-            if start > 0 {
-                text.push('…');
-            }
-            text.push_str(line.get(start..end).unwrap_or_default());
-            if end < line.len() {
-                text.push('…');
-            }
+        let out = &mut self.found.text;
+        if std::mem::take(&mut self.apart) && !out.is_empty() {
+            out.push_str("--\n");
         }
-        text.replace(['\r', '\u{85}', '\u{2028}', '\u{2029}'], " ")
+        let number = number.unwrap_or(0);
+        // Writing to a string does not fail.
+        let _ = if hit {
+            write!(out, "{name}:{number}: ")
+        } else {
+            write!(out, "{name}-{number}- ")
+        };
+        short(self.matcher, &text, hit, out);
+        out.push('\n');
+        self.found.ends.push((out.len(), self.found.hits));
     }
+}
+
+/// Appends a line that is not too long and really one line.
+fn short(matcher: &RegexMatcher, line: &str, hit: bool, out: &mut String) {
+    let mut piece = line;
+    let (mut before, mut after) = (false, false);
+    if line.len() > LONGEST_SHOWN {
+        let found = matcher.find(line.as_bytes()).ok().flatten();
+        let at = found.filter(|_| hit).map_or(0, |found| found.start());
+        let start = line.floor_char_boundary(at.saturating_sub(BEFORE_HIT));
+        let end = line.floor_char_boundary(start + LONGEST_SHOWN);
+        piece = line.get(start..end).unwrap_or_default();
+        (before, after) = (start > 0, end < line.len());
+    }
+    out.extend(before.then_some('…'));
+    let mut pieces = piece.split(['\r', '\u{85}', '\u{2028}', '\u{2029}']);
+    out.push_str(pieces.next().unwrap_or_default());
+    for piece in pieces {
+        out.push(' ');
+        out.push_str(piece);
+    }
+    out.extend(after.then_some('…'));
 }
 
 impl Sink for Hits<'_> {
     type Error = io::Error;
 
     fn matched(&mut self, _: &Searcher, found: &SinkMatch<'_>) -> io::Result<bool> {
-        if self.hits == self.room {
-            self.more = true;
+        if self.found.hits == self.room {
+            self.found.more = true;
             return Ok(false);
         }
-        self.hits += 1;
+        self.found.hits += 1;
         let mut offset = found.absolute_byte_offset();
         for (index, line) in (0..LINES_OF_A_HIT).zip(found.lines()) {
             let number = found.line_number().map(|first| first + index);
@@ -191,12 +194,12 @@ impl Sink for Hits<'_> {
     }
 
     fn binary_data(&mut self, _: &Searcher, _: u64) -> io::Result<bool> {
-        self.binary = true;
+        self.found.binary = true;
         Ok(false)
     }
 
     fn finish(&mut self, _: &Searcher, finished: &SinkFinish) -> io::Result<()> {
-        self.binary |= finished.binary_byte_offset().is_some();
+        self.found.binary |= finished.binary_byte_offset().is_some();
         Ok(())
     }
 }

@@ -1,10 +1,10 @@
 //! `grep`: lines that fit a pattern.
 //!
 //! ```text
-//!  pattern ──▶ matcher (linear time, bounded)          ┌─▶ small: whole in memory, secrets of the whole file
-//!  folder ──▶ wall.walk (sorted, nothing denied) ──▶ file ┤
-//!                                                      └─▶ large: streamed, line by line
-//!                                                            └──▶ `path:line: text`
+//!  pattern ──▶ matcher (linear time, bounded)              ┌─▶ small: whole in memory, secrets of the whole file
+//!  folder ──▶ wall.survey (all cores, nothing denied) ──▶ file ┤
+//!                                                          └─▶ large: streamed, line by line
+//!                              answer, sorted by path ◀── `path:line: text` ◀──┘
 //! ```
 //!
 //! Files that are denied never appear, binary ones are passed over, long lines are
@@ -15,6 +15,8 @@ mod file;
 mod hits;
 
 use std::num::NonZeroUsize;
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use schemars::JsonSchema;
@@ -22,13 +24,13 @@ use serde::Deserialize;
 use serde_json::Value;
 use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, path_error, typed};
 use toolgate_model::{Category, Facts, Risk, ToolError};
-use toolgate_sandbox::paths::{FileKind, Flow, PathError, Visit, WalkOptions};
+use toolgate_sandbox::paths::{Flow, PathError, Surveyor, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::FilePattern;
-use crate::place::{beneath, fact_path, shown, working_folder};
+use crate::place::{fact_path, working_folder};
 use crate::settings::SearchSettings;
-use file::{Search, Searched};
+use file::{Counts, Run, Search};
 
 const DESCRIPTION: &str = "Searches the contents of files for a regular expression, or for literal \
     text with literal = true, and returns `path:line: text` for every line that fits, sorted by \
@@ -130,6 +132,14 @@ struct Filters {
     unwanted: Option<FilePattern>,
 }
 
+impl Filters {
+    /// Whether a file with this path beneath the searched folder is searched.
+    fn pick(&self, path: &Path) -> bool {
+        !self.unwanted.as_ref().is_some_and(|f| f.fits(path))
+            && self.wanted.as_ref().is_none_or(|f| f.fits(path))
+    }
+}
+
 /// The tool.
 pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Grep> {
     let settings = settings.clone();
@@ -171,87 +181,114 @@ fn literal(kind: Value) -> Result<Value, String> {
 }
 
 fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, ToolError> {
-    let (matcher, filters) = (args.matcher()?, args.filters()?);
     let most = settings.most(args.max_results);
-    let context = args.context.unwrap_or(0).min(MOST_CONTEXT);
-    let mut search = Search::new(cx, &matcher, args.multiline, context, most);
+    let search = Search {
+        cx,
+        matcher: args.matcher()?,
+        filters: args.filters()?,
+        multiline: args.multiline,
+        context: args.context.unwrap_or(0).min(MOST_CONTEXT),
+        most,
+        certain: AtomicUsize::new(0),
+    };
     let options = WalkOptions {
         max_depth: None,
         hidden: args.include_hidden,
         ignored: args.include_ignored,
         global_excludes: Some(settings.excludes.clone()),
     };
-    let walked = cx.wall().walk(&args.directory, &options, &mut |visit| {
-        if cx.cancel().is_cancelled() {
-            return Flow::Stop;
-        }
-        let Visit::Entry(entry) = visit else {
-            search.unreadable += 1;
-            return Flow::Continue;
-        };
-        let path = beneath(entry.path, entry.depth);
-        if filters.unwanted.as_ref().is_some_and(|f| f.fits(path)) {
-            return Flow::SkipFolder;
-        }
-        let wanted =
-            entry.kind == FileKind::File && filters.wanted.as_ref().is_none_or(|f| f.fits(path));
-        if !wanted {
-            return Flow::Continue;
-        }
-        match entry.open() {
-            Ok(handle) => match search.file(&shown(entry.path), handle) {
-                Searched::GoOn => Flow::Continue,
-                Searched::Enough => Flow::Stop,
-            },
-            Err(_) => {
-                search.unreadable += 1;
-                Flow::Continue
-            }
-        }
-    });
+    let mut answer = Answer::default();
+    let walked = cx
+        .wall()
+        .survey(&args.directory, &options, &search, &mut |run| {
+            answer.take(&search, run)
+        });
     match walked {
         Ok(()) => {}
         // The path of a file is as good as a folder's.
         Err(PathError::NotADirectory { .. }) => {
             let opened = cx.wall().open_read(&args.directory);
             let handle = opened.map_err(|error| path_error(&error))?;
-            search.file(&fact_path(&args.directory), handle);
+            let mut run = Run::default();
+            let name = fact_path(&args.directory);
+            search.file(&mut search.desk(), Path::new(&name), handle, &mut run);
+            answer.take(&search, run);
         }
         Err(error) => return Err(path_error(&error)),
     }
     if cx.cancel().is_cancelled() {
         return Err(cancelled());
     }
-    Ok(report(args, search, most))
+    Ok(answer.report(args, most))
 }
 
-fn report(args: &Grep, search: Search<'_>, most: usize) -> Output {
-    let mut content = search.out.join("\n");
-    if search.hits == 0 {
-        content = nothing(args, &search);
-    } else if search.more && args.max_results.is_none_or(|asked| asked.get() > most) {
-        content.push_str(&format!(
-            "\n[only the first {most} hits; narrow the pattern or the folder, or set max_results]"
-        ));
+/// What is found, in the order of paths.
+#[derive(Default)]
+struct Answer {
+    /// Lines, each with its line end.
+    text: String,
+    counts: Counts,
+    hits: usize,
+    files_with_hits: usize,
+    /// There were more hits than wanted.
+    more: bool,
+}
+
+impl Answer {
+    /// Takes what comes next by path, as far as there is room.
+    fn take(&mut self, search: &Search<'_>, run: Run) -> Flow {
+        for (mut found, counts) in run.found {
+            found.cut(search.most.saturating_sub(self.hits));
+            if found.hits > 0 {
+                if search.context > 0 && !self.text.is_empty() {
+                    self.text.push_str("--\n");
+                }
+                self.text.push_str(found.text());
+                self.hits += found.hits;
+                self.files_with_hits += 1;
+            }
+            if found.more {
+                self.more = true;
+                self.counts.add(counts);
+                return Flow::Stop;
+            }
+        }
+        self.counts.add(run.counts);
+        search.certain.store(self.hits, Ordering::Relaxed);
+        Flow::Continue
     }
-    let noun = if search.hits == 1 { "match" } else { "matches" };
-    let first = if search.more { " (the first)" } else { "" };
-    Output::plain(content)
-        .display(format!(
-            "Found {} {noun} in {} of {} files{first}",
-            search.hits, search.files_with_hits, search.files
-        ))
-        .with("matches", search.hits)
-        .with("files_with_matches", search.files_with_hits)
-        .with("files_searched", search.files)
-        .with("binary_files", search.binary)
-        .with("unreadable", search.unreadable)
-        .with("truncated", search.more)
+
+    fn report(mut self, args: &Grep, most: usize) -> Output {
+        let files = self.counts.files;
+        if self.hits == 0 {
+            self.text = nothing(args, files);
+        } else if self.more && args.max_results.is_none_or(|asked| asked.get() > most) {
+            self.text.push_str(&format!(
+                "[only the first {most} hits; narrow the pattern or the folder, or set max_results]"
+            ));
+        } else {
+            // The last line needs no end.
+            self.text.pop();
+        }
+        let noun = if self.hits == 1 { "match" } else { "matches" };
+        let first = if self.more { " (the first)" } else { "" };
+        Output::plain(self.text)
+            .display(format!(
+                "Found {} {noun} in {} of {files} files{first}",
+                self.hits, self.files_with_hits
+            ))
+            .with("matches", self.hits)
+            .with("files_with_matches", self.files_with_hits)
+            .with("files_searched", files)
+            .with("binary_files", self.counts.binary)
+            .with("unreadable", self.counts.unreadable)
+            .with("truncated", self.more)
+    }
 }
 
 /// What to say when nothing fits. It does not repeat the pattern: what was asked is no finding.
-fn nothing(args: &Grep, search: &Search<'_>) -> String {
-    let mut text = format!("No matches found in {} files.", search.files);
+fn nothing(args: &Grep, files: usize) -> String {
+    let mut text = format!("No matches found in {files} files.");
     if !args.include_hidden || !args.include_ignored {
         text.push_str(
             " Hidden and ignored files are searched with include_hidden and include_ignored.",

@@ -1,0 +1,237 @@
+//! A survey shows what a walk shows, in the same order, whoever looked at what.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod place;
+
+use std::path::Path;
+
+use place::{METHODS, Place};
+use proptest::prelude::*;
+use toolgate_sandbox::paths::{
+    FileKind, Flow, PathError, PathWall, Surveyor, Visit, WalkEntry, WalkOptions,
+};
+
+/// Notes every path; does not enter folders of one name.
+struct Notes {
+    avoided: &'static str,
+    look_ahead: usize,
+}
+
+impl Surveyor for Notes {
+    type Desk = ();
+    type Run = Vec<String>;
+
+    fn desk(&self) {}
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn enters(&self, folder: &WalkEntry<'_>) -> bool {
+        folder.name != self.avoided
+    }
+
+    fn look(&self, (): &mut (), entry: &WalkEntry<'_>, run: &mut Vec<String>) {
+        assert_ne!(entry.name, "panic");
+        let opens = entry.kind == FileKind::File;
+        assert_eq!(entry.open().is_ok(), opens, "{:?}", entry.path);
+        run.push(entry.path.to_str().unwrap().to_owned());
+    }
+
+    fn failed(&self, path: &Path, error: PathError, run: &mut Vec<String>) {
+        run.push(format!("{}: {}", path.display(), error.kind()));
+    }
+
+    fn results(run: &Vec<String>) -> usize {
+        run.len()
+    }
+
+    fn look_ahead(&self) -> usize {
+        self.look_ahead
+    }
+}
+
+const NOTES: Notes = Notes {
+    avoided: "not-here",
+    look_ahead: 1_000,
+};
+
+fn surveyed(wall: &PathWall, start: &str, options: &WalkOptions, notes: &Notes) -> Vec<String> {
+    let mut seen = Vec::new();
+    wall.survey(start, options, notes, &mut |run| {
+        seen.extend(run);
+        Flow::Continue
+    })
+    .unwrap();
+    seen
+}
+
+fn walked(wall: &PathWall, start: &str, options: &WalkOptions, notes: &Notes) -> Vec<String> {
+    let mut seen = Vec::new();
+    wall.walk(start, options, &mut |visit| {
+        match visit {
+            Visit::Entry(entry) if entry.kind == FileKind::Folder => {
+                if entry.name == notes.avoided {
+                    return Flow::SkipFolder;
+                }
+            }
+            Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
+            Visit::Failed { path, error, .. } => {
+                seen.push(format!("{}: {}", path.display(), error.kind()));
+            }
+        }
+        Flow::Continue
+    })
+    .unwrap();
+    seen
+}
+
+fn all() -> WalkOptions {
+    WalkOptions {
+        hidden: true,
+        ignored: true,
+        ..WalkOptions::default()
+    }
+}
+
+/// Many folders, one of them large, with ignored, denied and linked things among them.
+fn wood() -> Place {
+    let place = Place::in_memory();
+    for n in 0..600 {
+        let folder = format!("d{}/e{}", n % 7, n % 5);
+        place.make(&format!("file {folder}/f{n}.txt"));
+        place.make(&format!("file large/f{n}.txt"));
+        if n % 50 == 0 {
+            place.make(&format!("file {folder}/secret{n}.txt"));
+            place.make(&format!("file {folder}/x{n}.pem"));
+            place.make(&format!("link {folder}/link{n} -> $OUT"));
+            place.make(&format!("file {folder}/not-here/x"));
+            place.make(&format!("file {folder}-{n}"));
+        }
+    }
+    std::fs::write(place.ws().join(".gitignore"), "d3/\n*7.txt\n").unwrap();
+    std::fs::write(place.ws().join("d1/.ignore"), "!f7.txt\ne2\n").unwrap();
+    place
+}
+
+#[test]
+fn a_survey_is_a_walk_by_several() {
+    let place = wood();
+    for method in METHODS {
+        let wall = place.wall(method);
+        for options in [all(), WalkOptions::default()] {
+            for start in [".", "d1", "large"] {
+                for look_ahead in [0, 1, 1_000] {
+                    let notes = Notes {
+                        look_ahead,
+                        ..NOTES
+                    };
+                    let seen = surveyed(&wall, start, &options, &notes);
+                    assert!(seen.len() > 50);
+                    assert!(seen.iter().all(|path| !path.contains("secret")));
+                    assert_eq!(seen, walked(&wall, start, &options, &notes));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_depth_holds_for_a_survey_too() {
+    let place = wood();
+    let wall = place.wall(METHODS[0]);
+    for depth in 0..4 {
+        let options = WalkOptions {
+            max_depth: Some(depth),
+            ..all()
+        };
+        let seen = surveyed(&wall, ".", &options, &NOTES);
+        assert_eq!(seen, walked(&wall, ".", &options, &NOTES), "{depth}");
+    }
+}
+
+#[test]
+fn whoever_takes_the_runs_can_stop_and_has_the_first_ones() {
+    let place = wood();
+    let wall = place.wall(METHODS[0]);
+    let everything = walked(&wall, ".", &all(), &NOTES);
+    for enough in [1, 10, 100, 1_000] {
+        let mut seen = Vec::new();
+        wall.survey(".", &all(), &NOTES, &mut |run| {
+            seen.extend(run);
+            if seen.len() >= enough {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            }
+        })
+        .unwrap();
+        assert!(seen.len() >= enough && everything.starts_with(&seen));
+    }
+}
+
+#[test]
+fn a_tree_that_is_too_deep_is_reported_and_left() {
+    let place = Place::in_memory();
+    std::fs::create_dir_all(place.ws().join("d/".repeat(260))).unwrap();
+    let seen = surveyed(&place.wall(METHODS[0]), ".", &all(), &NOTES);
+    assert_eq!(seen.len(), 1);
+    assert!(seen[0].ends_with("bad_args"), "{seen:?}");
+}
+
+#[test]
+fn a_panic_ends_the_survey_and_nobody_waits_for_it() {
+    let place = wood();
+    place.make("file d5/e3/panic");
+    let wall = place.wall(METHODS[0]);
+    let survey = || surveyed(&wall, ".", &all(), &NOTES);
+    assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(survey)).is_err());
+}
+
+#[test]
+fn a_file_is_read_alike_into_new_and_into_used_memory() {
+    let place = Place::in_memory();
+    let mut space = Vec::new();
+    for length in [3_000, 0, 200_000, 65_536, 1, 65_535, 65_537] {
+        std::fs::write(place.ws().join("f"), vec![b'x'; length]).unwrap();
+        let wall = place.wall(METHODS[0]);
+        for limit in [0, 1, 65_536, 1_000_000] {
+            let (bytes, all) = wall.open_read("f").unwrap().read_up_to(limit).unwrap();
+            let mut handle = wall.open_read("f").unwrap();
+            let read = handle.read_into(&mut space, limit).unwrap();
+            assert_eq!(read, (bytes.len(), all), "{length} {limit}");
+            // What was left can still be read.
+            let rest = handle.read_up_to(1_000_000).unwrap().0;
+            assert_eq!(bytes.len() + rest.len(), length);
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_tree_is_surveyed_in_the_order_of_paths(
+        names in prop::collection::btree_set("[a-c.-]{1,3}(/[a-c.-]{1,3}){0,2}", 1..12),
+    ) {
+        let place = Place::in_memory();
+        for name in names {
+            let path = place.ws().join(&name);
+            let dots = name.split('/').any(|part| part == "." || part == "..");
+            if !dots && std::fs::create_dir_all(path.parent().unwrap()).is_ok() {
+                let _ = std::fs::write(&path, "");
+            }
+        }
+        let wall = place.wall(METHODS[0]);
+        prop_assert_eq!(
+            surveyed(&wall, ".", &all(), &NOTES),
+            walked(&wall, ".", &all(), &NOTES)
+        );
+    }
+}
