@@ -7,6 +7,12 @@ use crate::{fuzz, mutants};
 const RACES: &str = "1000000";
 /// Kills of a program while its commands run.
 const KILLS: &str = "1000";
+/// Kills of a record while it is written.
+const JOURNAL_KILLS: &str = "10000";
+/// Kills of a conversation while its calls run.
+const RUN_KILLS: &str = "1000";
+/// Calls of eight programs on one memory and one list of tasks.
+const NOTES: &str = "10000";
 /// Cases per property test.
 const CASES: &str = "20000";
 /// Seconds per fuzz target.
@@ -36,6 +42,42 @@ pub(crate) fn run() -> Done {
             "command_ends",
         ])
         .env("TOOLGATE_KILLS", KILLS),
+    )?;
+    step(
+        "journal kills",
+        cargo(&[
+            "test",
+            "--release",
+            "--package",
+            "toolgate-journal",
+            "--test",
+            "processes",
+        ])
+        .env("TOOLGATE_JOURNAL_KILLS", JOURNAL_KILLS),
+    )?;
+    step(
+        "run kills",
+        cargo(&[
+            "test",
+            "--release",
+            "--package",
+            "toolgate",
+            "--test",
+            "kills",
+        ])
+        .env("TOOLGATE_RUN_KILLS", RUN_KILLS),
+    )?;
+    step(
+        "notes",
+        cargo(&[
+            "test",
+            "--release",
+            "--package",
+            "toolgate",
+            "--test",
+            "notes",
+        ])
+        .env("TOOLGATE_NOTES", NOTES),
     )?;
     step(
         "properties",

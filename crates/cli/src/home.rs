@@ -69,6 +69,11 @@ impl Home {
         self.data.join("wall")
     }
 
+    /// The runs that go on, with what they started.
+    pub(crate) fn runs(&self) -> PathBuf {
+        self.data.join("runs")
+    }
+
     pub(crate) fn trust(&self) -> PathBuf {
         self.data.join("trust.toml")
     }

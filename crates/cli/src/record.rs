@@ -6,12 +6,14 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use toolgate_config::Effective;
 use toolgate_gate::journal::{Entry, Image, Journal, JournalError};
+use toolgate_gate::output::approval_text;
 use toolgate_gate::session::{ReadLog, Session};
 use toolgate_gate::store::{Space, Store};
-use toolgate_journal::{MemoryJournal, MemoryStore, Options, SqliteJournal};
+use toolgate_journal::{Class, MemoryJournal, MemoryStore, Options, SqliteJournal, Trouble};
 use toolgate_sandbox::paths::PathWall;
 
 use crate::args::Common;
+use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
 
@@ -22,7 +24,7 @@ pub(crate) enum Record {
     /// Nowhere for long: nothing will run.
     Passing,
     /// The file cannot be used. Tools stop and say why; the program goes on.
-    Broken(String),
+    Broken(Trouble),
 }
 
 /// The journal's file: what the command line says, else the configuration, else the default.
@@ -44,7 +46,7 @@ impl Record {
         };
         match SqliteJournal::open(path, options) {
             Ok(journal) => Self::Durable(journal),
-            Err(trouble) => Self::Broken(trouble.to_string()),
+            Err(trouble) => Self::Broken(trouble),
         }
     }
 
@@ -52,7 +54,7 @@ impl Record {
         match self {
             Self::Durable(journal) => Arc::new(journal.clone()),
             Self::Passing => Arc::new(MemoryJournal::new()),
-            Self::Broken(why) => Arc::new(Unwritable(why.clone())),
+            Self::Broken(trouble) => Arc::new(Unwritable(trouble.to_string())),
         }
     }
 
@@ -60,6 +62,15 @@ impl Record {
         match self {
             Self::Durable(journal) => Arc::new(journal.clone()),
             Self::Passing | Self::Broken(_) => Arc::new(MemoryStore::default()),
+        }
+    }
+
+    /// The journal's file, for what cannot be done without it.
+    pub(crate) fn durable(&self) -> Result<&SqliteJournal, Failure> {
+        match self {
+            Self::Durable(journal) => Ok(journal),
+            Self::Broken(trouble) => Err(Failure::internal(trouble.to_string())),
+            Self::Passing => Err(Failure::internal("there is no journal")),
         }
     }
 
@@ -80,13 +91,20 @@ impl Record {
                 let recovery = journal.recover(call, wall).await?;
                 let result = call.result(Some(&recovery));
                 let told = result.content.clone();
-                journal.settle(call, result).await.map(|()| told)
+                // One that was given up on while it changed files has its result.
+                if call.class() != Class::Finished {
+                    journal.settle(call, result).await?;
+                }
+                Ok::<_, Trouble>(told)
             };
             let told = mended.await.unwrap_or_else(|trouble| trouble.to_string());
-            out.remark(&format!(
-                "call {} of {}: {told}",
-                call.call, call.conversation
-            ));
+            let (id, of) = (call.call.as_str(), call.conversation.as_str());
+            let (id, of) = (approval_text(id), approval_text(of));
+            out.remark(&format!("call {id} of {of}: {told}"));
+            // It was taken for this alone; whoever wants to go on with it can have it.
+            if let Err(trouble) = journal.end(&call.conversation).await {
+                out.remark(&trouble.to_string());
+            }
         }
     }
 
@@ -95,14 +113,18 @@ impl Record {
         let Self::Durable(journal) = self else { return };
         // A conversation that another process works on is refused by the first commit, which
         // tells the model.
-        if journal.begin(session.id(), Some(workspace)).await.is_err() {
-            return;
+        if journal.begin(session.id(), Some(workspace)).await.is_ok() {
+            recall(journal, session, workspace).await;
         }
-        let kept = journal.get(&reads(workspace), session.id().as_str()).await;
-        let log = kept.ok().flatten();
-        if let Some(log) = log.and_then(|text| serde_json::from_str::<ReadLog>(&text).ok()) {
-            session.reads(|reads| *reads = log);
-        }
+    }
+
+    /// The same for one that is there: whoever else works on it is named instead.
+    pub(crate) async fn go_on(&self, session: &Session, workspace: &Path) -> Result<(), Failure> {
+        let journal = self.durable()?;
+        let taken = journal.begin(session.id(), Some(workspace)).await;
+        taken.map_err(|trouble| Failure::internal(trouble.to_string()))?;
+        recall(journal, session, workspace).await;
+        Ok(())
     }
 
     /// Lets a conversation go, and keeps what was read in it if it can be taken up again.
@@ -120,6 +142,15 @@ impl Record {
         if let Err(error) = journal.end(session.id()).await {
             out.remark(&format!("the conversation was not given back: {error}"));
         }
+    }
+}
+
+/// What was read in the conversation is known again.
+async fn recall(journal: &SqliteJournal, session: &Session, workspace: &Path) {
+    let kept = journal.get(&reads(workspace), session.id().as_str()).await;
+    let log = kept.ok().flatten();
+    if let Some(log) = log.and_then(|text| serde_json::from_str::<ReadLog>(&text).ok()) {
+        session.reads(|reads| *reads = log);
     }
 }
 

@@ -15,7 +15,7 @@ use std::io::Write;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use program::Bench;
+use program::{Bench, Process};
 use serde_json::{Value, json};
 
 const TALK: &str = "talk";
@@ -190,16 +190,18 @@ fn discarded_calls_say_that_the_person_gave_them_up() {
 
 #[test]
 fn the_command_of_a_killed_run_has_ended_with_it() {
-    let bench = killed();
-    let workspace = bench.workspace().canonicalize().unwrap();
-    // Whoever still worked for the batch would stand in its workspace.
-    let left = || {
-        let processes = std::fs::read_dir("/proc").unwrap().flatten();
-        processes
-            .filter_map(|process| std::fs::read_link(process.path().join("cwd")).ok())
-            .any(|cwd| cwd == workspace)
-    };
-    until("nobody is left", || !left());
+    let bench = Bench::new();
+    let mut child = start(&bench);
+    let started = Process::started_by(child.id());
+    assert!(
+        started.len() >= 3,
+        "warden, first process, shell: {started:?}"
+    );
+    child.kill().unwrap();
+    child.wait().unwrap();
+    until("nobody is left", || {
+        !started.iter().any(|process| process.lives())
+    });
     let done = bench.run(&["resume", TALK, "--keep"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert!(done.stdout.contains("outcome unknown"), "{done:?}");

@@ -215,8 +215,16 @@ fn a_connection_is_used_again_for_the_next_request_of_a_conversation() {
 
 #[test]
 fn a_refusal_says_what_the_provider_says_and_how_long_it_wants_to_be_left_alone() {
+    let date = "Sun, 06 Nov 1994 08:49:37 GMT";
     for (status, word, retry, kind, again) in [
         (429, "rate_limit_error", Some("2"), "rate_limited", true),
+        (
+            503,
+            "overloaded_error",
+            Some("Sun, 06 Nov 1994 08:49:39 GMT"),
+            "overloaded",
+            true,
+        ),
         (529, "overloaded_error", None, "overloaded", true),
         (500, "api_error", None, "server", true),
         (401, "authentication_error", None, "authentication", false),
@@ -225,6 +233,7 @@ fn a_refusal_says_what_the_provider_says_and_how_long_it_wants_to_be_left_alone(
         let body = json!({"type": "error", "error": {"type": word, "message": "slow down"}});
         let server = Loopback::start(move |_| {
             let told = Told::new(status, "application/json", body.to_string());
+            let told = told.header("date", date);
             match retry {
                 Some(seconds) => told.header("retry-after", seconds),
                 None => told,

@@ -2,6 +2,7 @@
 
 mod prepare;
 mod shown;
+mod taken_up;
 
 use std::sync::Arc;
 
@@ -29,6 +30,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
         turn,
         prompt,
         recorded,
+        noted,
     } = prepare::prepare(common, out, args).await?;
     let (events, listening) = mpsc::channel(EVENTS);
     let around = Around {
@@ -48,6 +50,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
         .map_err(|error| Failure::internal(format!("the turn broke off: {error}")))?;
     session.end().await;
     app.record.end(&session, &app.workspace, out).await;
+    drop(noted);
     shown?;
     if let Some(trouble) = recorded.and_then(|recorded| recorded.trouble()) {
         out.remark(&trouble);

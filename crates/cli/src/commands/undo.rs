@@ -19,7 +19,6 @@ use crate::args::{Approve, Common, Undone};
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::out::Out;
-use crate::record::Record;
 use crate::undo::{Back, Current, UNDO, UndoTool};
 use crate::{difference, question, signals};
 
@@ -31,11 +30,7 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
     let app = App::load_with(&common, out, Purpose::Run(UNDO), |settings| {
         settings.mode = Mode::Enabled;
     })?;
-    let journal = match &app.record {
-        Record::Durable(journal) => journal,
-        Record::Broken(why) => return Err(Failure::internal(why.clone())),
-        Record::Passing => return Err(Failure::internal("there is no journal")),
-    };
+    let journal = app.record.durable()?;
     // A change that a crash cut short is brought to an end first, else it is neither here nor there.
     app.record.mend(app.gate.wall(), &app.workspace, out).await;
     let scope = match (&undone.call, undone.turn) {

@@ -103,3 +103,45 @@ pub(crate) fn finish(mut command: Command, input: &[u8]) -> Done {
         code: output.status.code(),
     }
 }
+
+/// A process, told from others that get its number later by when it began.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Process {
+    pub(crate) pid: i32,
+    began: String,
+}
+
+impl Process {
+    fn of(pid: i32) -> Option<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        let (_, fields) = stat.rsplit_once(')')?;
+        let mut fields = fields.split_ascii_whitespace();
+        let ended = matches!(fields.next()?, "Z" | "X");
+        let began = fields.nth(18)?.to_owned();
+        (!ended).then_some(Self { pid, began })
+    }
+
+    /// Whether it has not ended.
+    pub(crate) fn lives(&self) -> bool {
+        Self::of(self.pid).as_ref() == Some(self)
+    }
+
+    /// What a process has started, and those in turn, the nearest first.
+    pub(crate) fn started_by(pid: u32) -> Vec<Self> {
+        let (mut found, mut next): (Vec<Self>, _) = (Vec::new(), 0);
+        let mut parent = i32::try_from(pid).unwrap();
+        loop {
+            let threads = std::fs::read_dir(format!("/proc/{parent}/task"));
+            for thread in threads.into_iter().flatten().flatten() {
+                let children = std::fs::read_to_string(thread.path().join("children"));
+                for child in children.unwrap_or_default().split_whitespace() {
+                    found.extend(Self::of(child.parse().unwrap()));
+                }
+            }
+            let Some(process) = found.get(next) else {
+                return found;
+            };
+            (parent, next) = (process.pid, next + 1);
+        }
+    }
+}

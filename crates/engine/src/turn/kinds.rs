@@ -37,12 +37,15 @@ pub enum ToolsFor {
 pub struct Retry {
     /// How often.
     pub most: u32,
-    /// How long to wait the first time; twice as long every further time.
+    /// How long to wait the first time, at most; twice as long every further time.
     pub first: Duration,
     /// The longest wait of our own.
     pub longest: Duration,
     /// The longest wait that a provider may ask for; whoever asks for more is not waited for.
     pub longest_asked: Duration,
+    /// A number that others do not have: it spreads waits of our own over the second half
+    /// of their time, so that not all who were refused at once come back at once.
+    pub seed: u64,
 }
 
 impl Default for Retry {
@@ -52,6 +55,7 @@ impl Default for Retry {
             first: Duration::from_millis(500),
             longest: Duration::from_secs(8),
             longest_asked: Duration::from_secs(60),
+            seed: 0,
         }
     }
 }
@@ -65,9 +69,22 @@ impl Retry {
             Some(asked) => (asked <= self.longest_asked).then_some(asked),
             None => {
                 let factor = 1_u32.checked_shl(refused).unwrap_or(u32::MAX);
-                Some(self.first.saturating_mul(factor).min(self.longest))
+                let most = self.first.saturating_mul(factor).min(self.longest);
+                let half = most / 2;
+                Some(half.saturating_add(self.share(refused, most.saturating_sub(half))))
             }
         }
+    }
+
+    /// A part of a time, as the seed says for this try.
+    fn share(self, refused: u32, time: Duration) -> Duration {
+        const STEPS: u32 = 1024;
+        // Neighbouring seeds and tries become numbers that have nothing in common.
+        let odd = self.seed.wrapping_add(u64::from(refused)).wrapping_add(1);
+        let mixed = odd.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xD6E8_FEB8_6659_FD93) >> 32;
+        let step = u32::try_from(mixed % u64::from(STEPS + 1)).unwrap_or(STEPS);
+        time.saturating_mul(step) / STEPS
     }
 }
 
@@ -207,6 +224,54 @@ impl Outcome {
             Self::MaxIterations => "max_iterations",
             Self::Cancelled => "cancelled",
             Self::Failed(_) => "failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn waits_double_and_are_spread_over_the_second_half_of_their_time() {
+        let mut seen = [BTreeSet::new(), BTreeSet::new()];
+        for seed in 0..512 {
+            let retry = Retry {
+                seed,
+                ..Retry::default()
+            };
+            for (refused, most) in [(0, 500), (1, 1_000)] {
+                let wait = retry.delay(refused, None).unwrap();
+                let most = Duration::from_millis(most);
+                assert!(wait >= most / 2 && wait <= most, "{seed}: {wait:?}");
+                assert_eq!(retry.delay(refused, None), Some(wait));
+                seen[usize::from(refused > 0)].insert(wait);
+            }
+            assert_eq!(retry.delay(2, None), None);
+            // What a provider asks for is what it gets.
+            let asked = Duration::from_secs(60);
+            assert_eq!(retry.delay(0, Some(asked)), Some(asked));
+            assert_eq!(retry.delay(0, Some(asked * 2)), None);
+        }
+        for waits in seen {
+            assert!(waits.len() > 200, "only {} different waits", waits.len());
+            let most = waits.last().unwrap();
+            let spread = most.saturating_sub(*waits.first().unwrap());
+            assert!(spread * 10 > *most * 4, "{spread:?} of {most:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_row_of_refusals_waits_no_longer_than_the_longest() {
+        let retry = Retry {
+            most: u32::MAX,
+            ..Retry::default()
+        };
+        for refused in [5, 31, 32, 1_000] {
+            let wait = retry.delay(refused, None).unwrap();
+            assert!(wait <= retry.longest && wait >= retry.longest / 2);
         }
     }
 }

@@ -4,12 +4,15 @@
 //! descriptor of it would drop the locks that this very process holds on it.
 
 use std::fs::{DirBuilder, File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::schema;
 use super::trouble::Trouble;
@@ -79,7 +82,7 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
                 why: "written by an older toolgate; any command that writes brings it up to date"
                     .to_owned(),
             }),
-            None => Err(Trouble::NotAJournal {
+            None => Err(Trouble::Unmade {
                 path: shown.clone(),
             }),
         }
@@ -127,8 +130,13 @@ fn still(path: &Path) -> Result<String, Trouble> {
     Ok(address)
 }
 
+/// Held while a file is made: another thread that opened it meanwhile would lose its locks
+/// with the descriptor that it was made through.
+static MAKING: Mutex<()> = Mutex::new(());
+
 /// Makes the file for its owner alone; SQLite gives its log the same rights.
 fn make(path: &Path, shown: &str) -> Result<(), Trouble> {
+    let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
     let failed = |path: &Path, error: &std::io::Error| Trouble::NotWritable {
         path: path.display().to_string(),
         why: error.to_string(),
@@ -148,19 +156,36 @@ fn make(path: &Path, shown: &str) -> Result<(), Trouble> {
                 _ => Path::new("."),
             };
             make_folder(folder).map_err(|error| failed(folder, &error))?;
-            let made = OpenOptions::new()
-                .write(true)
-                .create_new(true)
-                .mode(0o600)
-                .open(path);
+            let made = match whole(folder, path, &schema::fresh(shown)?) {
+                // A file system without files that have no name: SQLite sets it up in place.
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => empty(path),
+                other => other,
+            };
             match made {
-                Ok(_) => sync_folder(folder).map_err(|error| failed(folder, &error)),
+                Ok(()) => sync_folder(folder).map_err(|error| failed(folder, &error)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
                 Err(error) => Err(failed(path, &error)),
             }
         }
         Err(error) => Err(failed(path, &error)),
     }
+}
+
+/// Makes a file that is there with all it holds, or not at all, whenever the program ends.
+fn whole(folder: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
+    let mut file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
+    rustix::fs::linkat(CWD, nameless, CWD, path, AtFlags::SYMLINK_FOLLOW)?;
+    Ok(())
+}
+
+fn empty(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true).mode(0o600);
+    options.open(path).map(drop)
 }
 
 /// Makes a folder and those above it, each on disk before anything is put into it.

@@ -116,6 +116,25 @@ pub(crate) fn version(db: &Connection, path: &str) -> Result<Option<i64>, Troubl
     }
 }
 
+/// Where the header says how the file is read and written, and what it says of a
+/// write-ahead log.
+const MODES: std::ops::Range<usize> = 18..20;
+const WITH_LOG: u8 = 2;
+
+/// The bytes of a record in which nothing is yet.
+pub(crate) fn fresh(path: &str) -> Result<Vec<u8>, Trouble> {
+    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
+    let mut db = Connection::open_in_memory().map_err(fail)?;
+    db.pragma_update(None, "auto_vacuum", "INCREMENTAL")
+        .map_err(fail)?;
+    migrate(&mut db, path)?;
+    let mut bytes = db.serialize("main").map_err(fail)?.to_vec();
+    if let Some(modes) = bytes.get_mut(MODES) {
+        modes.fill(WITH_LOG);
+    }
+    Ok(bytes)
+}
+
 /// Brings the file to the version of this program, all of it or nothing.
 pub(crate) fn migrate(db: &mut Connection, path: &str) -> Result<(), Trouble> {
     if version(db, path)? == Some(VERSION) {

@@ -42,6 +42,14 @@ pub enum Trouble {
         /// The newest version known here.
         known: i64,
     },
+    /// The file is empty: the program ended while it was made.
+    #[error(
+        "{path}: nothing is on record yet, its making was cut off; the next command that writes completes it"
+    )]
+    Unmade {
+        /// The file.
+        path: String,
+    },
     /// It is something else.
     #[error(
         "{path}: not a journal of toolgate; it is left alone, give another place with --journal"

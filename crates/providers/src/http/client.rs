@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap, RETRY_AFTER};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 
 use super::endpoint::{Endpoint, EndpointFault};
+use super::patience::retry_after;
 use crate::fault::StreamFault;
 use crate::fenced::head;
 use crate::provider::Refused;
@@ -197,17 +198,6 @@ fn content_type(headers: &HeaderMap) -> String {
         .and_then(|value| value.to_str().ok());
     let kind = value.and_then(|value| value.split(';').next());
     head(&kind.unwrap_or_default().trim().to_ascii_lowercase())
-}
-
-/// The seconds that a provider wants to be left alone. A date instead of a number is rare
-/// and means no more than our own patience.
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let number = |name: &str, unit: f64| {
-        let text = headers.get(name)?.to_str().ok()?;
-        let number: f64 = text.trim().parse().ok()?;
-        Duration::try_from_secs_f64(number * unit).ok()
-    };
-    number("retry-after-ms", 0.001).or_else(|| number(RETRY_AFTER.as_str(), 1.0))
 }
 
 fn named(status: StatusCode) -> String {

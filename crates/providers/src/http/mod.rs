@@ -17,6 +17,7 @@
 mod client;
 mod endpoint;
 mod models;
+mod patience;
 mod provider;
 
 pub use client::{Client, HttpTimeouts};

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::Deserialize;
 use toolgate_config::settings::{Preset, ProviderKind};
 use toolgate_engine::{
-    CODER, Context, History, Prompt, ToolsFor, TurnSettings, context_of, system_prompt,
+    CODER, Context, History, Prompt, Retry, ToolsFor, TurnSettings, context_of, system_prompt,
 };
-use toolgate_gate::journal::Record as Entry;
 use toolgate_gate::plan::Mode;
 use toolgate_gate::session::Session;
-use toolgate_journal::{Body, Class, Filter, Reader, SqliteJournal};
+use toolgate_gate::{Entropy, SystemEntropy};
+use toolgate_journal::Trouble;
 use toolgate_model::{CallId, ToolResult};
 use toolgate_providers::fenced::{Definition, Language};
 use toolgate_providers::http::HttpProvider;
@@ -26,8 +26,11 @@ use crate::asked::Source;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
+use crate::orphans::{self, Noted};
 use crate::out::Out;
 use crate::record::Record;
+
+use super::taken_up;
 
 /// The most bytes of a prompt, a script or a file of results.
 const INPUT: usize = 16 * 1024 * 1024;
@@ -41,6 +44,8 @@ pub(super) struct Prepared {
     pub(super) turn: u64,
     pub(super) prompt: Prompt,
     pub(super) recorded: Option<Recording>,
+    /// What this run has started, for whoever starts after it was killed.
+    pub(super) noted: Option<Noted>,
 }
 
 pub(super) async fn prepare(
@@ -49,7 +54,18 @@ pub(super) async fn prepare(
     args: &RunArgs,
 ) -> Result<Prepared, Failure> {
     let (common, preset) = with_preset(common, args)?;
+    let runs = Home::find()?.runs();
+    let left = orphans::end(&runs);
+    if left > 0 {
+        let noun = if left == 1 { "process" } else { "processes" };
+        out.remark(&format!("ended {left} {noun} that a killed run had left"));
+    }
     let app = App::load(&common, out, Purpose::RunAll)?;
+    let noted = orphans::note(&runs);
+    if let Record::Broken(newer @ Trouble::Newer { .. }) = &app.record {
+        // Nothing is broken, so nothing is lost by using the newer program.
+        return Err(Failure::internal(newer.to_string()));
+    }
     let asker = Asker::choose(&app, args, &preset)?;
     let mut provider = asker.provider(&app, &preset, out)?;
     let recorded = args.record.as_deref().map(Recording::to);
@@ -65,13 +81,16 @@ pub(super) async fn prepare(
         None => app.fresh_id("run")?,
     };
     let session = Arc::new(app.session(id));
-    app.record.mend(app.gate.wall(), &app.workspace, out).await;
-    app.record.begin(&session, &app.workspace).await;
     let mut history = History::default();
     if args.conversation.is_some() {
-        history = read_back(&app.record, &session).await?;
+        history = taken_up::take_up(&common, &app, &session, out).await?;
     }
     let prompt = read_prompt(args, &mut history)?;
+    if args.conversation.is_none() {
+        // Not before everything is in order: a mistake leaves no empty conversation.
+        app.record.mend(app.gate.wall(), &app.workspace, out).await;
+        app.record.begin(&session, &app.workspace).await;
+    }
     for message in &history.messages {
         provider.push(message).map_err(|fault| {
             Failure::internal(format!("the conversation cannot be taken up: {fault}"))
@@ -85,6 +104,7 @@ pub(super) async fn prepare(
         provider,
         prompt,
         recorded,
+        noted,
     })
 }
 
@@ -231,9 +251,18 @@ impl Asker {
             },
             max_iterations: u32::try_from(most).unwrap_or(u32::MAX),
             context: context_of(&self.model).map(|tokens| Context::new(tokens, None)),
-            ..TurnSettings::default()
+            retry: Retry {
+                seed: seed(),
+                ..Retry::default()
+            },
         }
     }
+}
+
+/// A number of this run's own; without randomness there are not many runs to tell apart.
+fn seed() -> u64 {
+    let bits = SystemEntropy.bits().unwrap_or_default();
+    u64::try_from(bits & u128::from(u64::MAX)).unwrap_or_default()
 }
 
 fn read_script(path: &Path) -> Result<Script, Failure> {
@@ -307,70 +336,6 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
         Some(Message::User { .. } | Message::Tool { .. }) => Ok(Prompt::GoOn),
         _ => Err(Failure::usage("the prompt is empty; say what to do")),
     }
-}
-
-/// The conversation so far.
-async fn read_back(record: &Record, session: &Session) -> Result<History, Failure> {
-    let Record::Durable(journal) = record else {
-        return Err(Failure::internal(
-            "the journal cannot be used, so no conversation can be taken up",
-        ));
-    };
-    let told = |trouble: toolgate_journal::Trouble| Failure::internal(trouble.to_string());
-    let (history, left_to_person) = read_entries(journal, session).map_err(told)?;
-    if history.is_empty() {
-        return Err(Failure::usage(format!(
-            "no turn is on record of {:?}; `toolgate journal list` shows what is",
-            session.id().as_str()
-        )));
-    }
-    // Calls that wait for a person were not cut off by anything.
-    if !left_to_person {
-        refuse_unfinished(journal, session).await?;
-    }
-    Ok(history)
-}
-
-/// The conversation, and whether its last turn left calls to the person.
-fn read_entries(
-    journal: &SqliteJournal,
-    session: &Session,
-) -> Result<(History, bool), toolgate_journal::Trouble> {
-    let filter = Filter {
-        conversation: Some(session.id().clone()),
-        ..Filter::default()
-    };
-    let (mut history, mut left_to_person) = (History::default(), false);
-    Reader::open(journal.path())?.show(&filter, |line| {
-        let record = match line.body {
-            Body::Kept(record) => Some(*record),
-            Body::Pruned | Body::Unreadable(_) => None,
-        };
-        if let Some(Entry::TurnFinished { outcome, .. }) = &record {
-            left_to_person = outcome == "results_wanted";
-        }
-        history.take(&line.kind, record);
-        true
-    })?;
-    Ok((history, left_to_person))
-}
-
-/// Whoever goes on after a crash says first what becomes of the calls that it cut off.
-async fn refuse_unfinished(journal: &SqliteJournal, session: &Session) -> Result<(), Failure> {
-    let unfinished = journal.unfinished(Some(session.id())).await;
-    let unfinished = unfinished.map_err(|trouble| Failure::internal(trouble.to_string()))?;
-    let open = unfinished
-        .iter()
-        .filter(|call| call.class() != Class::Finished);
-    let open: Vec<&str> = open.map(|call| call.call.as_str()).collect();
-    if open.is_empty() {
-        return Ok(());
-    }
-    let id = session.id();
-    Err(Failure::usage(format!(
-        "the last turn was cut off with calls that have no result: {}; nothing is run again, choose with `toolgate resume {id} --keep` or `--discard`",
-        open.join(", ")
-    )))
 }
 
 /// Where a recording goes.

@@ -1,0 +1,150 @@
+//! A conversation that is taken up again, from its record.
+
+use std::path::Path;
+
+use anstream::adapter::strip_str;
+use toolgate_engine::History;
+use toolgate_gate::session::Session;
+use toolgate_journal::{Body, Filter, Reader, SqliteJournal, Trouble};
+use toolgate_model::ConversationId;
+
+use crate::app::App;
+use crate::args::Common;
+use crate::cut_off::{CutOff, Settled};
+use crate::failure::Failure;
+use crate::out::Out;
+
+/// Takes the conversation for this process and reads it back. Whoever goes on after a crash
+/// says first what becomes of the calls that it cut off.
+pub(super) async fn take_up(
+    common: &Common,
+    app: &App,
+    session: &Session,
+    out: &Out,
+) -> Result<History, Failure> {
+    let journal = app.record.durable()?;
+    // Before anything is noted about it: a mistyped name leaves no trace.
+    if !is_there(journal, session.id()).map_err(told)? {
+        return Err(nothing_of(session.id()));
+    }
+    app.record.mend(app.gate.wall(), &app.workspace, out).await;
+    app.record.go_on(session, &app.workspace).await?;
+    let cut_off = CutOff::look(journal, session.id()).await.map_err(told)?;
+    if cut_off.is_undecided() {
+        let Some(choice) = cut_off.ask().await else {
+            return Err(undecided(common, session.id(), &cut_off));
+        };
+        let settled = cut_off.settle(journal, app.gate.wall(), choice).await;
+        let settled = settled.map_err(told)?;
+        for line in settled.iter().flat_map(Settled::lines) {
+            out.remark(&line);
+        }
+    }
+    let history = read(journal, session.id()).map_err(told)?;
+    if history.is_empty() {
+        return Err(nothing_of(session.id()));
+    }
+    Ok(history)
+}
+
+fn told(trouble: Trouble) -> Failure {
+    Failure::internal(trouble.to_string())
+}
+
+fn nothing_of(id: &ConversationId) -> Failure {
+    Failure::usage(format!(
+        "no turn is on record of {:?}; `toolgate journal list` shows what is",
+        id.as_str()
+    ))
+}
+
+fn of(id: &ConversationId) -> Filter {
+    Filter {
+        conversation: Some(id.clone()),
+        ..Filter::default()
+    }
+}
+
+/// Whether anything is on record of the conversation.
+fn is_there(journal: &SqliteJournal, id: &ConversationId) -> Result<bool, Trouble> {
+    let first = Filter {
+        most: Some(1),
+        ..of(id)
+    };
+    let mut there = false;
+    Reader::open(journal.path())?.show(&first, |_| {
+        there = true;
+        false
+    })?;
+    Ok(there)
+}
+
+fn read(journal: &SqliteJournal, id: &ConversationId) -> Result<History, Trouble> {
+    let mut history = History::default();
+    Reader::open(journal.path())?.show(&of(id), |line| {
+        let record = match line.body {
+            Body::Kept(record) => Some(*record),
+            Body::Pruned | Body::Unreadable(_) => None,
+        };
+        history.take(&line.kind, record);
+        true
+    })?;
+    Ok(history)
+}
+
+/// What to type where nobody can be asked.
+fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
+    let mut command = String::from("toolgate");
+    let files = [("--journal", &common.journal), ("--config", &common.config)];
+    for (option, file) in files {
+        if let Some(file) = file {
+            command.push_str(&format!(" {option} {}", typed(&whole(file))));
+        }
+    }
+    command.push_str(&format!(" resume {}", typed(id.as_str())));
+    let calls = cut_off.pictured();
+    let calls: Vec<String> = calls
+        .iter()
+        .map(|line| format!("  {}", strip_str(line)))
+        .collect();
+    Failure::usage(format!(
+        "the last turn was cut off before its calls had their results:\n{}\nnothing is run again; say what becomes of them, then go on:\n  {command} --keep     resumes with what there is\n  {command} --discard  gives the calls up",
+        calls.join("\n")
+    ))
+}
+
+/// The file's name from wherever the command is typed.
+fn whole(file: &Path) -> String {
+    let file = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    file.display().to_string()
+}
+
+/// A word as a shell takes it.
+fn typed(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    // A terminal does not obey what stands in a name, and no line is broken by it.
+    let shown = toolgate_gate::output::approval_text(word);
+    format!("'{}'", shown.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::typed;
+
+    #[test]
+    fn a_word_reaches_the_command_as_it_is() {
+        for (word, shown) in [
+            ("run_0a", "run_0a"),
+            ("/a/b-c.db", "/a/b-c.db"),
+            ("two words", "'two words'"),
+            ("it's", r"'it'\''s'"),
+            ("$(x)", "'$(x)'"),
+            ("", "''"),
+        ] {
+            assert_eq!(typed(word), shown);
+        }
+    }
+}

@@ -1,0 +1,311 @@
+//! A conversation that was cut off: what is known of its calls, what the person wants to
+//! become of them, and their one result each. Nothing is run again.
+
+use anstream::adapter::strip_str;
+use serde_json::{Value, json};
+use toolgate_gate::journal::{Entry, Journal, Record as Noted};
+use toolgate_gate::output::approval_text;
+use toolgate_journal::{Body, Class, Filter, Reader, Recovery, SqliteJournal, Trouble, Unfinished};
+use toolgate_model::{ConversationId, ErrorKind, ToolError, ToolResult};
+use toolgate_sandbox::paths::PathWall;
+
+use crate::out::style::{BOLD, DIM, GREEN, RESET, YELLOW};
+use crate::{clock, question};
+
+/// How a turn is called whose calls wait for a person: nothing was cut off.
+pub(crate) const RESULTS_WANTED: &str = "results_wanted";
+
+/// What becomes of calls that were cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// The model is told what is known of them.
+    Keep,
+    /// The model is told that the person gave them up.
+    Discard,
+}
+
+impl Choice {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Keep => "keep",
+            Self::Discard => "discard",
+        }
+    }
+}
+
+/// What a crash left of a conversation.
+pub(crate) struct CutOff {
+    id: ConversationId,
+    calls: Vec<Unfinished>,
+    turn: Turn,
+}
+
+/// The last turn of the conversation, where it has turns.
+#[derive(Default)]
+struct Turn {
+    /// Its number, if it has not ended.
+    open: Option<u64>,
+    waits_for_results: bool,
+    /// The calls of its last answer that have a result, with their tools.
+    finished: Vec<(String, String)>,
+}
+
+impl Turn {
+    fn take(&mut self, record: Noted) {
+        match record {
+            Noted::TurnStarted { turn, .. } => {
+                *self = Self {
+                    open: Some(turn),
+                    ..Self::default()
+                };
+            }
+            Noted::TurnFinished { outcome, .. } => {
+                *self = Self {
+                    waits_for_results: outcome == RESULTS_WANTED,
+                    ..Self::default()
+                };
+            }
+            Noted::AssistantMessage { .. } => self.finished.clear(),
+            Noted::Finished { result } if self.open.is_some() => {
+                let call = result.call_id.as_str().to_owned();
+                self.finished.push((call, result.tool));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl CutOff {
+    /// Looks at a conversation that this process has taken.
+    pub(crate) async fn look(
+        journal: &SqliteJournal,
+        id: &ConversationId,
+    ) -> Result<Self, Trouble> {
+        let mut turn = Turn::default();
+        let filter = Filter {
+            conversation: Some(id.clone()),
+            ..Filter::default()
+        };
+        Reader::open(journal.path())?.show(&filter, |line| {
+            if let Body::Kept(record) = line.body {
+                turn.take(*record);
+            }
+            true
+        })?;
+        Ok(Self {
+            id: id.clone(),
+            calls: journal.unfinished(Some(id)).await?,
+            turn,
+        })
+    }
+
+    /// Whether there is nothing to decide and nothing to put on record.
+    pub(crate) const fn is_nothing(&self) -> bool {
+        self.calls.is_empty() && self.turn.open.is_none()
+    }
+
+    /// The turn that did not end.
+    pub(crate) const fn turn(&self) -> Option<u64> {
+        self.turn.open
+    }
+
+    /// Whether its calls wait for results of the person, so that nothing was cut off.
+    pub(crate) const fn waits_for_results(&self) -> bool {
+        self.turn.waits_for_results
+    }
+
+    /// Whether a call has no result, so that the person has to say what becomes of it.
+    pub(crate) fn is_undecided(&self) -> bool {
+        let open = |call: &Unfinished| call.class() != Class::Finished;
+        !self.waits_for_results() && self.calls.iter().any(open)
+    }
+
+    /// Each call of the batch that was cut off, and what is known of it.
+    pub(crate) fn pictured(&self) -> Vec<String> {
+        let finished = self.turn.finished.iter().map(|(call, tool)| {
+            let (call, tool) = (approval_text(call), approval_text(tool));
+            format!("{BOLD}{call}{RESET}  {tool}  {GREEN}finished{RESET}")
+        });
+        finished.chain(self.calls.iter().map(pictured)).collect()
+    }
+
+    /// Shows the calls and asks what becomes of them; nothing where nobody is there.
+    pub(crate) async fn ask(&self) -> Option<Choice> {
+        let calls: String = self
+            .pictured()
+            .iter()
+            .map(|line| format!("  {}\n", strip_str(line)))
+            .collect();
+        let question = format!(
+            "The last turn was cut off:\n{calls}Nothing is run again. Resume with what there is (keep), or discard the calls?"
+        );
+        match question::choose(question, &["keep", "discard"]).await? {
+            "keep" => Some(Choice::Keep),
+            _ => Some(Choice::Discard),
+        }
+    }
+
+    /// Gives every call its one result and the turn its end.
+    pub(crate) async fn settle(
+        &self,
+        journal: &SqliteJournal,
+        wall: &PathWall,
+        choice: Choice,
+    ) -> Result<Vec<Settled<'_>>, Trouble> {
+        let waiting = self.waits_for_results() && choice == Choice::Keep;
+        let mut settled = Vec::new();
+        for call in &self.calls {
+            if !waiting || call.half_changed {
+                settled.push(settle(journal, wall, call, choice).await?);
+            }
+        }
+        if let Some(turn) = self.turn.open {
+            let outcome = match choice {
+                Choice::Keep => "interrupted",
+                Choice::Discard => "discarded",
+            };
+            self.mark(journal, turn, outcome).await?;
+        }
+        Ok(settled)
+    }
+
+    /// Puts on record how the turn ended.
+    async fn mark(&self, journal: &SqliteJournal, turn: u64, outcome: &str) -> Result<(), Trouble> {
+        let outcome = outcome.to_owned();
+        let entry = Entry {
+            conversation: self.id.clone(),
+            call: "".into(),
+            at_ms: clock::now_ms(),
+            record: Noted::TurnFinished { turn, outcome },
+        };
+        let marked = journal.commit(vec![entry]).await;
+        marked.map_err(|error| Trouble::Other {
+            path: journal.path().display().to_string(),
+            why: error.to_string(),
+        })
+    }
+}
+
+const fn named(class: Class) -> &'static str {
+    match class {
+        Class::NotStarted => "not_started",
+        Class::Finished => "finished",
+        Class::OutcomeUnknown => "outcome_unknown",
+    }
+}
+
+fn pictured(call: &Unfinished) -> String {
+    let class = match call.class() {
+        Class::NotStarted => format!("{GREEN}not started{RESET}"),
+        Class::Finished => format!("{GREEN}finished{RESET}"),
+        Class::OutcomeUnknown => format!("{YELLOW}outcome unknown{RESET}"),
+    };
+    let half = if call.half_changed {
+        ", in the middle of changing files"
+    } else {
+        ""
+    };
+    // What a model called a call is not obeyed by a terminal.
+    format!(
+        "{BOLD}{}{RESET}  {}  {class}{half}  {DIM}{}{RESET}",
+        approval_text(call.call.as_str()),
+        approval_text(call.tool.as_deref().unwrap_or("not planned")),
+        clock::shown(call.received_ms)
+    )
+}
+
+/// A call that was cut off and what became of it.
+pub(crate) struct Settled<'a> {
+    call: &'a Unfinished,
+    recovery: Option<Recovery>,
+    /// Nothing if it had one.
+    result: Option<ToolResult>,
+}
+
+async fn settle<'a>(
+    journal: &SqliteJournal,
+    wall: &PathWall,
+    call: &'a Unfinished,
+    choice: Choice,
+) -> Result<Settled<'a>, Trouble> {
+    let recovery = if call.half_changed {
+        Some(journal.recover(call, wall).await?)
+    } else {
+        None
+    };
+    let mut settled = Settled {
+        call,
+        recovery,
+        result: None,
+    };
+    if call.class() != Class::Finished {
+        let result = settled.outcome(choice);
+        journal.settle(call, result.clone()).await?;
+        settled.result = Some(result);
+    }
+    Ok(settled)
+}
+
+impl Settled<'_> {
+    /// The one result: what is known, and what the person decided.
+    fn outcome(&self, choice: Choice) -> ToolResult {
+        let known = self.call.result(self.recovery.as_ref());
+        let mut result = match (choice, self.call.class()) {
+            (Choice::Keep, _) => known,
+            (Choice::Discard, Class::NotStarted) => {
+                let message = "the program ended before this call was started, and the person discarded it; nothing was done";
+                let error = ToolError::new(ErrorKind::Cancelled, message);
+                ToolResult::failed(self.call.call.clone(), known.tool, error)
+            }
+            (Choice::Discard, _) => {
+                let message = format!("{}; the person discarded the call", known.content);
+                let error = ToolError::new(ErrorKind::Interrupted, message);
+                ToolResult::failed(self.call.call.clone(), known.tool, error)
+            }
+        };
+        let told = [
+            ("resumed", choice.as_str()),
+            ("class", named(self.call.class())),
+        ];
+        for (key, value) in told {
+            result.metadata.insert(key.to_owned(), json!(value));
+        }
+        result
+    }
+
+    /// Whether it had begun, and nobody knows how far it came.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.call.class() == Class::OutcomeUnknown
+    }
+
+    /// For a person.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let files = self.recovery.iter().flat_map(|recovery| &recovery.files);
+        let files = files.map(|file| {
+            let (path, note) = (approval_text(&file.path), approval_text(&file.note));
+            format!("    {path}: {note}")
+        });
+        let result = self.result.iter().map(|result| {
+            let content = approval_text(&result.content);
+            format!("    {DIM}{content}{RESET}")
+        });
+        let first = std::iter::once(pictured(self.call));
+        first.chain(files).chain(result).collect()
+    }
+
+    /// For a program.
+    pub(crate) fn told(&self) -> Value {
+        let files = self.recovery.iter().flat_map(|recovery| &recovery.files);
+        let files: Vec<Value> = files
+            .map(|file| json!({"path": file.path, "note": file.note}))
+            .collect();
+        json!({
+            "call_id": self.call.call,
+            "nth": self.call.nth,
+            "tool": self.call.tool,
+            "class": named(self.call.class()),
+            "files": files,
+            "result": self.result,
+        })
+    }
+}
