@@ -1,7 +1,6 @@
 //! Record and store for as long as the process lives.
 
 mod journal;
-mod store;
 
 pub use journal::MemoryJournal;
-pub use store::MemoryStore;
+pub use toolgate_gate::store::MemoryStore;

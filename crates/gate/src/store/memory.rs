@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::{BoxFuture, ready};
-use toolgate_gate::store::{Change, Edit, Space, Store, StoreError, check_size};
+
+use super::{Change, Edit, Space, Store, StoreError, check_size};
 
 /// Keeps values in memory. Clones share them.
 #[derive(Clone, Debug, Default)]

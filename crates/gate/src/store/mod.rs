@@ -8,10 +8,14 @@
 //! What can go wrong: the place cannot be read or written, or a value is larger than
 //! it takes. Several processes may use one store at once; no change is lost.
 
+mod memory;
+
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
 use toolgate_model::{ErrorKind, ToolError};
+
+pub use memory::MemoryStore;
 
 /// The longest key.
 pub const MOST_KEY_BYTES: usize = 1024;
