@@ -196,6 +196,9 @@ fn limits_on_arguments_and_ids_settle_their_own_call_only() {
                 call("1", "echo", json!({"text": "again"})),
                 Call::Bad(bad),
                 call("6", "echo", json!({"deep": [[1]]})),
+                // Forty bytes as JSON, and one more.
+                call("7", "echo", json!({"text": "x".repeat(29)})),
+                call("8", "echo", json!({"text": "x".repeat(30)})),
             ])
             .await;
         let expected = [
@@ -208,6 +211,8 @@ fn limits_on_arguments_and_ids_settle_their_own_call_only() {
             (Some(ErrorKind::DuplicateCallId), "has the id \"1\""),
             (Some(ErrorKind::BadCall), "cut off"),
             (None, ""),
+            (None, "xxx"),
+            (Some(ErrorKind::LimitExceeded), "have 41 bytes"),
         ];
         for (result, (kind, part)) in results.iter().zip(expected) {
             assert_eq!(result.kind(), kind, "{}", result.content);
@@ -218,7 +223,7 @@ fn limits_on_arguments_and_ids_settle_their_own_call_only() {
                 .iter()
                 .map(|r| r.call_id.as_str())
                 .collect::<Vec<_>>(),
-            ["1", "2", "3", "1", "5", "6"]
+            ["1", "2", "3", "1", "5", "6", "7", "8"]
         );
     });
 }
