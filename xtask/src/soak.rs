@@ -19,66 +19,24 @@ const CASES: &str = "20000";
 const FUZZING: u32 = 600;
 
 pub(crate) fn run() -> Done {
-    step(
-        "races",
-        cargo(&[
-            "test",
-            "--release",
-            "--package",
-            "toolgate-sandbox",
-            "--test",
-            "races",
-        ])
-        .env("TOOLGATE_RACES", RACES),
-    )?;
-    step(
-        "kills",
-        cargo(&[
-            "test",
-            "--release",
-            "--package",
-            "toolgate-sandbox",
-            "--test",
-            "command_ends",
-        ])
-        .env("TOOLGATE_KILLS", KILLS),
-    )?;
-    step(
-        "journal kills",
-        cargo(&[
-            "test",
-            "--release",
-            "--package",
+    for (package, test, variable, count) in [
+        ("toolgate-sandbox", "races", "TOOLGATE_RACES", RACES),
+        ("toolgate-sandbox", "command_ends", "TOOLGATE_KILLS", KILLS),
+        (
             "toolgate-journal",
-            "--test",
             "processes",
-        ])
-        .env("TOOLGATE_JOURNAL_KILLS", JOURNAL_KILLS),
-    )?;
-    step(
-        "run kills",
-        cargo(&[
-            "test",
-            "--release",
-            "--package",
-            "toolgate",
-            "--test",
-            "kills",
-        ])
-        .env("TOOLGATE_RUN_KILLS", RUN_KILLS),
-    )?;
-    step(
-        "notes",
-        cargo(&[
-            "test",
-            "--release",
-            "--package",
-            "toolgate",
-            "--test",
-            "notes",
-        ])
-        .env("TOOLGATE_NOTES", NOTES),
-    )?;
+            "TOOLGATE_JOURNAL_KILLS",
+            JOURNAL_KILLS,
+        ),
+        ("toolgate", "kills", "TOOLGATE_RUN_KILLS", RUN_KILLS),
+        ("toolgate", "notes", "TOOLGATE_NOTES", NOTES),
+    ] {
+        step(
+            &format!("{package} {test}, {count} times"),
+            cargo(&["test", "--release", "--package", package, "--test", test])
+                .env(variable, count),
+        )?;
+    }
     step(
         "properties",
         cargo(&["test", "--release", "--workspace"]).env("PROPTEST_CASES", CASES),

@@ -4,8 +4,9 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use tokio::sync::mpsc;
 use toolgate_config::{ConfigError, Effective, GrantFile, Options, Source, Sources, TrustStore};
-use toolgate_engine::Ledger;
+use toolgate_engine::{Around, Ledger};
 use toolgate_gate::approve::{ApproveAll, Approver};
 use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
 use toolgate_gate::output::Redactor;
@@ -13,9 +14,11 @@ use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::{Definition, Registry, RegistryError};
 use toolgate_gate::session::{KeptOnDisk, Session};
 use toolgate_gate::store::Store;
-use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemEntropy};
+use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
+use toolgate_model::{
+    BadCall, Call, ConversationId, ErrorKind, Event, Facts, ToolError, ToolResult,
+};
 use toolgate_policy::{Policy, Trust};
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
@@ -33,6 +36,7 @@ use crate::input::{self, Input};
 use crate::out::Out;
 use crate::record::{self, Record};
 use crate::secrets;
+use crate::signals;
 use crate::terminal::Terminal;
 use crate::walls::AroundCommands;
 
@@ -49,8 +53,6 @@ pub(crate) struct App {
     outputs: Arc<KeptOnDisk>,
     pub(crate) record: Record,
     pub(crate) workspace: PathBuf,
-    /// Whether a wall stands, so that commands can run.
-    pub(crate) commands_run: bool,
 }
 
 /// The tool that runs commands.
@@ -207,8 +209,7 @@ impl App {
         toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
-        let commands_run = around.settings.wall.is_ok();
-        let mut settings = config.gate_settings(commands_run);
+        let mut settings = config.gate_settings(around.settings.wall.is_ok());
         last_word(&mut settings);
         let repeatable = registry
             .list()
@@ -236,7 +237,6 @@ impl App {
             outputs: Arc::new(outputs),
             record,
             workspace,
-            commands_run,
         })
     }
 
@@ -277,6 +277,24 @@ impl App {
     /// A conversation.
     pub(crate) fn session(&self, id: impl Into<ConversationId>) -> Session {
         Session::new(id).keeping_in(Arc::clone(&self.outputs) as Arc<_>)
+    }
+
+    /// What a turn of a conversation needs beside a model: the gate, the record, and these.
+    pub(crate) fn around(
+        &self,
+        session: &Arc<Session>,
+        approver: Option<Arc<dyn Approver>>,
+        events: mpsc::Sender<Event>,
+    ) -> Result<Around, Failure> {
+        Ok(Around {
+            gate: self.gate.clone(),
+            session: Arc::clone(session),
+            ledger: self.ledger.clone(),
+            clock: Arc::new(SystemClock),
+            approver,
+            events: Some(events),
+            cancel: signals::stop_token()?,
+        })
     }
 
     /// Runs calls through the line, on record from the first to the last.

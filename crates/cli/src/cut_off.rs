@@ -3,6 +3,7 @@
 
 use anstream::adapter::strip_str;
 use serde_json::{Value, json};
+use toolgate_engine::Outcome;
 use toolgate_gate::journal::{Entry, Journal, Record as Noted};
 use toolgate_gate::output::approval_text;
 use toolgate_journal::{Body, Class, Filter, Reader, Recovery, SqliteJournal, Trouble, Unfinished};
@@ -11,9 +12,6 @@ use toolgate_sandbox::paths::PathWall;
 
 use crate::out::style::{BOLD, DIM, GREEN, RESET, YELLOW};
 use crate::{clock, question};
-
-/// How a turn is called whose calls wait for a person: nothing was cut off.
-pub(crate) const RESULTS_WANTED: &str = "results_wanted";
 
 /// What becomes of calls that were cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +59,8 @@ impl Turn {
             }
             Noted::TurnFinished { outcome, .. } => {
                 *self = Self {
-                    waits_for_results: outcome == RESULTS_WANTED,
+                    // Its calls wait for the person: nothing was cut off.
+                    waits_for_results: outcome == Outcome::RESULTS_WANTED,
                     ..Self::default()
                 };
             }

@@ -4,17 +4,13 @@ mod prepare;
 mod shown;
 mod taken_up;
 
-use std::sync::Arc;
-
 use tokio::sync::mpsc;
-use toolgate_engine::{Around, Finished, Outcome, Turn, run_turn};
-use toolgate_gate::SystemClock;
+use toolgate_engine::{Finished, Outcome, Turn, run_turn};
 use toolgate_model::Event;
 
 use crate::args::{Common, RunArgs};
 use crate::failure::Failure;
 use crate::out::Out;
-use crate::signals;
 use prepare::Prepared;
 use shown::Progress;
 
@@ -33,15 +29,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
         noted,
     } = prepare::prepare(common, out, args).await?;
     let (events, listening) = mpsc::channel(EVENTS);
-    let around = Around {
-        gate: app.gate.clone(),
-        session: Arc::clone(&session),
-        ledger: app.ledger.clone(),
-        clock: Arc::new(SystemClock),
-        approver: app.approver(common.approve),
-        events: Some(events),
-        cancel: signals::stop_token()?,
-    };
+    let around = app.around(&session, app.approver(common.approve), events)?;
     let turn = Turn::new(turn, settings);
     let work = tokio::spawn(async move { run_turn(&mut *provider, &around, turn, prompt).await });
     let shown = show(listening, out).await;

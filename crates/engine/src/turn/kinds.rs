@@ -216,11 +216,14 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// The word for [`Outcome::ResultsWanted`].
+    pub const RESULTS_WANTED: &'static str = "results_wanted";
+
     /// One word for it, for the record.
     pub const fn as_str(&self) -> &'static str {
         match self {
             Self::Done(_) => "done",
-            Self::ResultsWanted(_) => "results_wanted",
+            Self::ResultsWanted(_) => Self::RESULTS_WANTED,
             Self::MaxIterations => "max_iterations",
             Self::Cancelled => "cancelled",
             Self::Failed(_) => "failed",

@@ -49,10 +49,10 @@ pub(super) async fn run(
     // future is dropped.
     let (stopped, stop) = std::io::pipe().map_err(|error| no_pipe(&error))?;
     let mut stop = Some(stop);
-    let (wall, cwd) = (wall.clone(), spec.cwd.clone());
+    let (runs_in, cwd) = (wall.clone(), spec.cwd.clone());
     let mut capture = Capture::new(cx.redactor(), &**cx.session().outputs());
     let work = blocking(move || {
-        let running = begin(&wall, spec)?;
+        let running = begin(&runs_in, spec)?;
         let in_force = running.in_force();
         let deadline = Instant::now() + limits.total.unwrap_or(Duration::MAX / 4);
         let listener = Listener { chunks, deadline };
@@ -82,17 +82,19 @@ pub(super) async fn run(
     while let Ok((stream, bytes)) = arriving.try_recv() {
         show(cx, stream, &bytes).await;
     }
-    let walls = Around {
+    let around = Around {
         cwd: &cwd,
         settings,
+        wall,
     };
-    settle(over, limits, &walls, cx)
+    settle(over, limits, &around, cx)
 }
 
 /// What a hint about a denial rests on.
 struct Around<'a> {
     cwd: &'a Path,
     settings: &'a CommandSettings,
+    wall: &'a CommandWall,
 }
 
 /// A pipe that stands for the order to stop could not be made.
@@ -145,9 +147,13 @@ fn settle(
     let mut hints = Vec::new();
     if ending.error.is_some() && finished.cause == Cause::Itself {
         let stderr = capture.start_of_stderr(MOST_COMPLAINTS);
-        let Around { cwd, settings } = around;
+        let Around {
+            cwd,
+            settings,
+            wall,
+        } = around;
         let more: Vec<Grant> = cx.opened().iter().map(opened).collect();
-        let reach = settings.wall()?.reach(&more);
+        let reach = wall.reach(&more);
         let refused = &finished.refused;
         hints = denial::hints(&stderr, cwd, in_force.network, settings, &reach, refused);
         for hint in &hints {

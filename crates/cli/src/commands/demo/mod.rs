@@ -17,8 +17,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use tokio::sync::mpsc;
-use toolgate_engine::{Around, Outcome, Prompt, Turn, TurnSettings, run_turn};
-use toolgate_gate::SystemClock;
+use toolgate_engine::{Outcome, Prompt, Turn, TurnSettings, run_turn};
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
 use toolgate_journal::{Reader, Verified};
 use toolgate_model::{ErrorKind, Event, ToolResult};
@@ -31,7 +30,6 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
 use crate::out::style::{BOLD, DIM, GREEN, RED, RESET};
-use crate::signals;
 
 /// What the model says and does.
 const SCRIPT: &str = include_str!("script.toml");
@@ -65,9 +63,9 @@ fn cannot(error: &dyn std::fmt::Display) -> Failure {
 pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
     let place = tempfile::tempdir().map_err(|error| cannot(&error))?;
     let done = work_in(place.path(), out).await;
-    // Whatever happened, nothing stays behind without a word.
-    place.close().map_err(|error| cannot(&error))?;
-    done
+    // Whatever happened, nothing stays behind without a word; what happened comes first.
+    let closed = place.close().map_err(|error| cannot(&error));
+    done.and_then(|code| closed.map(|()| code))
 }
 
 async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
@@ -90,15 +88,7 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
     app.record.begin(&session, &app.workspace).await;
     intro(out)?;
     let (events, listening) = mpsc::channel(EVENTS);
-    let around = Around {
-        gate: app.gate.clone(),
-        session: Arc::clone(&session),
-        ledger: app.ledger.clone(),
-        clock: Arc::new(SystemClock),
-        approver: Some(Arc::new(ScriptedYes)),
-        events: Some(events),
-        cancel: signals::stop_token()?,
-    };
+    let around = app.around(&session, Some(Arc::new(ScriptedYes)), events)?;
     let settings = TurnSettings {
         provider: "demo".to_owned(),
         model: "a script".to_owned(),
@@ -117,7 +107,7 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
         return Ok(ErrorKind::Cancelled.exit_code());
     }
     let expected = Expected {
-        walled: app.commands_run,
+        walled: app.gate.settings().command_wall,
         mended: std::fs::read_to_string(workspace.join("total.sh"))
             .is_ok_and(|text| text.contains("sum=0")),
     };
