@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use tokio::runtime::Runtime;
 use toolgate_benches::{Figure, in_turn, report};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
@@ -87,6 +88,10 @@ fn main() {
         .enable_time()
         .build()
         .unwrap();
+    let alone = tokio::runtime::Builder::new_current_thread()
+        .enable_time()
+        .build()
+        .unwrap();
     let small = Line::new(folder.path(), 10, 10);
     let tools = Line::new(folder.path(), 10_000, 10);
     let rules = Line::new(folder.path(), 10, 1_000);
@@ -97,7 +102,7 @@ fn main() {
     // Whoever calls a tool is a task of the runtime, as a conversation is; coming in from
     // another thread for every call would measure the wake-up of a sleeping thread.
     let (small, tools, rules) = (Arc::new(small), Arc::new(tools), Arc::new(rules));
-    let calls = |line: &Arc<Line>, name: &'static str, args: &Args| {
+    let calls = |runtime: &Runtime, line: &Arc<Line>, name: &'static str, args: &Args| {
         let (line, args) = (Arc::clone(line), args.clone());
         let task = runtime.spawn(async move {
             for _ in 0..CALLS {
@@ -111,10 +116,10 @@ fn main() {
         15,
         1,
         &mut [
-            &mut || calls(&small, "noop_3", &none),
-            &mut || calls(&tools, "noop_3", &none),
-            &mut || calls(&rules, "noop_3", &none),
-            &mut || calls(&small, "read_file", &path),
+            &mut || calls(&runtime, &small, "noop_3", &none),
+            &mut || calls(&runtime, &tools, "noop_3", &none),
+            &mut || calls(&runtime, &rules, "noop_3", &none),
+            &mut || calls(&runtime, &small, "read_file", &path),
             &mut || (0..CALLS).for_each(|_| drop(std::fs::read(&file).unwrap())),
             &mut || {
                 let task = runtime.spawn(async {
@@ -124,12 +129,20 @@ fn main() {
                 });
                 runtime.block_on(task).unwrap();
             },
+            // One thread has nobody to wake: what is left is the line itself.
+            &mut || calls(&alone, &small, "noop_3", &none),
         ],
     );
     let figures: Vec<Figure> = figures
         .into_iter()
         .map(|figure| figure.each(CALLS))
         .collect();
+    report(
+        "line, tool that does nothing, 10 tools, 10 rules, one thread",
+        figures[6],
+        None,
+        Some("at most 25 µs"),
+    );
     report(
         "line, tool that does nothing, 10 tools, 10 rules",
         figures[0],

@@ -6,13 +6,11 @@
 
 use std::sync::Arc;
 
-use futures::StreamExt;
-use futures::stream::FuturesUnordered;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
 
 use crate::approve::Approver;
-use crate::execute::{CallHandle, EventSink, Readiness, Schedule, Stop};
+use crate::execute::{CallHandle, EventSink, Readiness, Schedule, SideBySide, Stop};
 use crate::gate::{Gate, OnError};
 use crate::journal::{Entry, Record};
 use crate::plan::{Authorized, ManualCall, Plan, Planned, Planner, Refusal};
@@ -128,7 +126,7 @@ impl Gate {
         let mut results: Vec<Option<ToolResult>> = fates.iter().map(|_| None).collect();
         let mut pending = opening;
         let mut schedule = Schedule::new(self.inner.settings.max_concurrent);
-        let mut running = FuturesUnordered::new();
+        let mut running = SideBySide::new();
         let mut stopped = false;
         let place = |index: usize, result: ToolResult, results: &mut Vec<Option<ToolResult>>| {
             let failed = result.error.is_some();

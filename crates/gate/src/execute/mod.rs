@@ -12,12 +12,14 @@
 
 mod call;
 mod chunks;
+mod clockwork;
 mod events;
 mod handle;
 mod hold;
 mod locks;
 mod one;
 mod schedule;
+mod side_by_side;
 mod stop;
 
 pub use events::EventSink;
@@ -28,4 +30,5 @@ pub(crate) use chunks::Chunks;
 pub(crate) use hold::Hold;
 pub(crate) use one::{Job, Runner, cancelled};
 pub(crate) use schedule::{Readiness, Schedule};
+pub(crate) use side_by_side::SideBySide;
 pub(crate) use stop::Stop;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_model::{ErrorKind, Facts, ToolError};
 use tracing::Instrument;
 
+use super::clockwork::Clockwork;
 use super::hold::Stuck;
 use super::{Hold, Locks, Stop};
 use crate::panics::payload_text;
@@ -49,6 +50,7 @@ pub(crate) struct Ending {
 pub(crate) struct Runner {
     locks: Locks,
     stuck: Stuck,
+    clockwork: Arc<Clockwork>,
 }
 
 /// The tool at work. If whoever waits for it goes away, it is told and ended.
@@ -123,6 +125,7 @@ impl Runner {
         let task = tokio::spawn(AssertUnwindSafe(work).catch_unwind().instrument(span));
         let mut work = Work { task, told };
 
+        self.clockwork.wind();
         let why = tokio::select! {
             biased;
             ended = &mut work.task => {
