@@ -11,6 +11,7 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
@@ -57,6 +58,9 @@ pub(crate) fn writable(path: &Path) -> Result<Connection, Trouble> {
     set("secure_delete", &true)?;
     set("trusted_schema", &false)?;
     db.set_prepared_statement_cache_capacity(64);
+    // A prepared statement stays as it is, whatever values it is run with.
+    db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
+        .map_err(fail)?;
     // Two processes may set a new file up at once; the file is only looked at again inside.
     schema::migrate(&mut db, &shown)?;
     // A file that is there may still be one that cannot be written.

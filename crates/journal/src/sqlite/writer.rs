@@ -286,15 +286,14 @@ impl Writer {
         let Some(most) = self.most_bytes else {
             return Ok(None);
         };
-        let size = "SELECT (SELECT page_count FROM pragma_page_count)
-                         - (SELECT freelist_count FROM pragma_freelist_count),
-                           (SELECT page_size FROM pragma_page_size)";
-        let (pages, page): (u64, u64) = self
-            .db
-            .prepare_cached(size)
-            .and_then(|mut find| find.query_row([], |row| Ok((row.get(0)?, row.get(1)?))))
-            .map_err(|error| Trouble::of(&self.path, &error))?;
-        let bytes = pages.saturating_mul(page);
+        let number = |pragma: &str| -> Result<u64, Trouble> {
+            self.db
+                .prepare_cached(pragma)
+                .and_then(|mut find| find.query_row([], |row| row.get(0)))
+                .map_err(|error| Trouble::of(&self.path, &error))
+        };
+        let used = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
+        let bytes = used.saturating_mul(number("PRAGMA page_size")?);
         Ok((bytes >= most).then(|| Trouble::Limit {
             path: self.path.clone(),
             bytes,

@@ -114,14 +114,14 @@ impl Form for Anthropic {
         Some(Map::from_iter([choice]))
     }
 
-    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn user(&self, text: &str, out: &mut Pieces) -> serde_json::Result<()> {
         out.add(&Message {
             role: "user",
             content: vec![Block::Text { text }],
         })
     }
 
-    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         let none = Args::new();
         let content: Vec<Block<'_>> = said
             .iter()
@@ -162,7 +162,7 @@ impl Form for Anthropic {
         })
     }
 
-    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         let content = results
             .iter()
             .map(|settled| {

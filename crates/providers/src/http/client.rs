@@ -5,11 +5,13 @@ use std::time::Duration;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 
+use super::body::Sent;
 use super::endpoint::{Endpoint, EndpointFault};
 use super::patience::retry_after;
 use crate::fault::StreamFault;
 use crate::fenced::head;
 use crate::provider::Refused;
+use crate::request::Request as Asked;
 use crate::wire::Wire;
 
 /// Of an error no more than this is read.
@@ -79,12 +81,12 @@ impl Client {
     }
 
     /// Asks for an answer; what comes back is a stream of the wire's kind.
-    pub(super) async fn stream(&self, body: Vec<u8>) -> Result<Response, Refused> {
+    pub(super) async fn stream(&self, body: Asked) -> Result<Response, Refused> {
         let request = self
             .request(Method::POST, self.endpoint.ask())
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, accepted(self.endpoint.wire()))
-            .body(body);
+            .body(reqwest::Body::wrap(Sent::from(body)));
         let response = self.send(request).await?;
         let kind = content_type(response.headers());
         if is_stream(self.endpoint.wire(), &kind) {

@@ -14,6 +14,7 @@
 //! [`crate::StreamFault`]. Everything is bounded: connecting, silence, the whole answer,
 //! and the bytes of what is read.
 
+mod body;
 mod client;
 mod endpoint;
 mod models;

@@ -57,7 +57,7 @@ impl HttpProvider {
     async fn open(&mut self, tools: Tools) -> Result<(), Refused> {
         self.answer = None;
         let request = self.frame.request(&self.history, tools);
-        let body = request.map_err(StreamFault::from)?.to_vec();
+        let body = request.map_err(StreamFault::from)?;
         let total = self.client.timeouts().total;
         let response = self.client.stream(body).await?;
         let (wire, first) = (self.client.endpoint().wire(), self.calls.saturating_add(1));

@@ -92,7 +92,7 @@ impl Form for Ollama {
         })
     }
 
-    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn user(&self, text: &str, out: &mut Pieces) -> serde_json::Result<()> {
         out.add(&Spoken {
             role: "user",
             content: text,
@@ -102,7 +102,7 @@ impl Form for Ollama {
     }
 
     /// The wire keeps no order between text, thinking and calls.
-    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         let none = Args::new();
         let mut message = Assistant {
             role: "assistant",
@@ -131,7 +131,7 @@ impl Form for Ollama {
         out.add(&message)
     }
 
-    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         results.iter().try_for_each(|settled| {
             out.add(&Spoken {
                 role: "tool",

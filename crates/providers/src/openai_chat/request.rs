@@ -83,7 +83,7 @@ impl Form for OpenAiChat {
         })
     }
 
-    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn user(&self, text: &str, out: &mut Pieces) -> serde_json::Result<()> {
         out.add(&Spoken {
             role: "user",
             content: text,
@@ -92,7 +92,7 @@ impl Form for OpenAiChat {
     }
 
     /// The wire keeps no order between text and calls; thinking does not go back.
-    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         let mut message = Assistant {
             role: "assistant",
             content: None,
@@ -130,7 +130,7 @@ impl Form for OpenAiChat {
         out.add(&message)
     }
 
-    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         results.iter().try_for_each(|settled| {
             out.add(&Spoken {
                 role: "tool",

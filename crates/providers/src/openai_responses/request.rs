@@ -83,14 +83,14 @@ impl Form for OpenAiResponses {
         })
     }
 
-    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn user(&self, text: &str, out: &mut Pieces) -> serde_json::Result<()> {
         out.add(&Spoken {
             role: "user",
             content: text,
         })
     }
 
-    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         // Reasoning belongs to the item that follows it, and is refused without one.
         let mut reasoning = None;
         for part in said {
@@ -124,7 +124,7 @@ impl Form for OpenAiResponses {
         Ok(())
     }
 
-    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()> {
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         results.iter().try_for_each(|settled| {
             out.add(&Item::FunctionCallOutput {
                 call_id: settled.id,
@@ -136,7 +136,7 @@ impl Form for OpenAiResponses {
 
 fn write_reasoning(
     item: &mut Option<&Map<String, Value>>,
-    out: &mut Pieces<'_>,
+    out: &mut Pieces,
 ) -> serde_json::Result<()> {
     item.take().map_or(Ok(()), |item| out.add(item))
 }

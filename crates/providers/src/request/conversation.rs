@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use bytes::Bytes;
 use toolgate_model::{Args, CallId, ToolResult};
 
+use super::written::Written;
 use super::{Form, Pieces, names};
 use crate::event::Seal;
 use crate::message::{Content, Message, Role};
@@ -16,7 +18,7 @@ use crate::wire::Wire;
 #[derive(Debug)]
 pub struct Conversation {
     wire: Wire,
-    written: Vec<u8>,
+    written: Written,
     last: Option<Role>,
     /// The calls that wait for their results, in their order.
     open: Vec<OpenCall>,
@@ -95,7 +97,7 @@ impl Conversation {
     pub fn new(wire: Wire) -> Self {
         Self {
             wire,
-            written: Vec::new(),
+            written: Written::default(),
             last: None,
             open: Vec::new(),
             ids: HashSet::new(),
@@ -110,17 +112,15 @@ impl Conversation {
     /// Adds a message. One that does not fit changes nothing.
     pub fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
         let form = self.wire.form();
-        let before = self.written.len();
-        let pushed = match message {
-            Message::User { text } => self.user(form, text),
-            Message::Assistant { content } => self.assistant(form, content),
-            Message::Tool { results } => self.results(form, results),
-        };
-        match pushed {
-            Ok(()) => self.last = Some(message.role()),
-            Err(_) => self.written.truncate(before),
-        }
-        pushed
+        let mut out = Pieces::after(self.written.bytes());
+        match message {
+            Message::User { text } => self.user(form, text, &mut out),
+            Message::Assistant { content } => self.assistant(form, content, &mut out),
+            Message::Tool { results } => self.results(form, results, &mut out),
+        }?;
+        self.written.add(out.into_bytes());
+        self.last = Some(message.role());
+        Ok(())
     }
 
     /// The ids of the calls that wait for their results, in their order.
@@ -135,27 +135,31 @@ impl Conversation {
 
     /// How many bytes its messages have.
     pub const fn bytes(&self) -> usize {
-        self.written.len()
+        self.written.bytes()
     }
 
-    pub(super) fn written(&self) -> &[u8] {
-        &self.written
+    pub(super) fn written(&self) -> &[Bytes] {
+        self.written.blocks()
     }
 
     pub(super) fn has_calls(&self) -> bool {
         !self.ids.is_empty()
     }
 
-    fn user(&mut self, form: &dyn Form, text: &str) -> Result<(), HistoryFault> {
+    fn user(&self, form: &dyn Form, text: &str, out: &mut Pieces) -> Result<(), HistoryFault> {
         self.answered()?;
         if text.trim().is_empty() {
             return Err(HistoryFault::Empty);
         }
-        form.user(text, &mut Pieces::new(&mut self.written))
-            .map_err(unwritable)
+        form.user(text, out).map_err(unwritable)
     }
 
-    fn assistant(&mut self, form: &dyn Form, content: &[Content]) -> Result<(), HistoryFault> {
+    fn assistant(
+        &mut self,
+        form: &dyn Form,
+        content: &[Content],
+        out: &mut Pieces,
+    ) -> Result<(), HistoryFault> {
         self.answered()?;
         let mut open = Vec::new();
         let mut said = Vec::with_capacity(content.len());
@@ -181,8 +185,7 @@ impl Conversation {
                 }
             });
         }
-        form.assistant(&said, &mut Pieces::new(&mut self.written))
-            .map_err(unwritable)?;
+        form.assistant(&said, out).map_err(unwritable)?;
         self.open = open;
         Ok(())
     }
@@ -209,7 +212,12 @@ impl Conversation {
         }
     }
 
-    fn results(&mut self, form: &dyn Form, results: &[ToolResult]) -> Result<(), HistoryFault> {
+    fn results(
+        &mut self,
+        form: &dyn Form,
+        results: &[ToolResult],
+        out: &mut Pieces,
+    ) -> Result<(), HistoryFault> {
         // Where two calls have one id, the first result is the first call's.
         let mut answers: Vec<Option<&ToolResult>> = vec![None; self.open.len()];
         for result in results {
@@ -242,8 +250,7 @@ impl Conversation {
         if settled.is_empty() {
             return Err(HistoryFault::Empty);
         }
-        form.results(&settled, &mut Pieces::new(&mut self.written))
-            .map_err(unwritable)?;
+        form.results(&settled, out).map_err(unwritable)?;
         self.open.clear();
         Ok(())
     }

@@ -1,5 +1,6 @@
 //! Everything of a request but its messages, written once.
 
+use bytes::Bytes;
 use serde_json::{Map, Value};
 
 use super::{Conversation, RequestOptions};
@@ -20,18 +21,18 @@ pub enum Tools {
 #[derive(Clone, Debug)]
 pub struct Frame {
     wire: Wire,
-    offering: Vec<u8>,
-    withholding: Vec<u8>,
+    offering: Bytes,
+    withholding: Bytes,
     /// Some wires refuse a history with calls and no tools at all.
-    withholding_after_calls: Vec<u8>,
+    withholding_after_calls: Bytes,
     /// Whether a message of the frame's own stands before all others.
     has_first: bool,
 }
 
 /// The body of one request: pieces to be sent one after the other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Request<'a> {
-    pieces: [&'a [u8]; 4],
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    pieces: Vec<Bytes>,
 }
 
 /// Why no request can be made.
@@ -96,11 +97,11 @@ impl Frame {
         }
         let first = form.first_message(options);
         let write = |fields: &Map<String, Value>| {
-            opening(fields, form.messages_field(), first.as_ref()).map_err(|error| {
-                RequestFault::Unwritable {
+            opening(fields, form.messages_field(), first.as_ref())
+                .map(Bytes::from)
+                .map_err(|error| RequestFault::Unwritable {
                     message: error.to_string(),
-                }
-            })
+                })
         };
         let withholding = write(&fields)?;
         let tools: Vec<Value> = definitions.iter().map(|one| form.definition(one)).collect();
@@ -126,11 +127,11 @@ impl Frame {
     }
 
     /// Puts the conversation into the frame.
-    pub fn request<'a>(
-        &'a self,
-        conversation: &'a Conversation,
+    pub fn request(
+        &self,
+        conversation: &Conversation,
         tools: Tools,
-    ) -> Result<Request<'a>, RequestFault> {
+    ) -> Result<Request, RequestFault> {
         if conversation.wire() != self.wire {
             return Err(RequestFault::OtherWire {
                 conversation: conversation.wire(),
@@ -145,22 +146,26 @@ impl Frame {
             Tools::Withheld if conversation.has_calls() => &self.withholding_after_calls,
             Tools::Withheld => &self.withholding,
         };
-        let comma: &[u8] = if self.has_first { b"," } else { b"" };
-        Ok(Request {
-            pieces: [opening, comma, conversation.written(), b"]}"],
-        })
+        let blocks = conversation.written();
+        let mut pieces = Vec::with_capacity(blocks.len() + 3);
+        pieces.push(opening.clone());
+        if self.has_first {
+            pieces.push(Bytes::from_static(b","));
+        }
+        pieces.extend_from_slice(blocks);
+        pieces.push(Bytes::from_static(b"]}"));
+        Ok(Request { pieces })
     }
 }
 
-impl<'a> Request<'a> {
-    /// The pieces, in their order.
-    pub const fn pieces(&self) -> [&'a [u8]; 4] {
-        self.pieces
-    }
-
+impl Request {
     /// How many bytes it has.
     pub fn bytes(&self) -> usize {
-        self.pieces.iter().map(|piece| piece.len()).sum()
+        self.pieces.iter().map(Bytes::len).sum()
+    }
+
+    pub(crate) fn into_pieces(self) -> Vec<Bytes> {
+        self.pieces
     }
 
     /// The body as one.

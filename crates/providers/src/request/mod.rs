@@ -20,6 +20,7 @@ mod conversation;
 mod frame;
 mod names;
 mod options;
+mod written;
 
 pub use conversation::{Conversation, HistoryFault};
 pub use frame::{Frame, Request, RequestFault, Tools};
@@ -63,28 +64,40 @@ pub(crate) trait Form: Send + Sync {
     }
 
     /// Writes what the person says.
-    fn user(&self, text: &str, out: &mut Pieces<'_>) -> serde_json::Result<()>;
+    fn user(&self, text: &str, out: &mut Pieces) -> serde_json::Result<()>;
 
     /// Writes what the model said. Nothing to write means no message.
-    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()>;
+    fn assistant(&self, said: &[Said<'_>], out: &mut Pieces) -> serde_json::Result<()>;
 
     /// Writes the results of its calls, in their order.
-    fn results(&self, results: &[Settled<'_>], out: &mut Pieces<'_>) -> serde_json::Result<()>;
+    fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()>;
 }
 
 /// The elements of a JSON array under construction.
-pub(crate) struct Pieces<'a>(&'a mut Vec<u8>);
+#[derive(Default)]
+pub(crate) struct Pieces {
+    bytes: Vec<u8>,
+    /// Whether elements stand before these.
+    after_others: bool,
+}
 
-impl<'a> Pieces<'a> {
-    pub(crate) const fn new(bytes: &'a mut Vec<u8>) -> Self {
-        Self(bytes)
+impl Pieces {
+    pub(crate) fn after(bytes: usize) -> Self {
+        Self {
+            after_others: bytes > 0,
+            ..Self::default()
+        }
+    }
+
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.bytes
     }
 
     /// Writes one more element.
     pub(crate) fn add(&mut self, element: &impl serde::Serialize) -> serde_json::Result<()> {
-        if !self.0.is_empty() {
-            self.0.push(b',');
+        if self.after_others || !self.bytes.is_empty() {
+            self.bytes.push(b',');
         }
-        serde_json::to_writer(&mut *self.0, element)
+        serde_json::to_writer(&mut self.bytes, element)
     }
 }
