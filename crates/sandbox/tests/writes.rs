@@ -277,6 +277,66 @@ fn a_repository_cannot_be_planted_by_staging_its_parts_first() {
 }
 
 #[test]
+fn what_makes_a_folder_a_repository_is_protected_wherever_it_lies() {
+    for method in METHODS {
+        for folder in ["", "a/", "a/bb/ccc/"] {
+            let place = Place::new();
+            let here = place.ws().join(folder);
+            std::fs::create_dir_all(here.join("objects")).unwrap();
+            std::fs::create_dir_all(here.join("refs")).unwrap();
+            let wall = place.wall(method);
+            let refused = |name: &str| {
+                let answer = write(&wall, &format!("{folder}{name}"), false);
+                matches!(
+                    answer,
+                    Err(PathError::Protected {
+                        why: Protection::Repository { .. },
+                        ..
+                    })
+                )
+            };
+            assert!(!refused("config.worktree"), "{folder}: no repository yet");
+            assert!(refused("HEAD"), "{folder}");
+            std::fs::write(here.join("HEAD"), "ref: refs/heads/main\n").unwrap();
+            for name in ["config", "Config.lock", "hooks/pre-commit"] {
+                assert!(refused(name), "{folder}{name}");
+            }
+            for name in ["notes.txt", "packed-refs", "con"] {
+                assert!(!refused(name), "{folder}{name}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_protected_name_says_which_rule_protects_it() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    let rule = |name: &str| wall.protected_by(0, Path::new(name));
+    assert_eq!(rule("src/main.rs"), None);
+    for name in [".git/hooks/pre-commit", ".bashrc", ".toolgate/config.toml"] {
+        let rule = rule(name).unwrap_or_else(|| panic!("{name} is protected"));
+        let first = name.split('/').next().unwrap();
+        assert!(rule.contains(first), "{name}: {rule}");
+    }
+}
+
+#[test]
+fn the_working_folder_has_a_name_and_errors_say_what_they_found() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    assert_eq!(wall.name(0, Path::new("")), Path::new("."));
+    assert_eq!(wall.name(0, Path::new("a")), Path::new("a"));
+    std::fs::create_dir(place.ws().join("folder")).unwrap();
+    std::fs::write(place.ws().join("large"), "0123456789").unwrap();
+    let folder = wall.open_read("folder").map(|_| ()).unwrap_err();
+    assert!(folder.to_string().contains("a folder"), "{folder}");
+    let large = wall.open_read("large").unwrap().read_all(4).unwrap_err();
+    assert!(large.to_string().contains("4 bytes"), "{large}");
+    assert!(!folder.is_retryable() && !large.is_retryable());
+}
+
+#[test]
 fn discarding_several_staged_files_leaves_no_folder_behind() {
     let place = Place::new();
     let wall = place.wall(METHODS[0]);

@@ -235,6 +235,8 @@ mod tests {
             (".g\u{131}t", ".git"),
             (".e\u{e0065}nv", ".env"),
             ("\u{fb01}le", "file"),
+            ("ID_rsa", "id_rsa"),
+            ("\u{c4}\u{d6}", "\u{e4}\u{f6}"),
         ] {
             assert_eq!(forms(path), [folded], "{path:?}");
         }
@@ -258,6 +260,10 @@ mod tests {
             ("...", "...", "..."),
             ("~backup.txt", "~backup.txt", "~backup.txt"),
             ("a~b", "a~b", "a~b"),
+            ("git~", "git~", "git~"),
+            ("git~x", "git~x", "git~x"),
+            ("~1", "~1", "~1"),
+            (":git", ":git", ":git"),
         ] {
             assert_eq!(forms(path), [plain, forgiving], "{path:?}");
         }

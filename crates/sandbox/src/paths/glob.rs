@@ -213,7 +213,40 @@ fn in_class(c: char, ranges: &[(char, char)]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    /// The meaning of a pattern, tried in every way.
+    fn naive(pattern: &[char], name: &[char]) -> bool {
+        match (pattern, name) {
+            ([], _) => name.is_empty(),
+            (['*', rest @ ..], _) => (0..=name.len()).any(|at| naive(rest, &name[at..])),
+            (['?', rest @ ..], [_, after @ ..]) => naive(rest, after),
+            (['[', '!', class, ']', rest @ ..], [first, after @ ..]) => {
+                class != first && naive(rest, after)
+            }
+            (['[', class, ']', rest @ ..], [first, after @ ..]) => {
+                class == first && naive(rest, after)
+            }
+            ([same, rest @ ..], [first, after @ ..]) => same == first && naive(rest, after),
+            _ => false,
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 4096, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn a_pattern_fits_what_it_means(
+            pattern in "(\\*|\\?|a|b|\u{e4}|\\[a\\]|\\[!a\\]|\\[!\u{e4}\\]){0,7}",
+            name in "[ab\u{e4}]{0,9}",
+        ) {
+            let glob = NameGlob::compile(&pattern).unwrap();
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(glob.matches(name.as_bytes()), naive(&chars(&pattern), &chars(&name)));
+        }
+    }
 
     #[test]
     fn patterns_fit_the_names_they_describe_and_no_others() {

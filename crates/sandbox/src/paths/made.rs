@@ -104,4 +104,13 @@ mod tests {
         assert_eq!(answer, Err(Errno::AGAIN));
         assert!(!out.join("b").exists());
     }
+
+    #[test]
+    fn a_file_in_the_place_of_a_folder_is_no_folder() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("a"), "").unwrap();
+        let start = OwnedFd::from(File::open(place.path()).unwrap());
+        let answer = make_folders(start, b"", &[b"a".to_vec()]).map(|_| ());
+        assert_eq!(answer, Err(Errno::AGAIN));
+    }
 }
