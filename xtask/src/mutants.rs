@@ -4,13 +4,57 @@ use std::process::Command;
 
 use crate::step::{Done, has, root, step};
 
-/// Where decisions are made.
-const DECISIONS: [&str; 5] = [
-    "crates/policy/src/**/*.rs",
-    "crates/sandbox/src/paths/**/*.rs",
-    "crates/gate/src/plan/**/*.rs",
-    "crates/gate/src/approve/**/*.rs",
-    "crates/model/src/json.rs",
+/// A crate in which decisions are made.
+struct Decisions {
+    package: &'static str,
+    files: &'static [&'static str],
+    /// The tests that have to notice. Every mutant is compiled with them and nothing else.
+    tests: &'static [&'static str],
+}
+
+const DECISIONS: [Decisions; 4] = [
+    Decisions {
+        package: "toolgate-sandbox",
+        files: &["crates/sandbox/src/paths/**/*.rs"],
+        tests: &[
+            "corpus",
+            "reads",
+            "reference_model",
+            "seeds",
+            "several",
+            "shared_cases",
+            "surveys",
+            "walks",
+            "writes",
+        ],
+    },
+    Decisions {
+        package: "toolgate-gate",
+        files: &[
+            "crates/gate/src/plan/**/*.rs",
+            "crates/gate/src/approve/**/*.rs",
+        ],
+        tests: &[
+            "approval",
+            "batch",
+            "bus",
+            "on_disk",
+            "planning",
+            "policy_line",
+            "scopes",
+            "settling",
+        ],
+    },
+    Decisions {
+        package: "toolgate-policy",
+        files: &["crates/policy/src/**/*.rs"],
+        tests: &[],
+    },
+    Decisions {
+        package: "toolgate-model",
+        files: &["crates/model/src/json.rs"],
+        tests: &[],
+    },
 ];
 
 pub(crate) fn run() -> Done {
@@ -20,12 +64,26 @@ pub(crate) fn run() -> Done {
             Command::new("cargo").args(["install", "--locked", "cargo-mutants"]),
         )?;
     }
-    let mut command = Command::new("cargo");
-    command
-        .current_dir(root())
-        .args(["mutants", "--workspace", "--timeout", "120"]);
-    for files in DECISIONS {
-        command.args(["--file", files]);
+    for decisions in &DECISIONS {
+        let output = root().join("target/mutants").join(decisions.package);
+        std::fs::create_dir_all(&output)
+            .map_err(|error| format!("{}: {error}", output.display()))?;
+        let mut command = Command::new("cargo");
+        command
+            .current_dir(root())
+            .args(["mutants", "--package", decisions.package, "--timeout", "60"])
+            .arg("--output")
+            .arg(&output);
+        for files in decisions.files {
+            command.args(["--file", files]);
+        }
+        if !decisions.tests.is_empty() {
+            command.arg("--cargo-arg=--lib");
+        }
+        for test in decisions.tests {
+            command.arg(format!("--cargo-arg=--test={test}"));
+        }
+        step(&format!("mutants of {}", decisions.package), &mut command)?;
     }
-    step("mutants", &mut command)
+    Ok(())
 }

@@ -15,6 +15,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use serde::{Deserialize, Serialize};
+use toolgate_journal::process::{Process, boot, namespace};
+
+use crate::out::Out;
 
 /// What ends is gone within this many short waits, or does not end.
 const WAITS: u32 = 200;
@@ -27,41 +30,16 @@ const MOST: usize = 1_000;
 /// How often is looked whether a run has started something else. What takes less time ends by itself.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// A process, and no other that gets its number later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Process {
-    pid: i32,
-    /// When it began, in the kernel's count.
-    began: u64,
-}
-
-impl Process {
-    /// The living process of this number.
-    fn of(pid: i32) -> Option<Self> {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name in parentheses can hold anything; the fields after it are numbers.
-        let (_, fields) = stat.rsplit_once(')')?;
-        let mut fields = fields.split_ascii_whitespace();
-        let ended = matches!(fields.next()?, "Z" | "X");
-        let began = fields.nth(18)?.parse().ok()?;
-        (!ended).then_some(Self { pid, began })
-    }
-
-    fn lives(self) -> bool {
-        Self::of(self.pid) == Some(self)
-    }
-
-    /// Ends it for good, unless it has ended. Whether it was there.
-    fn kill(self) -> bool {
-        let Some(pid) = Pid::from_raw(self.pid) else {
-            return false;
-        };
-        // The handle stays with whoever has the number now; only then it is looked at.
-        let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
-            return false;
-        };
-        self.lives() && pidfd_send_signal(&handle, Signal::KILL).is_ok()
-    }
+/// Ends a process for good, unless it has ended. Whether it was there.
+fn kill(process: Process) -> bool {
+    let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else {
+        return false;
+    };
+    // The handle stays with whoever has the number now; only then it is looked at.
+    let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
+        return false;
+    };
+    process.lives() && pidfd_send_signal(&handle, Signal::KILL).is_ok()
 }
 
 /// What a run puts down.
@@ -77,7 +55,7 @@ struct Run {
 impl Run {
     /// This process and those below it.
     fn this() -> Option<Self> {
-        let run = Process::of(i32::try_from(std::process::id()).ok()?)?;
+        let run = Process::of(std::process::id())?;
         Some(Self {
             boot: boot()?,
             namespace: namespace()?,
@@ -96,7 +74,7 @@ impl Run {
             let living = self.started.iter().copied().filter(|one| one.lives());
             let killed = below(living.collect())
                 .iter()
-                .filter(|one| one.kill())
+                .filter(|one| kill(**one))
                 .count();
             if killed == 0 {
                 break;
@@ -151,16 +129,6 @@ fn children(of: Process) -> Vec<Process> {
     found
 }
 
-fn boot() -> Option<String> {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
-    Some(boot.trim().to_owned())
-}
-
-fn namespace() -> Option<String> {
-    let namespace = fs::read_link("/proc/self/ns/pid").ok()?;
-    Some(namespace.to_string_lossy().into_owned())
-}
-
 /// A run that is put down until it ends.
 #[derive(Debug)]
 pub(crate) struct Noted {
@@ -186,7 +154,7 @@ pub(crate) fn note(folder: &Path) -> Option<Noted> {
     let mut run = Run::this()?;
     let mut builder = DirBuilder::new();
     builder.recursive(true).mode(0o700).create(folder).ok()?;
-    let path = folder.join(format!("{}-{}.json", run.run.pid, run.run.began));
+    let path = folder.join(named(run.run));
     run.write(&path).ok()?;
     let (over, until) = channel();
     let place = path.clone();
@@ -206,8 +174,31 @@ pub(crate) fn note(folder: &Path) -> Option<Noted> {
     })
 }
 
-/// Ends what dead runs left, and says how many processes that were.
-pub(crate) fn end(folder: &Path) -> usize {
+/// The file of a run.
+fn named(run: Process) -> String {
+    format!("{}-{}.json", run.pid, run.began)
+}
+
+/// The run that a file belongs to, also one that was not written to its end.
+fn named_by(path: &Path) -> Option<Process> {
+    let (pid, began) = path.file_stem()?.to_str()?.split_once('-')?;
+    Some(Process {
+        pid: pid.parse().ok()?,
+        began: began.parse().ok()?,
+    })
+}
+
+/// Ends what dead runs left, and tells the person.
+pub(crate) fn end(folder: &Path, out: &Out) {
+    let left = end_all(folder);
+    if left > 0 {
+        let noun = if left == 1 { "process" } else { "processes" };
+        out.remark(&format!("ended {left} {noun} that a killed run had left"));
+    }
+}
+
+/// Ends what dead runs left. How many processes that were.
+fn end_all(folder: &Path) -> usize {
     let (Some(boot), Some(namespace)) = (boot(), namespace()) else {
         return 0;
     };
@@ -218,6 +209,9 @@ pub(crate) fn end(folder: &Path) -> usize {
         let run = read.and_then(|bytes| serde_json::from_slice::<Run>(&bytes).ok());
         let Some(run) = run else {
             // Half written by whoever puts it down now, or was killed then.
+            if named_by(&path).is_some_and(|run| !run.lives()) {
+                let _ = fs::remove_file(&path);
+            }
             continue;
         };
         let here = run.boot == boot && run.namespace == namespace;
@@ -254,7 +248,7 @@ mod tests {
         let mut children: Vec<Child> = (0..4).map(|_| sleeper()).collect();
         let processes: Vec<Process> = children
             .iter()
-            .map(|child| Process::of(child.id().try_into().unwrap()).unwrap())
+            .map(|child| Process::of(child.id()).unwrap())
             .collect();
         let [left, reused, held, elsewhere] = processes[..] else {
             unreachable!()
@@ -278,11 +272,17 @@ mod tests {
             ..run(dead, vec![elsewhere])
         };
         let boot = put(folder.path(), "boot.json", &boot);
-        fs::write(folder.path().join("half.json"), "{\"boot").unwrap();
-        assert_eq!(end(folder.path()), 1);
+        let half = |run: Process| {
+            let path = folder.path().join(named(run)).with_extension("half");
+            fs::write(&path, "{\"boot").unwrap();
+            path
+        };
+        let (half, being_written) = (half(dead), half(me.run));
+        assert_eq!(end_all(folder.path()), 1);
         assert!(!left.lives() && reused.lives() && held.lives() && elsewhere.lives());
         assert!(!gone.exists() && kept.exists() && !boot.exists());
-        assert_eq!(end(folder.path()), 0);
+        assert!(!half.exists() && being_written.exists());
+        assert_eq!(end_all(folder.path()), 0);
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -299,7 +299,7 @@ mod tests {
             .args(["-c", "sleep 600 & wait"])
             .spawn()
             .unwrap();
-        let shell_process = Process::of(shell.id().try_into().unwrap()).unwrap();
+        let shell_process = Process::of(shell.id()).unwrap();
         let mut below = Vec::new();
         let mut seen = Vec::new();
         let deadline = std::time::Instant::now() + Duration::from_secs(30);
@@ -312,10 +312,10 @@ mod tests {
             std::thread::yield_now();
         }
         assert!(seen.contains(&shell_process));
-        assert_eq!(end(&place), 0, "the run goes on");
+        assert_eq!(end_all(&place), 0, "the run goes on");
         drop(noted);
         assert_eq!(fs::read_dir(&place).unwrap().count(), 0);
-        assert!(below.iter().all(|one| one.kill()));
+        assert!(below.iter().all(|one| kill(*one)));
         shell.wait().unwrap();
     }
 }

@@ -19,6 +19,7 @@
 
 mod chain;
 mod memory;
+pub mod process;
 mod sqlite;
 mod states;
 pub mod undo;

@@ -16,7 +16,7 @@ use crate::out::Out;
 pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result<u8, Failure> {
     let kept = Kept::find(common, &resumed.conversation)?;
     kept.nobody_works_on_it()?;
-    orphans::end(&Home::find()?.runs());
+    orphans::end(&Home::find()?.runs(), out);
     let app = App::load(&kept.common(common)?, out, Purpose::Run(""))?;
     let journal = app.record.durable()?;
     let id = &kept.conversation.id;

@@ -5,11 +5,10 @@
 //! cannot, a holder that has not given a sign for a while counts as gone; should it come
 //! back, its next write finds that the lease is no longer its own and fails.
 
-use std::fs;
-
 use rusqlite::{Connection, OptionalExtension};
 
 use super::trouble::Trouble;
+use crate::process::{self, Process};
 
 /// How often a holder gives a sign.
 pub(crate) const BEAT_MS: u64 = 30_000;
@@ -40,23 +39,13 @@ impl Holder {
 
 /// This start of this machine, as seen from this process namespace.
 fn machine() -> String {
-    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-    let namespace = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-    format!("{} {}", boot.trim(), namespace.display())
+    let boot = process::boot().unwrap_or_default();
+    format!("{boot} {}", process::namespace().unwrap_or_default())
 }
 
-/// When a process began, in the kernel's count; nothing if it is not there.
+/// When a process began; nothing if it is not there.
 fn began(pid: u32) -> Option<String> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name in parentheses can hold anything; the fields after it are numbers.
-    let (_, fields) = stat.rsplit_once(')')?;
-    let mut fields = fields.split_ascii_whitespace();
-    let state = fields.next()?;
-    // A process that has ended and was not yet waited for holds nothing.
-    if matches!(state, "Z" | "X") {
-        return None;
-    }
-    fields.nth(18).map(str::to_owned)
+    Process::of(pid).map(|process| process.began.to_string())
 }
 
 struct Lease {

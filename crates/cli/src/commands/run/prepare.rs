@@ -55,11 +55,7 @@ pub(super) async fn prepare(
 ) -> Result<Prepared, Failure> {
     let (common, preset) = with_preset(common, args)?;
     let runs = Home::find()?.runs();
-    let left = orphans::end(&runs);
-    if left > 0 {
-        let noun = if left == 1 { "process" } else { "processes" };
-        out.remark(&format!("ended {left} {noun} that a killed run had left"));
-    }
+    orphans::end(&runs, out);
     let app = App::load(&common, out, Purpose::RunAll)?;
     let noted = orphans::note(&runs);
     if let Record::Broken(newer @ Trouble::Newer { .. }) = &app.record {
