@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolgate_providers::http::{Client, Endpoint, HttpProvider, HttpTimeouts, Secret};
 use toolgate_providers::replay::{Script, Step};
-use toolgate_providers::request::{Frame, RequestOptions, Tools};
+use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
 use toolgate_providers::{
     Definition, Message, Provider, Reply, StreamEvent, StreamFault, StreamLimits, Wire,
 };
@@ -210,6 +210,42 @@ fn a_connection_is_used_again_for_the_next_request_of_a_conversation() {
             "{wire}: {}",
             server.connections()
         );
+    }
+}
+
+#[test]
+fn a_long_history_is_sent_whole_and_says_its_length() {
+    for wire in Wire::ALL {
+        let bytes = look().render(wire);
+        let server = Loopback::start(move |_| Told::new(200, stream_type(wire), bytes.clone()));
+        let said: Vec<Message> = (0..60)
+            .map(|number: usize| Message::user(format!("{number} ").repeat(1_500 + number * 37)))
+            .collect();
+        let whole = run(async {
+            let mut provider = provider(wire, &server, HttpTimeouts::default());
+            let mut plain = Conversation::new(wire);
+            plain.push(&Message::user("hi")).unwrap();
+            for message in &said {
+                provider.push(message).unwrap();
+                plain.push(message).unwrap();
+            }
+            provider.ask(Tools::Offered).await.unwrap();
+            events(&mut provider).await;
+            assert!(plain.bytes() > 256 * 1024, "more than a block");
+            plain.bytes()
+        });
+        let heard = server.heard();
+        assert_eq!(heard.len(), 1, "{wire}");
+        let length = heard[0].header("content-length").unwrap();
+        assert_eq!(length, heard[0].body.len().to_string(), "{wire}");
+        assert!(heard[0].body.len() > whole, "{wire}");
+        let text = heard[0].json().to_string();
+        for (number, message) in said.iter().enumerate() {
+            let Message::User { text: said } = message else {
+                unreachable!()
+            };
+            assert!(text.contains(said.trim()), "{wire}: message {number}");
+        }
     }
 }
 
