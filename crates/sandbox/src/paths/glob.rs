@@ -176,8 +176,10 @@ fn general(tokens: &[Token], name: &[u8]) -> bool {
                 t += 1;
                 n += len;
             }
-            (None, Some((after_star, from))) if from < name.len() => {
-                let len = first_char(name.get(from..).unwrap_or_default()).map_or(1, |(_, l)| l);
+            (None, Some((after_star, from))) => {
+                let Some((_, len)) = first_char(name.get(from..).unwrap_or_default()) else {
+                    return false;
+                };
                 retry = Some((after_star, from + len));
                 t = after_star;
                 n = from + len;

@@ -149,7 +149,8 @@ impl Patterns {
         let unless = rule.unless;
         match glob {
             glob if rule.file_only => self.file_names.push(NameRule { glob, unless, text }),
-            NameGlob::Exact(name) if unless.is_empty() => {
+            // One name is that name; it has no exceptions.
+            NameGlob::Exact(name) => {
                 self.exact_starts.extend(name.first());
                 self.exact_starts.sort_unstable();
                 self.exact_starts.dedup();
