@@ -22,6 +22,20 @@ use toolgate_sandbox::paths::{
 };
 
 #[test]
+fn the_longest_path_and_the_longest_name_are_looked_for_and_longer_ones_refused() {
+    for method in METHODS {
+        let place = Place::new();
+        let wall = place.wall(method);
+        let kind = |path: &str| wall.open_read(path).map(|_| ()).unwrap_err().kind();
+        let path = format!("{}b", "a/".repeat(2047));
+        assert_eq!((path.len(), kind(&path)), (4095, ErrorKind::NotFound));
+        assert_eq!(kind(&format!("{path}b")), ErrorKind::BadArgs);
+        assert_eq!(kind(&"a".repeat(255)), ErrorKind::NotFound);
+        assert_eq!(kind(&"a".repeat(256)), ErrorKind::BadArgs);
+    }
+}
+
+#[test]
 fn a_terabyte_that_is_not_there_costs_what_is_asked_for() {
     let place = Place::new();
     let file = std::fs::File::create(place.ws().join("big.bin")).unwrap();

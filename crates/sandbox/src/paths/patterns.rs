@@ -331,7 +331,7 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, PatternProblem> {
         }
     }
     // What fits a folder fits all that is in it, so a `**` at the end says nothing new.
-    while segments.len() > 1 && matches!(segments.last(), Some(Segment::Deep)) {
+    while let [_, .., Segment::Deep] = segments.as_slice() {
         segments.pop();
     }
     if matches!(segments.as_slice(), [] | [Segment::Deep]) {
@@ -355,6 +355,15 @@ mod tests {
         patterns.add(Rule::new(pattern)).unwrap();
         let parts: Vec<&[u8]> = path.split('/').map(str::as_bytes).collect();
         patterns.find(&Folded::of(&parts), Scope::Whole).is_some()
+    }
+
+    #[test]
+    fn a_pattern_has_at_most_as_many_parts_as_there_are_states() {
+        let longest = ["a"; MOST_SEGMENTS].join("/");
+        assert!(fits(&longest, &longest));
+        let mut patterns = Patterns::default();
+        let longer = patterns.add(Rule::new(&format!("{longest}/a")));
+        assert_eq!(longer, Err(PatternProblem::TooLarge));
     }
 
     #[test]

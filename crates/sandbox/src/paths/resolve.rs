@@ -167,3 +167,21 @@ pub(crate) fn name_beneath(root: &Root, fd: &impl AsFd) -> Result<Option<Vec<u8>
         _ => None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_is_opened_that_blocks_takes_a_terminal_or_is_inherited() {
+        let wants = [Want::Read, Want::List, Want::Folder, Want::Look];
+        for flags in wants.map(Want::flags) {
+            assert!(flags.contains(OFlags::CLOEXEC), "{flags:?}");
+            let harmless = OFlags::NONBLOCK | OFlags::NOCTTY;
+            assert!(
+                flags.contains(harmless) || flags.contains(OFlags::PATH),
+                "{flags:?}"
+            );
+        }
+    }
+}
