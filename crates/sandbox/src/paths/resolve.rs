@@ -93,7 +93,11 @@ impl Method {
     /// The kernel's way if this machine has it. Some container profiles answer a
     /// call they do not know with "not permitted" instead of "no such call".
     pub(crate) fn best(root: &Root) -> Self {
-        match beneath(root, b"", Want::Folder, ResolveFlags::empty()) {
+        Self::after(beneath(root, b"", Want::Folder, ResolveFlags::empty()).map(drop))
+    }
+
+    fn after(first_try: Result<(), Errno>) -> Self {
+        match first_try {
             Err(Errno::NOSYS | Errno::PERM | Errno::INVAL) => Self::Walk,
             _ => Self::Kernel,
         }
@@ -146,13 +150,18 @@ fn kernel(roots: &Roots, root: usize, rel: &[u8], want: Want) -> Result<Found, M
 fn beneath(root: &Root, rel: &[u8], want: Want, more: ResolveFlags) -> Result<OwnedFd, Errno> {
     let rel: &[u8] = if rel.is_empty() { b"." } else { rel };
     let how = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | more;
-    let mut tries = 0;
-    loop {
-        match rustix::fs::openat2(root.handle(), rel, want.flags(), Mode::empty(), how) {
-            Err(Errno::AGAIN | Errno::INTR) if tries < TRIES => tries += 1,
+    patiently(|| rustix::fs::openat2(root.handle(), rel, want.flags(), Mode::empty(), how))
+}
+
+/// Tries again what others disturbed, but not for ever.
+fn patiently<T>(mut open: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
+    for _ in 0..TRIES {
+        match open() {
+            Err(Errno::AGAIN | Errno::INTR) => {}
             done => return done,
         }
     }
+    open()
 }
 
 /// The name of a descriptor relative to a root; `None` if it is not beneath it.
@@ -171,6 +180,36 @@ pub(crate) fn name_beneath(root: &Root, fd: &impl AsFd) -> Result<Option<Vec<u8>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_without_the_call_is_walked() {
+        for errno in [Errno::NOSYS, Errno::PERM, Errno::INVAL] {
+            assert_eq!(Method::after(Err(errno)), Method::Walk);
+        }
+        assert_eq!(Method::after(Ok(())), Method::Kernel);
+        assert_eq!(Method::after(Err(Errno::ACCESS)), Method::Kernel);
+    }
+
+    #[test]
+    fn what_others_disturb_is_tried_again_and_given_up_at_last() {
+        let mut tried = 0;
+        let mut ends_after = |tries| {
+            tried = 0;
+            let answer = patiently(|| {
+                tried += 1;
+                if tried > tries {
+                    Ok(())
+                } else {
+                    Err(Errno::AGAIN)
+                }
+            });
+            (answer, tried)
+        };
+        assert_eq!(ends_after(0), (Ok(()), 1));
+        assert_eq!(ends_after(TRIES), (Ok(()), TRIES + 1));
+        assert_eq!(ends_after(TRIES + 1), (Err(Errno::AGAIN), TRIES + 1));
+        assert_eq!(patiently(|| Err::<(), _>(Errno::NOENT)), Err(Errno::NOENT));
+    }
 
     #[test]
     fn nothing_is_opened_that_blocks_takes_a_terminal_or_is_inherited() {
