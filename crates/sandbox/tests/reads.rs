@@ -22,6 +22,21 @@ use toolgate_sandbox::paths::{
 };
 
 #[test]
+fn a_pipe_on_the_way_of_an_absolute_path_holds_nobody_up() {
+    for method in METHODS {
+        let place = Place::new();
+        let wall = place.wall_with(method, |rules| rules.allow_absolute = true);
+        let pipe = place.out().join("pipe");
+        let mode = rustix::fs::Mode::from_raw_mode(0o600);
+        rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
+        for path in [pipe.join("x"), pipe] {
+            let error = wall.open_read(&path).map(|_| ()).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::OutsideSandbox, "{path:?}");
+        }
+    }
+}
+
+#[test]
 fn the_longest_path_and_the_longest_name_are_looked_for_and_longer_ones_refused() {
     for method in METHODS {
         let place = Place::new();

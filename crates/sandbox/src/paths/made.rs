@@ -9,6 +9,7 @@ use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::missing::join;
+use super::resolve::Want;
 
 /// Folders that were made for a file, removed again unless they are kept.
 #[derive(Debug, Default)]
@@ -62,7 +63,7 @@ pub(crate) fn make_folders(
             Err(Errno::EXIST) => false,
             Err(errno) => return Err(errno),
         };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = Want::Folder.flags() | OFlags::NOFOLLOW;
         let opened = rustix::fs::openat(&here, &**name, flags, Mode::empty());
         if is_new {
             let at = here.try_clone().map_err(|_| Errno::MFILE)?;

@@ -5,11 +5,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags};
+use rustix::fs::{CWD, Mode, ResolveFlags};
 use rustix::io::Errno;
 
 use super::error::RulesError;
 use super::fold::fold_name;
+use super::resolve::Want;
 
 /// What may be done in a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -44,12 +45,7 @@ pub struct Root {
 
 impl Root {
     fn open(rule: &RootRule) -> Result<Self, Errno> {
-        let handle = rustix::fs::openat(
-            CWD,
-            &rule.path,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
+        let handle = rustix::fs::openat(CWD, &rule.path, Want::Folder.flags(), Mode::empty())?;
         let stat = rustix::fs::fstat(&handle)?;
         let canonical = match name_of(handle.as_fd()) {
             Ok(name) => PathBuf::from(OsString::from_vec(name)),
@@ -174,7 +170,7 @@ impl Roots {
         let mut prefix = PathBuf::from("/");
         for (index, name) in absolute.iter().enumerate() {
             prefix.push(OsStr::from_bytes(name));
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+            let flags = Want::Folder.flags();
             let honest = ResolveFlags::NO_MAGICLINKS;
             let fd = rustix::fs::openat2(CWD, &prefix, flags, Mode::empty(), honest).ok()?;
             let stat = rustix::fs::fstat(&fd).ok()?;
