@@ -32,11 +32,6 @@ impl Resolved {
     pub fn exists(&self) -> bool {
         self.stat.is_some()
     }
-
-    /// What is there.
-    pub fn kind(&self) -> Option<FileKind> {
-        self.stat.map(|stat| stat.kind)
-    }
 }
 
 /// A name in an open folder, with folders in between that may have to be made.
@@ -190,8 +185,10 @@ impl PathWall {
             let rel = folders.get(..length).unwrap_or_default().join(&b'/');
             match self.look_up(request.root, &rel, Want::Folder) {
                 Ok(found) => break (found, rel),
-                Err(Miss::Missing) if length > 0 => length -= 1,
-                Err(miss) => return Err(self.refuse(request, miss)),
+                Err(miss) => match length.checked_sub(1) {
+                    Some(shorter) if miss == Miss::Missing => length = shorter,
+                    _ => return Err(self.refuse(request, miss)),
+                },
             }
         };
         let missing = folders.get(length..).unwrap_or_default();
@@ -255,11 +252,7 @@ impl PathWall {
         };
         if stat.kind == FileKind::File {
             target.existing = stat_entry(request, &target)?;
-            // The name has to be that of the file that was looked at, with no link left.
-            let same = target
-                .existing
-                .is_some_and(|now| now.kind == FileKind::File && now.identity == stat.identity);
-            if folder.moved_to.is_some() || !same {
+            if folder.moved_to.is_some() || !is_still(stat, target.existing) {
                 return Err(busy());
             }
         } else {
@@ -269,10 +262,46 @@ impl PathWall {
     }
 }
 
+/// Whether a name is that of the file that was looked at, and no link.
+fn is_still(looked_at: FileStat, now: Option<FileStat>) -> bool {
+    now.is_some_and(|now| now.kind == FileKind::File && now.identity == looked_at.identity)
+}
+
 fn stat_entry(request: &Request<'_>, target: &Target) -> Result<Option<FileStat>, PathError> {
     match rustix::fs::statat(&target.folder, &*target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(FileStat::of(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(PathError::system(request.raw, errno)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_file_or_a_link_in_its_place_is_not_the_file_that_was_looked_at() {
+        let file = FileStat {
+            kind: FileKind::File,
+            len: 1,
+            mode: 0o644,
+            modified_ms: 1,
+            uid: 0,
+            gid: 0,
+            identity: (1, 2),
+        };
+        let longer = FileStat { len: 2, ..file };
+        let other = FileStat {
+            identity: (1, 3),
+            ..file
+        };
+        let link = FileStat {
+            kind: FileKind::Link,
+            ..file
+        };
+        assert!(is_still(file, Some(longer)));
+        for now in [None, Some(other), Some(link)] {
+            assert!(!is_still(file, now), "{now:?}");
+        }
     }
 }
