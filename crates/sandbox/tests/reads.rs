@@ -37,6 +37,20 @@ fn a_pipe_on_the_way_of_an_absolute_path_holds_nobody_up() {
 }
 
 #[test]
+fn a_walk_goes_down_as_far_as_it_may_and_says_where_it_stops() {
+    let place = Place::new();
+    let deepest = "d/".repeat(256);
+    std::fs::create_dir_all(place.ws().join(&deepest).join("d")).unwrap();
+    std::fs::write(place.ws().join(&deepest).join("file"), "x").unwrap();
+    std::fs::write(place.ws().join(&deepest).join("d/file"), "x").unwrap();
+    let wall = place.wall(Method::Walk);
+    assert_eq!(read(&wall, &format!("{deepest}file")).unwrap(), "x");
+    let error = read(&wall, &format!("{deepest}d/file")).unwrap_err();
+    assert!(matches!(error, PathError::Bad { .. }), "{error}");
+    assert!(error.to_string().contains("too many folders"), "{error}");
+}
+
+#[test]
 fn the_longest_path_and_the_longest_name_are_looked_for_and_longer_ones_refused() {
     for method in METHODS {
         let place = Place::new();

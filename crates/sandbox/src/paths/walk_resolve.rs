@@ -82,8 +82,7 @@ impl Walk<'_> {
         want: Want,
         tries: &mut usize,
     ) -> Result<Option<OwnedFd>, Miss> {
-        let look = OFlags::PATH | OFlags::CLOEXEC;
-        let fd = open_at(self.here()?, name, look)?;
+        let fd = open_at(self.here()?, name, Want::Look.flags())?;
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
         match kind {
             FileType::Directory if self.folders.len() >= MOST_FOLDERS => Err(Miss::TooDeep),
