@@ -257,6 +257,10 @@ proptest! {
             let request = approver.asked().remove(0);
             assert_eq!(request.conversation.as_str(), "test");
             assert_eq!(request.risk(), Risk::Medium);
+            let mut riskier = request.clone();
+            riskier.items.push(riskier.items[0].clone());
+            riskier.items[0].risk = Risk::High;
+            assert_eq!(riskier.risk(), Risk::High);
             let item = &request.items[0];
             assert_eq!(item.tool, "write");
             assert!(item.summary.starts_with("write"));
