@@ -744,3 +744,31 @@ fn ac_24_a_failing_tool_is_a_result_with_status_error_and_the_line_goes_on() {
         assert_eq!(after.status(), Status::Ok);
     });
 }
+
+#[test]
+fn a_rule_that_denies_is_told_before_the_walls_and_a_default_that_denies_after_them() {
+    paused(async {
+        let (denied, outside) = (ErrorKind::PolicyDenied, ErrorKind::OutsideSandbox);
+        for (rule, default, path, told) in [
+            (Some(Action::Deny), Action::Allow, "../out.txt", denied),
+            (Some(Action::Deny), Action::Deny, "../out.txt", denied),
+            (Some(Action::Allow), Action::Allow, "../out.txt", outside),
+            (None, Action::Allow, "../out.txt", outside),
+            (None, Action::Deny, "../out.txt", outside),
+            (None, Action::Deny, "inside.txt", denied),
+        ] {
+            let facts = Facts {
+                reads: vec![path.to_owned()],
+                ..Facts::none()
+            };
+            let mut rig = Rig::new()
+                .tool(Scripted::new("subject").facts(facts))
+                .rules(|rules| rules.settings.default_action = Some(default));
+            if let Some(action) = rule {
+                rig = rig.rule(RuleSpec::new("subject", action));
+            }
+            let result = rig.build().one("subject", json!({})).await;
+            assert_eq!(result.kind(), Some(told), "{rule:?} {default:?} {path}");
+        }
+    });
+}
