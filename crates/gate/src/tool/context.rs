@@ -55,9 +55,9 @@ pub(crate) struct ContextParts {
 
 /// Everything a call may use while it runs. It cannot be made outside the gate:
 ///
-/// ```compile_fail
+/// ```compile_fail,E0451
 /// # use toolgate_gate::tool::RunCtx;
-/// fn forge() -> RunCtx { RunCtx { parts: todo!(), permit: todo!() } }
+/// fn forge() -> RunCtx { RunCtx { parts: todo!(), hold: None, _permit: todo!() } }
 /// ```
 pub struct RunCtx {
     parts: ContextParts,
