@@ -37,3 +37,30 @@ impl Clockwork {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_is_armed_once_and_anew_when_it_has_passed() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let clockwork = Clockwork::default();
+            let due = || lock(&clockwork.0).as_ref().map(|timer| timer.deadline());
+            assert_eq!(due(), None);
+            clockwork.wind();
+            let first = due();
+            tokio::time::advance(APART / 2).await;
+            clockwork.wind();
+            assert_eq!(due(), first);
+            tokio::time::advance(APART).await;
+            clockwork.wind();
+            assert!(due() > first);
+        });
+    }
+}

@@ -42,3 +42,61 @@ impl<F: Future> SideBySide<F> {
         Some(output)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+    use std::pin::pin;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::{Context, Wake};
+
+    use futures::FutureExt;
+    use futures::future::pending;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Counts(AtomicUsize);
+
+    impl Wake for Counts {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    #[test]
+    fn whoever_waits_for_all_of_them_is_not_woken_by_the_set() {
+        let mut set = SideBySide::new();
+        set.push(pending::<()>());
+        set.push(pending());
+        let woken = Arc::new(Counts::default());
+        let waker = Arc::clone(&woken).into();
+        let mut next = pin!(set.next());
+        for _ in 0..3 {
+            assert!(
+                next.as_mut()
+                    .poll(&mut Context::from_waker(&waker))
+                    .is_pending()
+            );
+        }
+        assert_eq!(woken.0.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn each_ends_once_and_the_others_go_on() {
+        let mut set = SideBySide::new();
+        for number in 0..3 {
+            set.push(if number == 1 {
+                ready(number).left_future()
+            } else {
+                pending().right_future()
+            });
+        }
+        assert_eq!(set.next().now_or_never(), Some(Some(1)));
+        assert_eq!(set.next().now_or_never(), None);
+        assert!(!set.is_empty());
+        let mut none = SideBySide::<std::future::Ready<()>>::new();
+        assert_eq!(none.next().now_or_never(), Some(None));
+    }
+}
