@@ -772,3 +772,27 @@ fn a_rule_that_denies_is_told_before_the_walls_and_a_default_that_denies_after_t
         }
     });
 }
+
+#[test]
+fn a_validator_that_is_no_stricter_than_the_default_changes_nothing() {
+    paused(async {
+        for (default, told) in [
+            (Action::Allow, ErrorKind::PolicyDenied),
+            (Action::Deny, ErrorKind::OutsideSandbox),
+        ] {
+            let facts = Facts {
+                reads: vec!["../out.txt".to_owned()],
+                ..Facts::none()
+            };
+            let bench = Rig::new()
+                .tool(Scripted::new("subject").facts(facts))
+                .rules(|rules| {
+                    rules.settings.default_action = Some(default);
+                    rules.validators = vec![Arc::new(NoFriday)];
+                })
+                .build();
+            let result = bench.one("subject", json!({"text": "friday"})).await;
+            assert_eq!(result.kind(), Some(told), "{default:?}");
+        }
+    });
+}
