@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
-use toolgate_gate::approve::Answer;
+use toolgate_gate::approve::{Answer, ApproveAll, DenyAll};
 use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
 use toolgate_gate::{Gate, Passage};
 use toolgate_journal::MemoryJournal;
@@ -86,6 +86,51 @@ fn there_are_three_durable_points_and_no_more() {
                 vec!["finished 4"],
             ]
         );
+    });
+}
+
+#[test]
+fn a_question_that_nobody_sees_is_on_record_with_its_answer_before_the_effect() {
+    paused(async {
+        let calls = || vec![call("1", "write", json!({}))];
+        for (approver, commits) in [
+            (
+                asking(ApproveAll),
+                vec![
+                    vec![
+                        "received 1",
+                        "planned 1",
+                        "asked 1",
+                        "answered 1",
+                        "started 1",
+                    ],
+                    vec!["finished 1"],
+                ],
+            ),
+            (
+                asking(DenyAll),
+                vec![vec![
+                    "received 1",
+                    "planned 1",
+                    "asked 1",
+                    "answered 1",
+                    "finished 1",
+                ]],
+            ),
+        ] {
+            let (bench, _) = bench(FaultyJournal::sound());
+            bench.run_through(calls(), &approver).await;
+            let made = bench.journal.commits();
+            let made: Vec<Vec<String>> = made.iter().map(|commit| kinds(commit)).collect();
+            assert_eq!(made, commits);
+        }
+        let write = Scripted::new("write").side_effects();
+        let ran = write.ran();
+        let journal = FaultyJournal::failing_at([1]);
+        let bench = Rig::new().tool(write).journal(journal).build();
+        let results = bench.run_through(calls(), &asking(ApproveAll)).await;
+        assert_eq!(results[0].error.as_ref().unwrap().kind, ErrorKind::Journal);
+        assert_eq!(ran.get(), 0);
     });
 }
 

@@ -115,7 +115,8 @@ fn furnished(old: &[u32]) -> u32 {
     let until = Instant::now() + Duration::from_secs(30);
     while Instant::now() < until {
         for warden in children(std::process::id()) {
-            let inits = children(warden).into_iter();
+            let molds = children(warden).into_iter();
+            let inits = molds.flat_map(children);
             let mut ready = inits.filter(|init| !old.contains(init) && !children(*init).is_empty());
             if let Some(init) = ready.next() {
                 return init;

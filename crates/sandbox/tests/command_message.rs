@@ -76,7 +76,7 @@ fn report() -> impl Strategy<Value = Report> {
     prop_oneof![
         Just(Report::Started),
         Just(Report::Ready),
-        Just(Report::Taken),
+        any::<bool>().prop_map(|as_made| Report::Taken { as_made }),
         outcome.clone().prop_map(Report::Ended),
         outcome.prop_map(Report::Over),
         refused.prop_map(|calls| {

@@ -40,6 +40,12 @@ pub trait Approver: Send + Sync {
     /// Asks and waits. Dropping the future takes the question back.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest)
     -> BoxFuture<'a, Result<Answer, Unanswered>>;
+
+    /// Whether anybody gets to see the question. It is on record before that; where nobody
+    /// does, it goes on record with the answer, before anything happens because of it.
+    fn is_seen(&self) -> bool {
+        true
+    }
 }
 
 /// Says yes to everything that may be asked. It has to be named to be used.
@@ -50,6 +56,10 @@ impl Approver for ApproveAll {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
         Box::pin(std::future::ready(Ok(Answer::yes().by("approve-all"))))
     }
+
+    fn is_seen(&self) -> bool {
+        false
+    }
 }
 
 /// Says no to everything.
@@ -59,5 +69,9 @@ pub struct DenyAll;
 impl Approver for DenyAll {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {
         Box::pin(std::future::ready(Ok(Answer::no().by("deny-all"))))
+    }
+
+    fn is_seen(&self) -> bool {
+        false
     }
 }

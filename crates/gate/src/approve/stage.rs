@@ -127,10 +127,14 @@ impl Gate {
             self.entry(session, &item.call_id, record)
         }));
         // Durable before a question is shown. What could not be written stays for the next commit.
-        self.inner.journal.commit(entries).await.map_err(|error| {
-            ToolError::new(ErrorKind::Journal, format!("{error}; nobody was asked"))
-        })?;
-        opening.clear();
+        if approver.is_seen() {
+            self.inner.journal.commit(entries).await.map_err(|error| {
+                ToolError::new(ErrorKind::Journal, format!("{error}; nobody was asked"))
+            })?;
+            opening.clear();
+        } else {
+            *opening = entries;
+        }
         let call_ids: Vec<CallId> = request
             .items
             .iter()

@@ -1,93 +1,138 @@
 //! The part of a sandbox that depends on a command: its folders, and the guards in them.
 //!
-//! Most commands get the same as the one before. So a sandbox is furnished ahead, after
-//! the pattern of the last command, and the next command is compared with that. What is
-//! missing by then is put in place; what does not suit is never made to: that sandbox is
-//! thrown away, and another one made for the command.
+//! Most commands get the same as the one before. So a mold takes the form of one command,
+//! and the next ones are compared with that. A guard that is missing by then is put on in
+//! the sandbox itself; what does not suit is never made to: that sandbox is thrown away,
+//! and a mold made for the command.
 
 use std::collections::HashMap;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::message::{Mask, Order};
-use super::mounts::{NewRoot, Shown, mount_of, mount_on};
+use super::mounts::{NewRoot, Shown, mount_on};
 use super::report::SetupFailure;
 
-/// Shows the folders of an order, and puts the guards on.
-pub(super) fn furnish(
-    root: &NewRoot,
-    order: &Order,
-    folders: &[OwnedFd],
-    mut guarded: impl FnMut(&Mask, &OwnedFd),
-) -> Result<Vec<Shown>, SetupFailure> {
-    let shown = folders
-        .iter()
-        .zip(&order.folders)
-        .map(|(fd, folder)| root.show(fd.as_fd(), folder.writable))
-        .collect::<Result<Vec<_>, _>>()?;
-    for mask in &order.masks {
-        if let Some(folder) = shown.get(usize::from(mask.folder))
-            && let Some(mount) = root.guard(folder, mask)?
-        {
-            guarded(mask, &mount);
-        }
-    }
-    Ok(shown)
-}
-
-/// A sandbox that has the folders of an order before it comes.
+/// What a mold was given: the folders of an order, with the guards on.
 #[derive(Debug)]
-pub(super) struct Furnished {
+pub(super) struct Form {
     /// The pattern.
     pub(super) order: Order,
-    pub(super) shown: Vec<Shown>,
-    /// The mount of each guard.
-    guards: HashMap<Mask, u64>,
+    shown: Vec<Shown>,
 }
 
-impl Furnished {
-    /// Furnishes after the pattern of an order.
+impl Form {
+    /// Shows the folders of an order, and puts the guards on.
     pub(super) fn after(
         order: Order,
         root: &NewRoot,
         folders: &[OwnedFd],
     ) -> Result<Self, SetupFailure> {
-        let mut guards = HashMap::new();
-        let shown = furnish(root, &order, folders, |mask, mount| {
-            guards.extend(mount_of(mount).map(|mount| (mask.clone(), mount)));
-        })?;
+        let shown = folders
+            .iter()
+            .zip(&order.folders)
+            .map(|(fd, folder)| root.show(fd.as_fd(), folder.writable))
+            .collect::<Result<Vec<_>, _>>()?;
+        for mask in &order.masks {
+            if let Some(folder) = shown.get(usize::from(mask.folder)) {
+                root.guard(folder, mask)?;
+            }
+        }
+        Ok(Self { order, shown })
+    }
+
+    /// Where the folders are.
+    pub(super) fn paths(&self) -> impl Iterator<Item = &[u8]> {
+        self.shown.iter().map(|shown| shown.path.as_slice())
+    }
+}
+
+/// How a sandbox suits an order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fit {
+    /// As it was made.
+    AsMade,
+    /// With other guards than the mold has.
+    Amended,
+}
+
+/// The form of the mold as one sandbox has it.
+#[derive(Debug)]
+pub(super) struct Furnished<'a> {
+    form: &'a Form,
+    shown: Vec<Shown>,
+    /// The mount of each guard.
+    guards: HashMap<&'a Mask, u64>,
+}
+
+impl<'a> Furnished<'a> {
+    /// Looks at what came along from the mold.
+    pub(super) fn from(form: &'a Form, root: &NewRoot) -> Result<Self, SetupFailure> {
+        let shown = form
+            .shown
+            .iter()
+            .map(|shown| root.find(shown))
+            .collect::<Result<Vec<_>, _>>()?;
+        let guard_of = |mask: &'a Mask| {
+            let folder = shown.get(usize::from(mask.folder))?;
+            mount_on(folder, &mask.path).map(|mount| (mask, mount))
+        };
         Ok(Self {
-            order,
+            guards: form.order.masks.iter().filter_map(guard_of).collect(),
+            form,
             shown,
-            guards,
         })
+    }
+
+    /// The order whose limits and folders this has.
+    pub(super) fn order(&self) -> &'a Order {
+        &self.form.order
+    }
+
+    /// The folders.
+    pub(super) fn folders(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.shown.iter().map(|shown| shown.tree.as_fd())
     }
 
     /// Whether this is what an order asks for. Guards that are missing are put on: what
     /// they lay on may have been replaced since, and a guard goes with it.
-    pub(super) fn suits(&self, root: &NewRoot, order: &Order, folders: &[OwnedFd]) -> bool {
-        self.order.is_alike(order)
+    pub(super) fn suits(
+        &self,
+        root: &NewRoot,
+        order: &Order,
+        folders: &[OwnedFd],
+        hidden: &[String],
+    ) -> Option<Fit> {
+        let alike = self.form.order.is_alike(order)
             && self.shown.len() == folders.len()
             && self
                 .shown
                 .iter()
                 .zip(folders)
                 .all(|(shown, folder)| root.still_shows(shown, folder.as_fd()))
-            && self.has_no_other_guard(order)
-            && order.masks.iter().all(|mask| self.holds(root, mask))
+            && self.has_no_other_guard(order);
+        if !alike {
+            return None;
+        }
+        let mut amended = root.hide_again(hidden).ok()? || self.form.order.masks != order.masks;
+        for mask in &order.masks {
+            amended |= self.hold(root, mask)?;
+        }
+        Some(if amended { Fit::Amended } else { Fit::AsMade })
     }
 
-    fn holds(&self, root: &NewRoot, mask: &Mask) -> bool {
-        let Some(folder) = self.shown.get(usize::from(mask.folder)) else {
-            return false;
-        };
+    /// Makes sure of a guard. Gives whether it had to be put on; nothing where it cannot be.
+    fn hold(&self, root: &NewRoot, mask: &Mask) -> Option<bool> {
+        let folder = self.shown.get(usize::from(mask.folder))?;
         let mount = self.guards.get(mask).copied();
-        let stands = mount.is_some() && mount_on(folder, &mask.path) == mount;
-        stands || root.guard(folder, mask).is_ok()
+        if mount.is_some() && mount_on(folder, &mask.path) == mount {
+            return Some(false);
+        }
+        root.guard(folder, mask).ok().map(|_| true)
     }
 
     /// Whether every guard that the order does not ask for is gone.
     fn has_no_other_guard(&self, order: &Order) -> bool {
-        if self.order.masks == order.masks {
+        if self.form.order.masks == order.masks {
             return true;
         }
         self.guards.iter().all(|(mask, mount)| {

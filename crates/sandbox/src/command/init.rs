@@ -1,9 +1,9 @@
 //! The first process behind the wall.
 //!
 //! On the upper rung it is process 1 of a PID namespace: when it ends, the kernel ends
-//! everything else in there. It is made before there is a command, prepares all that
-//! does not depend on one, and waits. It runs on a copy of the warden's memory and never
-//! returns to it.
+//! everything else in there. It is made before there is a command, after a mold, prepares
+//! what is its own, and waits. It runs on a copy of its maker's memory and never returns to
+//! it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
@@ -12,12 +12,12 @@ use rustix::net::RecvFlags;
 use rustix::process::{PidfdFlags, Signal, WaitOptions};
 
 use super::confine;
-use super::furnish::{Furnished, furnish};
+use super::furnish::{Fit, Form, Furnished};
 use super::message::{MOST_BYTES, Order};
 use super::mounts::NewRoot;
 use super::refusals::{Refusals, Refused};
 use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::{Network, Omit};
+use super::rules::{Limits, Network, Omit};
 use super::shell::{self, Places, Stdio};
 use super::supervise;
 use super::sys::{self, Child, Side};
@@ -26,7 +26,7 @@ use super::warden::Machine;
 use super::wire::{self, Packet};
 use crate::env::HOME;
 
-/// What the warden says once the id maps are written.
+/// What the maker says once the id maps are written.
 pub(super) const GO: &[u8] = b"go";
 
 /// Which sandbox to prepare.
@@ -44,6 +44,18 @@ impl Kind {
             && self.network == order.network
             && self.omit == order.omit
     }
+}
+
+/// What a sandbox is made after.
+#[derive(Debug)]
+pub(super) struct Template<'a> {
+    pub(super) kind: Kind,
+    pub(super) machine: &'a Machine,
+    /// The folders and guards of the mold; none on the lower rung, and in one that is only
+    /// tried.
+    pub(super) form: Option<Form>,
+    /// The file of the name servers, where one had to be shown.
+    pub(super) names: Option<Vec<u8>>,
 }
 
 /// A command as it arrived: the order's bytes and the descriptors beside it.
@@ -74,11 +86,11 @@ impl Arrived {
     }
 }
 
-/// A command that was, after which a sandbox is furnished for the next one.
+/// A command that was, after which a mold is formed for the next one.
 #[derive(Debug)]
 pub(super) struct Pattern {
     /// The order's bytes.
-    pub(super) body: OwnedFd,
+    body: OwnedFd,
     /// Its folders.
     pub(super) folders: Vec<OwnedFd>,
 }
@@ -98,12 +110,23 @@ impl Pattern {
         std::iter::once(self.body.as_fd()).chain(folders).collect()
     }
 
-    fn from(fds: Vec<OwnedFd>) -> Option<Self> {
+    /// What was passed along; none where nothing was.
+    pub(super) fn from(fds: Vec<OwnedFd>) -> Option<Self> {
         let mut fds = fds.into_iter();
         Some(Self {
             body: fds.next()?,
             folders: fds.collect(),
         })
+    }
+
+    /// The order.
+    pub(super) fn order(&self, kind: Kind) -> Result<Order, SetupFailure> {
+        let order = read_order(&self.body, &self.folders)?;
+        if kind.fits(&order) {
+            Ok(order)
+        } else {
+            Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"))
+        }
     }
 }
 
@@ -137,54 +160,50 @@ pub(super) fn report(to: impl AsFd, report: &Report) {
 }
 
 /// The life of the process, from the clone on.
-pub(super) fn live(control: OwnedFd, kind: Kind, machine: &Machine) -> ! {
-    // The signal comes when the warden's thread ends, and it has only one. Inside a PID
+pub(super) fn live(control: OwnedFd, template: &Template<'_>) -> ! {
+    // The signal comes when the maker's thread ends, and it has only one. Inside a PID
     // namespace a parent that is gone cannot be told from one that is outside; the go
     // byte that never comes tells it.
-    let signal = if kind.namespaces {
+    let signal = if template.kind.namespaces {
         Signal::KILL
     } else {
         Signal::TERM
     };
     let _ = rustix::process::set_parent_process_death_signal(Some(signal));
-    // The warden has its children reaped by the kernel; here they are waited for.
+    // The maker has its children reaped by the kernel; here they are waited for.
     sys::reset_signals();
     if let Ok(control) = sys::keep_only(control)
         && let Ok(packet) = wire::receive(&control, RecvFlags::empty())
         && packet.bytes == GO
     {
-        serve(&control, kind, machine, Pattern::from(packet.fds));
+        serve(&control, template);
     }
     sys::end(0)
 }
 
-fn serve(control: &OwnedFd, kind: Kind, machine: &Machine, pattern: Option<Pattern>) {
-    let ahead = pattern.is_some();
+fn serve(control: &OwnedFd, template: &Template<'_>) {
+    let kind = template.kind;
     let prepared = if kind.namespaces {
-        prepare(kind, machine, pattern).map(Some)
+        match prepare(template) {
+            Ok(prepared) => Some(prepared),
+            Err(failure) => return report(control, &Report::Ended(Outcome::Setup(failure))),
+        }
     } else {
-        Ok(None)
+        None
     };
-    match &prepared {
-        Ok(_) => report(control, &Report::Ready),
-        // Without the pattern it may work; the warden makes another one.
-        Err(_) if ahead => return,
-        Err(failure) => report(control, &Report::Ended(Outcome::Setup(failure.clone()))),
-    }
+    report(control, &Report::Ready);
     let Ok(packet) = wire::receive(control, RecvFlags::empty()) else {
         return;
     };
     let Some(arrived) = Arrived::from(packet) else {
         return;
     };
-    if let Ok(Some(prepared)) = &prepared
-        && let Some(furnished) = &prepared.furnished
-    {
-        let order = arrived.order();
-        if !order.is_ok_and(|order| furnished.suits(&prepared.root, &order, &arrived.folders)) {
+    if let Some(prepared) = &prepared {
+        let Some(fit) = prepared.suits(&arrived, template.machine) else {
             return;
-        }
-        report(control, &Report::Taken);
+        };
+        let as_made = fit == Fit::AsMade;
+        report(control, &Report::Taken { as_made });
     }
     let (Ok(status), Ok(own)) = (
         arrived.status.try_clone(),
@@ -197,20 +216,20 @@ fn serve(control: &OwnedFd, kind: Kind, machine: &Machine, pattern: Option<Patte
         return;
     }
     drop(own);
-    let over = prepared
-        .and_then(|prepared| match prepared {
-            Some(prepared) => in_namespaces(arrived, prepared, kind, machine),
-            None => supervise::run(
-                arrived.order()?,
-                arrived.stdio,
-                arrived.folders,
-                &arrived.status,
-                kind,
-                machine,
-            ),
-        })
-        .unwrap_or_else(|failure| (Outcome::Setup(failure), Vec::new()));
-    let (outcome, refused) = over;
+    let over = match prepared {
+        Some(prepared) => in_namespaces(arrived, prepared),
+        None => arrived.order().and_then(|order| {
+            let Arrived {
+                status,
+                stdio,
+                folders,
+                ..
+            } = arrived;
+            supervise::run(order, stdio, folders, &status, kind, template.machine)
+        }),
+    };
+    let (outcome, refused) =
+        over.unwrap_or_else(|failure| (Outcome::Setup(failure), Vec::new()));
     if !refused.is_empty() {
         report(&status, &Report::Refused(refused));
     }
@@ -234,10 +253,10 @@ fn nobody_is_left() -> bool {
     }
 }
 
-/// What waits for a command: the new root, and the process that will be the shell.
-struct Prepared {
+/// What waits for a command: the root, and the process that will be the shell.
+struct Prepared<'a> {
     root: NewRoot,
-    furnished: Option<Furnished>,
+    furnished: Option<Furnished<'a>>,
     shell: Child,
     /// Over which the shell is told to go on.
     line: OwnedFd,
@@ -245,15 +264,27 @@ struct Prepared {
     refusals: Refusals,
 }
 
-fn prepare(
-    kind: Kind,
-    machine: &Machine,
-    pattern: Option<Pattern>,
-) -> Result<Prepared, SetupFailure> {
+impl Prepared<'_> {
+    fn suits(&self, arrived: &Arrived, machine: &Machine) -> Option<Fit> {
+        let order = arrived.order().ok()?;
+        let furnished = self.furnished.as_ref()?;
+        furnished.suits(&self.root, &order, &arrived.folders, &machine.hidden)
+    }
+}
+
+fn prepare<'a>(template: &'a Template<'_>) -> Result<Prepared<'a>, SetupFailure> {
     let failed = |errno| SetupFailure::new(Step::Fork, errno);
-    let root = NewRoot::prepare(kind.network, &machine.hidden)?;
-    let furnished = pattern
-        .map(|pattern| furnish_after(&pattern, &root, kind, machine))
+    let root = NewRoot::within()?;
+    let form = template.form.as_ref();
+    let limits = form.map_or_else(Limits::default, |form| form.order.limits);
+    let shown = form.into_iter().flat_map(Form::paths);
+    root.make_own(
+        shown.chain(template.names.as_deref()),
+        &limits,
+        template.machine.own_pid_max,
+    )?;
+    let furnished = form
+        .map(|form| Furnished::from(form, &root))
         .transpose()?;
     confine::narrow().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
     let signals = Signals::of_children().map_err(failed)?;
@@ -261,7 +292,7 @@ fn prepare(
     match sys::clone3(0).map_err(failed)? {
         Side::Child => {
             drop(ours);
-            wait_for_order(&theirs, kind, machine, furnished.as_ref());
+            wait_for_order(&theirs, template, furnished.as_ref());
             sys::end(127)
         }
         Side::Parent(shell) => {
@@ -278,39 +309,18 @@ fn prepare(
     }
 }
 
-fn furnish_after(
-    pattern: &Pattern,
-    root: &NewRoot,
-    kind: Kind,
-    machine: &Machine,
-) -> Result<Furnished, SetupFailure> {
-    let order = read_order(&pattern.body, &pattern.folders)?;
-    check_kind(kind, &order)?;
-    let furnished = Furnished::after(order, root, &pattern.folders)?;
-    root.enter(&furnished.order.limits, machine.own_pid_max)?;
-    Ok(furnished)
-}
-
-fn check_kind(kind: Kind, order: &Order) -> Result<(), SetupFailure> {
-    if kind.fits(order) {
-        Ok(())
-    } else {
-        Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"))
-    }
-}
-
 /// The life of the process that becomes the shell. It gives up everything before there is
-/// a command; the root it sees changes under it when init enters the new one.
-fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine, furnished: Option<&Furnished>) {
+/// a command.
+fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Furnished<'_>>) {
     let places = Places {
         home: HOME,
         temporary: "/tmp",
         private: &["/tmp", "/run", "/dev/shm"],
     };
-    let fence = |order: &Order, folders| shell::middle_steps(order, folders, &places, machine);
+    let machine = template.machine;
     let (listener, ready) = match confine::drop_capabilities()
         .map_err(|errno| SetupFailure::new(Step::Privileges, errno))
-        .and_then(|()| shell::first_steps(kind, machine))
+        .and_then(|()| shell::first_steps(template.kind, machine))
     {
         Ok(listener) => (listener, Ok(())),
         Err(failure) => (None, Err(failure)),
@@ -318,10 +328,10 @@ fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine, furnished: Opti
     // Whatever came of it: init waits for this.
     let handed_over = shell::hand_over(line, listener);
     let ready = ready.and(handed_over).and_then(|()| match furnished {
-        Some(Furnished { order, shown, .. }) => fence(
-            order,
-            shown.iter().map(|shown| shown.tree.as_fd()).collect(),
-        ),
+        Some(furnished) => {
+            let folders = furnished.folders().collect();
+            shell::middle_steps(furnished.order(), folders, &places, machine)
+        }
         None => Ok(()),
     });
     let Ok(packet) = wire::receive(line, RecvFlags::empty()) else {
@@ -331,13 +341,7 @@ fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine, furnished: Opti
         return;
     };
     let failure = ready
-        .and_then(|()| {
-            let order = arrived.order()?;
-            if furnished.is_none() {
-                fence(&order, arrived.folders.iter().map(AsFd::as_fd).collect())?;
-            }
-            Ok(order)
-        })
+        .and_then(|()| arrived.order())
         .map(|order| shell::last_steps(&order, &arrived.stdio, &places));
     let failure = failure.unwrap_or_else(|failure| failure);
     report(&arrived.status, &Report::Ended(Outcome::Setup(failure)));
@@ -345,9 +349,7 @@ fn wait_for_order(line: &OwnedFd, kind: Kind, machine: &Machine, furnished: Opti
 
 fn in_namespaces(
     arrived: Arrived,
-    prepared: Prepared,
-    kind: Kind,
-    machine: &Machine,
+    prepared: Prepared<'_>,
 ) -> Result<(Outcome, Vec<Refused>), SetupFailure> {
     let Prepared {
         root,
@@ -357,16 +359,6 @@ fn in_namespaces(
         signals,
         mut refusals,
     } = prepared;
-    let shown = match furnished {
-        Some(furnished) => furnished.shown,
-        None => {
-            let order = arrived.order()?;
-            check_kind(kind, &order)?;
-            let shown = furnish(&root, &order, &arrived.folders, |_, _| {})?;
-            root.enter(&order.limits, machine.own_pid_max)?;
-            shown
-        }
-    };
     confine::drop_capabilities().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
     let mut fds = vec![
         arrived.body.as_fd(),
@@ -375,9 +367,9 @@ fn in_namespaces(
         arrived.stdio.stdout.as_fd(),
         arrived.stdio.stderr.as_fd(),
     ];
-    fds.extend(shown.iter().map(|shown| shown.tree.as_fd()));
+    fds.extend(arrived.folders.iter().map(AsFd::as_fd));
     wire::send(&line, GO, &fds).map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
-    drop((arrived, shown, root));
+    drop((arrived, furnished, root));
     let outcome = vigil::keep(shell.pid, &signals, None, &mut refusals)
         .map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
     Ok((outcome, refusals.counted()))

@@ -16,9 +16,12 @@ use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::search::Guarded;
 
-/// How old a change has to be before the time of the next one is sure to differ. The
-/// coarsest clock of the file systems below ticks once a second.
+/// How old a change has to be before the time of the next one is sure to differ, where the
+/// file system may keep whole seconds only.
 const SETTLED: Duration = Duration::from_secs(2);
+/// The same where it keeps fractions of a second: the kernel's clock ticks a hundred times
+/// a second at least.
+const SETTLED_FINE: Duration = Duration::from_millis(100);
 
 /// File systems of the kernel itself that note every change of a folder.
 const PROMPT: [i64; 8] = [
@@ -61,7 +64,8 @@ impl Stamp {
             .map(Duration::from_secs)
             .unwrap_or_default()
             + Duration::from_nanos(nanos);
-        changed + SETTLED <= since
+        let age = if nanos == 0 { SETTLED } else { SETTLED_FINE };
+        changed + age <= since
     }
 }
 
@@ -240,10 +244,36 @@ mod tests {
         std::fs::create_dir(folder.path().join("a")).expect("a folder");
         let wall = PathWall::open(&PathRules::new(folder.path())).expect("a wall");
         let mut memory = Memory::default();
-        search(&wall, &mut memory, SystemTime::now());
+        let changed = folder.path().metadata().expect("a folder").modified();
+        search(&wall, &mut memory, changed.expect("its time"));
         assert!(memory.known.is_empty());
         search(&wall, &mut memory, later());
         assert_eq!(memory.known.len(), 2);
+    }
+
+    #[test]
+    fn a_time_in_whole_seconds_is_believed_later_than_one_with_fractions() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let stamp = |seconds, nanos| Stamp {
+            device: 0,
+            inode: 0,
+            changed: (seconds, nanos),
+            modified: (0, 0),
+        };
+        for (seconds, nanos, settled) in [
+            (998, 0, true),
+            (998, 1, true),
+            (999, 0, false),
+            (999, 900_000_000, true),
+            (999, 900_000_001, false),
+            (1001, 1, false),
+        ] {
+            assert_eq!(
+                stamp(seconds, nanos).is_settled(now),
+                settled,
+                "{seconds} {nanos}"
+            );
+        }
     }
 
     #[test]

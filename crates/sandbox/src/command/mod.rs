@@ -29,6 +29,7 @@ mod kin;
 mod layout;
 mod memory;
 mod message;
+mod mold;
 mod mounts;
 mod placeholders;
 mod reach;

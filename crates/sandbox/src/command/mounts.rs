@@ -1,8 +1,9 @@
 //! The file system that a command sees, built mount by mount.
 //!
-//! Everything happens in a mount namespace of the command's own. The new root covers
+//! Everything happens in a mount namespace that is nobody else's. The new root covers
 //! `/proc` of the old tree while it is built: that is the one place where no root and
-//! no grant can be, so every source stays reachable by its path.
+//! no grant can be, so every source stays reachable by its path. A sandbox gets a copy of
+//! what was built, and mounts there what has to be its own.
 
 use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -16,7 +17,7 @@ use rustix::path::Arg;
 
 use super::message::{Mask, MaskKind};
 use super::report::{SetupFailure, Step};
-use super::rules::{Limits, Network};
+use super::rules::Limits;
 use super::sys;
 
 /// Where the new root hangs in the old tree.
@@ -32,7 +33,10 @@ const RDONLY: u64 = libc::MOUNT_ATTR_RDONLY;
 const NOSUID: u64 = libc::MOUNT_ATTR_NOSUID;
 const NODEV: u64 = libc::MOUNT_ATTR_NODEV;
 
-/// The new root, while it still hangs in the old tree.
+/// Where every sandbox has a file system in memory of its own, over whatever is there.
+const PRIVATE: [&[u8]; 2] = [b"run", b"tmp"];
+
+/// The new root, while it hangs in the old tree and when it is the only one.
 #[derive(Debug)]
 pub(super) struct NewRoot {
     root: OwnedFd,
@@ -46,7 +50,7 @@ pub(super) struct NewRoot {
 pub(super) struct Shown {
     /// The mount.
     pub(super) tree: OwnedFd,
-    path: Vec<u8>,
+    pub(super) path: Vec<u8>,
     id: (u64, u64),
 }
 
@@ -104,9 +108,25 @@ fn tmpfs(path: &str, options: &str) -> Result<(), Errno> {
     rustix::mount::mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))
 }
 
+/// A view of the processes of this namespace.
+fn proc(path: &str) -> Result<(), Errno> {
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    rustix::mount::mount("proc", path, "proc", flags, None)
+}
+
+fn is_folder(fd: &OwnedFd) -> Result<bool, Errno> {
+    let stat = rustix::fs::fstat(fd)?;
+    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+}
+
+fn is_within(path: &[u8], outer: &[u8]) -> bool {
+    path.strip_prefix(outer)
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
 impl NewRoot {
     /// Everything that does not depend on the command.
-    pub(super) fn prepare(network: Network, hidden: &[String]) -> Result<Self, SetupFailure> {
+    pub(super) fn prepare(hidden: &[String]) -> Result<Self, SetupFailure> {
         rustix::mount::mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -120,16 +140,24 @@ impl NewRoot {
         let masks = mask_sources(root.as_fd()).map_err(at(Step::NewRoot))?;
         let new = Self { root, masks };
         new.system()?;
-        new.hide_in_system(hidden)?;
-        new.devices().map_err(at(Step::Devices))?;
-        new.scratch().map_err(at(Step::Scratch))?;
-        new.own_proc().map_err(at(Step::Proc))?;
-        match network {
-            Network::Off => {}
-            Network::Loopback => sys::loopback_up().map_err(at(Step::Network))?,
-            Network::On => new.name_servers().map_err(at(Step::System))?,
+        for path in hidden {
+            new.hide_in_system(path)?;
         }
+        new.devices().map_err(at(Step::Devices))?;
+        new.places().map_err(at(Step::Scratch))?;
+        // Without one that can be seen in full the kernel lets nobody mount another.
+        proc(&format!("{PLACE}/proc")).map_err(at(Step::Proc))?;
         Ok(new)
+    }
+
+    /// The root from within: where it is the only one, in a copy of the namespace.
+    pub(super) fn within() -> Result<Self, SetupFailure> {
+        (|| {
+            let root = open_folder(CWD, "/")?;
+            let masks = open_folder(&root, ".masks")?;
+            Ok(Self { root, masks })
+        })()
+        .map_err(at(Step::NewRoot))
     }
 
     fn mkdir(&self, path: &str, mode: u32) -> Result<(), Errno> {
@@ -158,17 +186,15 @@ impl NewRoot {
         Ok(())
     }
 
-    /// Root sees of the system's configuration what everybody sees.
-    fn hide_in_system(&self, hidden: &[String]) -> Result<(), SetupFailure> {
-        for path in hidden {
-            let failed = |errno| SetupFailure::new(Step::System, errno).about(path.as_str());
-            match beneath(self.root.as_fd(), path.trim_start_matches('/').as_bytes()) {
-                Ok(target) => drop(self.hide(&target).map_err(failed)?),
-                Err(Errno::NOENT) => {}
-                Err(errno) => return Err(failed(errno)),
-            }
+    /// Root sees of the system's configuration what everybody sees. Gives whether the
+    /// file is there.
+    fn hide_in_system(&self, path: &str) -> Result<bool, SetupFailure> {
+        let failed = |errno| SetupFailure::new(Step::System, errno).about(path);
+        match beneath(self.root.as_fd(), path.trim_start_matches('/').as_bytes()) {
+            Ok(target) => self.hide(&target).map(|_| true).map_err(failed),
+            Err(Errno::NOENT) => Ok(false),
+            Err(errno) => Err(failed(errno)),
         }
-        Ok(())
     }
 
     fn devices(&self) -> Result<(), Errno> {
@@ -194,17 +220,76 @@ impl NewRoot {
         Ok(())
     }
 
-    /// One file system in memory for all that is private: `/tmp`, the home folder and
-    /// shared memory.
-    fn scratch(&self) -> Result<(), Errno> {
+    /// The places over which a sandbox mounts what is its own.
+    fn places(&self) -> Result<(), Errno> {
         for name in ["run", "tmp", "var", "dev/shm"] {
             self.mkdir(name, 0o755)?;
         }
-        rustix::fs::symlinkat("/tmp", &self.root, "var/tmp")?;
-        tmpfs(
-            &format!("{PLACE}/run"),
-            &scratch_options(Limits::default().scratch_bytes),
-        )?;
+        self.mkdir("proc", 0o555)?;
+        rustix::fs::symlinkat("/tmp", &self.root, "var/tmp")
+    }
+
+    /// Mounts what no sandbox shares with another: memory for files, and `/proc`. What
+    /// was shown beneath is carried over.
+    pub(super) fn make_own<'a>(
+        &self,
+        shown: impl Iterator<Item = &'a [u8]>,
+        limits: &Limits,
+        own_pid_max: bool,
+    ) -> Result<(), SetupFailure> {
+        let carried = self.to_carry(shown)?;
+        self.scratch(limits.scratch_bytes)
+            .map_err(at(Step::Scratch))?;
+        for (path, from) in &carried {
+            let about = String::from_utf8_lossy(path).into_owned();
+            self.carry(path, from)
+                .map_err(|errno| SetupFailure::new(Step::Folder, errno).about(about))?;
+        }
+        proc("/proc").map_err(at(Step::Proc))?;
+        if own_pid_max {
+            self.limit_processes(limits.processes)
+                .map_err(at(Step::Limits))?;
+        }
+        // All of it, not only `sys`: as root, without capabilities, the trigger files
+        // beside it can be opened for writing too.
+        sys::mount_setattr(&self.root, c"proc", false, RDONLY).map_err(at(Step::Proc))
+    }
+
+    /// Opens what lies in a private place, before that is covered. What lies in another
+    /// one that is carried comes with it.
+    fn to_carry<'a>(
+        &self,
+        shown: impl Iterator<Item = &'a [u8]>,
+    ) -> Result<Vec<(&'a [u8], OwnedFd)>, SetupFailure> {
+        let mut carried: Vec<(&[u8], OwnedFd)> = Vec::new();
+        for path in shown {
+            let path = path.strip_prefix(b"/").unwrap_or(path);
+            let private = PRIVATE.iter().any(|place| is_within(path, place));
+            if private && !carried.iter().any(|(outer, _)| is_within(path, outer)) {
+                let from = beneath(self.root.as_fd(), path).map_err(|errno| {
+                    SetupFailure::new(Step::Folder, errno).about(String::from_utf8_lossy(path))
+                })?;
+                carried.push((path, from));
+            }
+        }
+        Ok(carried)
+    }
+
+    fn carry(&self, path: &[u8], from: &OwnedFd) -> Result<(), Errno> {
+        if is_folder(from)? {
+            let target = self.make_folders(path)?;
+            bind(from, "", &target, "", 0)?;
+        } else {
+            let target = self.make_file(path)?;
+            bind(from, "", &target, "", 0)?;
+        }
+        Ok(())
+    }
+
+    /// One file system in memory for all that is private: `/tmp`, the home folder and
+    /// shared memory.
+    fn scratch(&self, bytes: u64) -> Result<(), Errno> {
+        tmpfs("/run", &format!("mode=755,size={bytes},nr_inodes=1m"))?;
         let run = open_folder(&self.root, "run")?;
         for (name, mode) in [("home", 0o700), ("tmp", 0o1777), ("shm", 0o1777)] {
             rustix::fs::mkdirat(&run, name, Mode::from_raw_mode(mode))?;
@@ -216,32 +301,35 @@ impl NewRoot {
         Ok(())
     }
 
-    fn own_proc(&self) -> Result<(), Errno> {
-        self.mkdir("proc", 0o555)?;
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        rustix::mount::mount("proc", format!("{PLACE}/proc"), "proc", flags, None)
-    }
-
-    /// Where names are resolved by a service, the file that says so lies outside `/etc`.
-    fn name_servers(&self) -> Result<(), Errno> {
+    /// Where names are resolved by a service, the file that says so lies outside `/etc`,
+    /// and is shown like a folder. Gives its path.
+    pub(super) fn name_servers(&self) -> Result<Option<Vec<u8>>, SetupFailure> {
         let Ok(target) = std::fs::canonicalize("/etc/resolv.conf") else {
-            return Ok(());
+            return Ok(None);
         };
         let Some(path) = target.to_str().filter(|path| !path.starts_with("/etc/")) else {
-            return Ok(());
+            return Ok(None);
         };
-        let Some((folder, name)) = path.rsplit_once('/') else {
-            return Ok(());
-        };
-        let folder = self.make_folders(folder.as_bytes())?;
+        (|| {
+            let file = self.make_file(path.as_bytes())?;
+            bind(CWD, path, &file, "", RDONLY | NOSUID | NODEV)
+        })()
+        .map_err(|errno| SetupFailure::new(Step::System, errno).about(path))?;
+        Ok(Some(path.as_bytes().to_vec()))
+    }
+
+    /// Opens a file of the new root, made where it is missing.
+    fn make_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let end = path.iter().rposition(|b| *b == b'/').unwrap_or(0);
+        let (folder, name) = path.split_at(end);
+        let name = name.strip_prefix(b"/").unwrap_or(name);
+        let folder = self.make_folders(folder)?;
         rustix::fs::openat(
             &folder,
             name,
             OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC,
             Mode::from_raw_mode(0o644),
-        )?;
-        bind(CWD, path, &folder, name, RDONLY | NOSUID | NODEV)?;
-        Ok(())
+        )
     }
 
     /// Opens a folder of the new root, made where it is missing.
@@ -306,6 +394,37 @@ impl NewRoot {
             .is_ok_and(|(path, id)| path == shown.path && id == shown.id)
     }
 
+    /// Opens a folder that is shown, in a copy of the namespace it was shown in.
+    pub(super) fn find(&self, shown: &Shown) -> Result<Shown, SetupFailure> {
+        let path = shown.path.strip_prefix(b"/").unwrap_or(&shown.path);
+        (|| {
+            let tree = beneath(self.root.as_fd(), path)?;
+            let stat = rustix::fs::fstat(&tree)?;
+            if mount_of(&tree).is_none() || shown.id != (stat.st_dev, stat.st_ino) {
+                return Err(Errno::STALE);
+            }
+            let (path, id) = (shown.path.clone(), shown.id);
+            Ok(Shown { tree, path, id })
+        })()
+        .map_err(|errno| {
+            SetupFailure::new(Step::Folder, errno).about(String::from_utf8_lossy(&shown.path))
+        })
+    }
+
+    /// Hides again what is no longer hidden of the system: a file that was replaced has
+    /// nothing on it. Gives whether that was necessary.
+    pub(super) fn hide_again(&self, hidden: &[String]) -> Result<bool, SetupFailure> {
+        let is_hidden = |path: &&String| {
+            let path = path.trim_start_matches('/').as_bytes();
+            mount_at(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).is_some()
+        };
+        let mut again = false;
+        for path in hidden.iter().filter(|path| !is_hidden(path)) {
+            again |= self.hide_in_system(path)?;
+        }
+        Ok(again)
+    }
+
     /// Puts a guard on a path of a folder that is shown. Gives the mount that guards it;
     /// none where there is nothing to guard any more.
     pub(super) fn guard(
@@ -331,34 +450,13 @@ impl NewRoot {
     }
 
     fn hide(&self, target: &OwnedFd) -> Result<OwnedFd, Errno> {
-        let stat = rustix::fs::fstat(target)?;
-        let source = match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => "folder",
-            _ => "file",
-        };
+        let source = if is_folder(target)? { "folder" } else { "file" };
         bind(&self.masks, source, target, "", 0)
     }
 
     /// Makes the new root the only one. No folder can be shown afterwards; guards can
     /// still be put on.
-    pub(super) fn enter(&self, limits: &Limits, own_pid_max: bool) -> Result<(), SetupFailure> {
-        if limits.scratch_bytes != Limits::default().scratch_bytes {
-            let options = CString::new(scratch_options(limits.scratch_bytes))
-                .map_err(|_| at(Step::Scratch)(Errno::INVAL))?;
-            rustix::mount::mount_remount(
-                format!("{PLACE}/run"),
-                MountFlags::NOSUID | MountFlags::NODEV,
-                options.as_c_str(),
-            )
-            .map_err(at(Step::Scratch))?;
-        }
-        if own_pid_max {
-            self.limit_processes(limits.processes)
-                .map_err(at(Step::Limits))?;
-        }
-        // All of it, not only `sys`: as root, without capabilities, the trigger files
-        // beside it can be opened for writing too.
-        sys::mount_setattr(&self.root, c"proc", false, RDONLY).map_err(at(Step::Proc))?;
+    pub(super) fn enter(&self) -> Result<(), SetupFailure> {
         (|| {
             rustix::process::fchdir(&self.root)?;
             rustix::process::pivot_root(".", ".")?;
@@ -383,18 +481,13 @@ impl NewRoot {
     }
 }
 
-fn scratch_options(bytes: u64) -> String {
-    format!("mode=755,size={bytes},nr_inodes=1m")
-}
-
 /// Whether a folder can be shown at all: not everything, and not what is made anew.
 pub(super) fn may_be_shown(path: &[u8]) -> bool {
     let made: [&[u8]; 5] = [b"/proc", b"/dev", b"/sys", b"/run/home", b"/.masks"];
     path.starts_with(b"/")
         && path != b"/"
         && made.iter().all(|made| {
-            path.strip_prefix(*made)
-                .is_none_or(|rest| !rest.is_empty() && !rest.starts_with(b"/"))
+            !is_within(path, made)
         })
 }
 

@@ -171,8 +171,11 @@ pub enum Report {
     Started,
     /// A sandbox is ready.
     Ready,
-    /// A sandbox that was furnished ahead suits the order, and has begun with it.
-    Taken,
+    /// A sandbox suits the order, and has begun with it.
+    Taken {
+        /// Whether it did so as it came out of its mold.
+        as_made: bool,
+    },
     /// What seccomp refused; the numbers ascend.
     Refused(Vec<Refused>),
     /// The end.
@@ -192,7 +195,7 @@ impl Report {
         let (tag, step, value, about) = match self {
             Self::Started => (b's', 0, 0, ""),
             Self::Ready => (b'r', 0, 0, ""),
-            Self::Taken => (b't', 0, 0, ""),
+            Self::Taken { as_made } => (b't', 0, i32::from(*as_made), ""),
             Self::Ended(Outcome::Exited(code)) => (b'e', 0, *code, ""),
             Self::Ended(Outcome::Signaled(signal)) => (b'k', 0, *signal, ""),
             Self::Ended(Outcome::Killed) => (b'x', 0, 0, ""),
@@ -251,7 +254,9 @@ impl Report {
         Some(match (tag, value) {
             (b's', 0) => Self::Started,
             (b'r', 0) => Self::Ready,
-            (b't', 0) => Self::Taken,
+            (b't', as_made @ (0 | 1)) => Self::Taken {
+                as_made: as_made == 1,
+            },
             (b'e', code) => Self::Ended(Outcome::Exited(code)),
             (b'k', signal) => Self::Ended(Outcome::Signaled(signal)),
             (b'x', 0) => Self::Ended(Outcome::Killed),

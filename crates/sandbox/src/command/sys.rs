@@ -271,6 +271,13 @@ pub(super) fn refuse_next(listener: impl AsFd) -> Result<i32, Errno> {
     }
 }
 
+/// Moves this process into a new network namespace.
+#[allow(unsafe_code)]
+pub(super) fn new_network() -> Result<(), Errno> {
+    // SAFETY: the flag concerns neither the table of descriptors nor memory.
+    unsafe { rustix::thread::unshare_unsafe(rustix::thread::UnshareFlags::NEWNET) }
+}
+
 /// Brings up the loopback device of this network namespace.
 #[allow(unsafe_code)]
 pub(super) fn loopback_up() -> Result<(), Errno> {

@@ -8,20 +8,22 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
-use rustix::process::{PidfdFlags, Signal};
+use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::init::{self, GO, Kind, Pattern};
+use super::init::{self, GO, Kind, Pattern, Template};
 use super::kin;
 use super::message::{network_byte, network_of};
+use super::mold::Mold;
 use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::{Network, Omit};
+use super::rules::Omit;
 use super::seccomp::Filters;
-use super::sys::{self, Child, Side};
+use super::sys::{self, Side};
 use super::wire::{self, Packet};
 
 /// The name under which the program is a warden.
@@ -29,11 +31,12 @@ pub(super) const NAME: &str = "toolgate-warden";
 /// What the warden says first.
 pub(super) const HELLO: &[u8] = b"toolgate warden 1";
 
-/// How long a sandbox that was furnished ahead may take to look at an order.
+/// How long a sandbox may take to look at an order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long it takes at most to make a sandbox.
-const BREATH: Duration = Duration::from_millis(5);
+/// How long it takes to make a sandbox. Where the next command comes sooner than that after
+/// the last one, its sandbox has to be made while that one runs.
+const BREATH: Duration = Duration::from_millis(2);
 
 /// What is the same for all commands on this machine.
 #[derive(Debug)]
@@ -104,15 +107,62 @@ fn only_for_root(folder: &Path) -> Vec<String> {
 #[derive(Debug)]
 struct Ready {
     kind: Kind,
-    /// Whether it has the folders of the command before.
-    furnished: bool,
-    child: Child,
+    /// Where it comes from; on the lower rung the warden made it itself. A mold has to stay
+    /// for as long as what was made from it.
+    mold: Option<Rc<Mold>>,
+    /// Its number, where the warden made it itself.
+    pid: Option<Pid>,
+    pidfd: OwnedFd,
     /// Kept open while the sandbox lives: closing it with the sandbox's first word unread
     /// would reset the connection, and the order in it would be lost.
     control: OwnedFd,
+    network: Option<OwnedFd>,
     /// The last reference to the namespaces. Taking them down takes as long as putting
     /// them up; held here, that happens after everybody knows that the command is over.
-    _namespaces: Vec<std::fs::File>,
+    _namespaces: Vec<OwnedFd>,
+}
+
+impl Ready {
+    /// A copy of a mold.
+    fn of(mold: &Rc<Mold>) -> Result<Self, SetupFailure> {
+        let made = mold.make()?;
+        Ok(Self {
+            kind: mold.kind,
+            mold: Some(Rc::clone(mold)),
+            pid: None,
+            pidfd: made.pidfd,
+            control: made.control,
+            network: made.network,
+            _namespaces: made.namespaces,
+        })
+    }
+
+    /// A process that will be a supervisor, on the lower rung.
+    fn without_namespaces(kind: Kind, machine: &Machine) -> Result<Self, SetupFailure> {
+        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+        let (ours, theirs) = wire::pair().map_err(failed)?;
+        let template = Template {
+            kind,
+            machine,
+            form: None,
+            names: None,
+        };
+        match sys::clone3(0).map_err(failed)? {
+            Side::Child => init::live(theirs, &template),
+            Side::Parent(child) => {
+                wire::send(&ours, GO, &[]).map_err(failed)?;
+                Ok(Self {
+                    kind,
+                    mold: None,
+                    pid: Some(child.pid),
+                    pidfd: child.pidfd,
+                    control: ours,
+                    network: None,
+                    _namespaces: Vec::new(),
+                })
+            }
+        }
+    }
 }
 
 /// The warden's life. The caller has made sure that there is only one thread.
@@ -129,8 +179,11 @@ pub(super) fn serve() -> ! {
     {
         let mut warden = Warden {
             machine,
+            mounts: std::fs::File::open("/proc/self/mountinfo").ok(),
             ready: None,
             wanted: None,
+            blank: None,
+            mold: None,
             pattern: None,
             ended: None,
             hurried: false,
@@ -148,9 +201,15 @@ pub(super) fn serve() -> ! {
 
 struct Warden {
     machine: Machine,
+    /// Says when the machine's mounts change.
+    mounts: Option<std::fs::File>,
     ready: Option<Ready>,
     /// What to make ready when there is time.
     wanted: Option<Kind>,
+    /// A mold that has no form yet.
+    blank: Option<Mold>,
+    /// The mold of the last command.
+    mold: Option<Rc<Mold>>,
     /// The last command on the upper rung.
     pattern: Option<Pattern>,
     /// When the last command ended.
@@ -173,49 +232,66 @@ impl Warden {
                 tv_nsec: if self.hurried { 500_000 } else { 20_000_000 },
             };
             let wait = self.wanted.map(|_| &wait);
-            let ended: Vec<bool> = {
+            let mut said = {
                 let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
-                fds.extend(
-                    self.at_work
-                        .iter()
-                        .map(|ready| PollFd::new(&ready.child.pidfd, PollFlags::IN)),
-                );
+                fds.extend(self.at_work.iter().map(|r| PollFd::new(&r.pidfd, PollFlags::IN)));
+                fds.extend(self.mounts.iter().map(|m| PollFd::new(m, PollFlags::PRI)));
                 match rustix::event::poll(&mut fds, wait) {
                     Ok(_) => {}
                     Err(Errno::INTR) => continue,
                     Err(errno) => return Err(errno),
                 }
-                fds.iter().map(|fd| !fd.revents().is_empty()).collect()
+                let said: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
+                said.into_iter()
             };
-            if ended.first() == Some(&true) {
+            let asked = said.next() == Some(true);
+            let ended: Vec<bool> = said.by_ref().take(self.at_work.len()).collect();
+            if said.next() != Some(false) {
+                // A copy of the old mounts is not what a command should see. Where nobody
+                // tells of changes, every command gets a new one.
+                self.mold = None;
+                self.blank = None;
+                self.ready = None;
+            }
+            if asked {
                 return wire::receive(socket, RecvFlags::empty());
             }
             if let Some(kind) = self.wanted.take() {
-                let pattern = self.pattern.as_ref().filter(|_| kind.namespaces);
-                self.ready = self.make(kind, pattern).ok();
+                self.ready = self.make_ahead(kind);
             }
-            let mut gone = ended.iter().skip(1);
-            let mut unwatched = false;
-            if ended.contains(&true) {
-                self.ended = Some(Instant::now());
+            self.take_down(&ended);
+        }
+    }
+
+    /// Forgets the sandboxes that ended, which takes their namespaces down.
+    fn take_down(&mut self, ended: &[bool]) {
+        if !ended.contains(&true) {
+            return;
+        }
+        self.ended = Some(Instant::now());
+        let mut unwatched = false;
+        let mut gone = ended.iter();
+        for ready in self.at_work.extract_if(.., |_| gone.next() == Some(&true)) {
+            unwatched |= !ready.kind.namespaces;
+            if let (Some(mold), Some(network)) = (ready.mold, ready.network) {
+                mold.take_back(network);
             }
-            // Forgetting one takes its namespaces down.
-            self.at_work.retain(|ready| {
-                let gone = gone.next() == Some(&true);
-                unwatched |= gone && !ready.kind.namespaces;
-                !gone
-            });
-            if unwatched {
-                self.end_strays();
-            }
+        }
+        if unwatched {
+            self.end_strays();
         }
     }
 
     /// A supervisor that was killed leaves its command to the warden, which ends it. A
     /// stray is a child of the warden that it did not make.
     fn end_strays(&self) {
-        let known = self.ready.iter().chain(&self.at_work);
-        let known: Vec<_> = known.map(|ready| ready.child.pid).collect();
+        let known = || self.ready.iter().chain(&self.at_work);
+        let molds = known().filter_map(|ready| ready.mold.as_deref());
+        let molds = molds.chain(self.mold.as_deref()).chain(&self.blank);
+        let known: Vec<Pid> = known()
+            .filter_map(|ready| ready.pid)
+            .chain(molds.map(Mold::pid))
+            .collect();
         loop {
             let mut strays = kin::children();
             strays.retain(|pid| !known.contains(pid));
@@ -249,19 +325,15 @@ impl Warden {
             },
         };
         if *tag == TRY {
-            let tried = self.make(kind, None).and_then(|ready| {
-                let said = first_word(&ready);
-                self.ready = Some(ready);
-                said
-            });
-            let said = match tried {
+            let said = match self.tries(kind) {
                 Ok(()) => Report::Ready,
-                Err(failure) => {
-                    self.ready = None;
-                    Report::Ended(Outcome::Setup(failure))
-                }
+                Err(failure) => Report::Ended(Outcome::Setup(failure)),
             };
+            let works = said == Report::Ready;
             init::report(socket, &said);
+            if works && kind.namespaces {
+                self.blank = Mold::start(kind, &self.machine).ok();
+            }
         } else {
             self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < BREATH);
             self.start(kind, packet);
@@ -269,28 +341,25 @@ impl Warden {
         }
     }
 
+    /// Whether a sandbox of this kind can be made.
+    fn tries(&mut self, kind: Kind) -> Result<(), SetupFailure> {
+        if kind.namespaces {
+            let mold = Mold::start(kind, &self.machine)?;
+            mold.form(&[])?;
+            return first_word(&Ready::of(&Rc::new(mold))?);
+        }
+        let ready = Ready::without_namespaces(kind, &self.machine)?;
+        first_word(&ready)?;
+        self.ready = Some(ready);
+        Ok(())
+    }
+
     /// Gives the packet to a sandbox.
     fn start(&mut self, kind: Kind, packet: Packet) {
         let Some(status) = packet.fds.get(1) else {
             return;
         };
-        let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
-        let handed = |ready: Ready| {
-            let taken = give(&ready, &packet.bytes, &fds).map_err(failed)?;
-            Ok(Some(ready).filter(|_| taken))
-        };
-        let ahead = self.ready.take().filter(|ready| ready.kind == kind);
-        let given = ahead
-            .map_or(Ok(None), handed)
-            .and_then(|ready| match ready {
-                Some(ready) => Ok(ready),
-                None => {
-                    let ready = self.make(kind, None)?;
-                    handed(ready)?.ok_or_else(|| failed(Errno::PIPE))
-                }
-            });
-        match given {
+        match self.find(kind, &packet) {
             Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
         }
@@ -299,45 +368,84 @@ impl Warden {
         }
     }
 
-    fn make(&self, kind: Kind, pattern: Option<&Pattern>) -> Result<Ready, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
-        let (ours, theirs) = wire::pair().map_err(failed)?;
-        let mut flags = 0;
-        if kind.namespaces {
-            flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
-            flags |= libc::CLONE_NEWIPC;
-            if kind.network != Network::On {
-                flags |= libc::CLONE_NEWNET;
-            }
+    /// A sandbox that has taken the packet: the one that waits, or another copy of the
+    /// mold, or one of a new mold.
+    fn find(&mut self, kind: Kind, packet: &Packet) -> Result<Ready, SetupFailure> {
+        let ahead = self.ready.take().filter(|ready| ready.kind == kind);
+        if !kind.namespaces {
+            let ready = match ahead {
+                Some(ready) => ready,
+                None => Ready::without_namespaces(kind, &self.machine)?,
+            };
+            let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
+            let sent = wire::send(&ready.control, &packet.bytes, &fds);
+            return sent
+                .map(|()| ready)
+                .map_err(|errno| SetupFailure::new(Step::Clone, errno));
         }
-        match sys::clone3(flags).map_err(failed)? {
-            Side::Child => init::live(theirs, kind, &self.machine),
-            Side::Parent(child) => {
-                let maps = if kind.namespaces {
-                    write_maps(&child)
-                } else {
-                    Ok(())
-                };
-                let namespaces = ["mnt", "net", "ipc"].map(|name| {
-                    std::fs::File::open(format!("/proc/{}/ns/{name}", child.pid.as_raw_nonzero()))
-                });
-                // A child that gets no word, because `ours` is closed, ends.
-                let pattern_fds = pattern.map(Pattern::fds).unwrap_or_default();
-                maps.and_then(|()| wire::send(&ours, GO, &pattern_fds))
-                    .map_err(|errno| SetupFailure::new(Step::IdMaps, errno))?;
-                Ok(Ready {
-                    kind,
-                    furnished: pattern.is_some(),
-                    child,
-                    control: ours,
-                    _namespaces: namespaces
-                        .into_iter()
-                        .flatten()
-                        .filter(|_| kind.namespaces)
-                        .collect(),
-                })
+        let mold = self.mold.clone().filter(|mold| mold.kind == kind);
+        let ahead = ahead.or_else(|| mold.and_then(|mold| Ready::of(&mold).ok()));
+        if let Some(ready) = ahead
+            && let Some(as_made) = give(&ready, packet)?
+        {
+            if !as_made {
+                self.mold = None;
             }
+            return Ok(ready);
         }
+        let pattern = packet.fds.iter().take(1).chain(packet.fds.iter().skip(5));
+        let pattern: Vec<BorrowedFd<'_>> = pattern.map(AsFd::as_fd).collect();
+        let mold = self.formed(kind, &pattern)?;
+        let ready = Ready::of(&mold)?;
+        first_word(&ready)?;
+        match give(&ready, packet)? {
+            Some(_) => Ok(ready),
+            None => Err(SetupFailure::new(Step::Order, Errno::STALE)
+                .about("its folders changed while it began")),
+        }
+    }
+
+    /// A new mold in the form of an order.
+    fn formed(
+        &mut self,
+        kind: Kind,
+        pattern: &[BorrowedFd<'_>],
+    ) -> Result<Rc<Mold>, SetupFailure> {
+        self.mold = None;
+        let blank = self.blank.take().filter(|mold| mold.kind == kind);
+        let blank = blank.filter(|mold| mold.form(pattern).is_ok());
+        let mold = match blank {
+            Some(mold) => mold,
+            None => {
+                let mold = Mold::start(kind, &self.machine)?;
+                mold.form(pattern)?;
+                mold
+            }
+        };
+        let mold = Rc::new(mold);
+        self.mold = Some(Rc::clone(&mold));
+        Ok(mold)
+    }
+
+    /// A sandbox for the next command, if that is like the last one.
+    fn make_ahead(&mut self, kind: Kind) -> Option<Ready> {
+        if !kind.namespaces {
+            return Ready::without_namespaces(kind, &self.machine).ok();
+        }
+        let mold = match self.mold.clone().filter(|mold| mold.kind == kind) {
+            Some(mold) => mold,
+            None => {
+                let pattern = self.pattern.take()?;
+                let mold = self.formed(kind, &pattern.fds());
+                self.pattern = Some(pattern);
+                mold.ok()?
+            }
+        };
+        let ready = Ready::of(&mold).ok();
+        if ready.is_none() {
+            self.mold = None;
+        }
+        ready
     }
 }
 
@@ -366,31 +474,31 @@ fn packet(tag: u8, kind: Kind) -> [u8; 5] {
     ]
 }
 
-/// Gives a packet to a sandbox; `false` where it does not suit one that was furnished
-/// ahead. Such a one says that it has taken the order before it begins with it, so another
-/// one can be given the order if, and only if, that was never said.
-fn give(ready: &Ready, bytes: &[u8], fds: &[BorrowedFd<'_>]) -> Result<bool, Errno> {
-    let sent = wire::send(&ready.control, bytes, fds);
-    if !ready.furnished {
-        return sent.map(|()| true);
-    }
+/// Gives a packet to a sandbox behind namespaces. It says that it has taken the order
+/// before it begins with it, and whether it could do so as it was made. Another one can be
+/// given the order if, and only if, that was never said.
+fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, SetupFailure> {
+    let failed = |errno| SetupFailure::new(Step::Clone, errno);
+    let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
+    // Where it has ended, that is what it says.
+    let _ = wire::send(&ready.control, &packet.bytes, &fds);
     loop {
-        if !wire::readable(&ready.control, PATIENCE)? {
+        if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
             // Once it is dead, what it said before is all it will ever say.
-            rustix::process::pidfd_send_signal(&ready.child.pidfd, Signal::KILL)?;
-            if !wire::readable(&ready.child.pidfd, PATIENCE)? {
-                return Err(Errno::TIMEDOUT);
+            rustix::process::pidfd_send_signal(&ready.pidfd, Signal::KILL).map_err(failed)?;
+            if !wire::readable(&ready.pidfd, PATIENCE).map_err(failed)? {
+                return Err(failed(Errno::TIMEDOUT));
             }
         }
         let packet = match wire::receive(&ready.control, RecvFlags::DONTWAIT) {
             // It ended without having read the order.
-            Err(Errno::CONNRESET) => return Ok(false),
-            other => other?,
+            Err(Errno::CONNRESET) => return Ok(None),
+            other => other.map_err(failed)?,
         };
         match Report::decode(&packet.bytes) {
             Some(Report::Ready) => {}
-            Some(Report::Taken) => return Ok(true),
-            _ => return Ok(false),
+            Some(Report::Taken { as_made }) => return Ok(Some(as_made)),
+            _ => return Ok(None),
         }
     }
 }
@@ -403,35 +511,4 @@ fn first_word(ready: &Ready) -> Result<(), SetupFailure> {
         Some(Report::Ended(Outcome::Setup(failure))) => Err(failure),
         _ => Err(failed(Errno::PIPE)),
     }
-}
-
-/// Every id means itself inside, as far as this process may say so.
-fn write_maps(child: &Child) -> Result<(), Errno> {
-    let io = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
-    let of = |file: &str| format!("/proc/{}/{file}", child.pid.as_raw_nonzero());
-    let own = rustix::process::geteuid();
-    if own.is_root()
-        && let (Ok(users), Ok(groups)) = (identity("uid_map"), identity("gid_map"))
-        && std::fs::write(of("uid_map"), users).is_ok()
-    {
-        return std::fs::write(of("gid_map"), groups).map_err(io);
-    }
-    let group = rustix::process::getegid().as_raw();
-    let user = own.as_raw();
-    std::fs::write(of("uid_map"), format!("{user} {user} 1")).map_err(io)?;
-    // Without this the kernel takes no group map from an ordinary user.
-    std::fs::write(of("setgroups"), "deny").map_err(io)?;
-    std::fs::write(of("gid_map"), format!("{group} {group} 1")).map_err(io)
-}
-
-/// The ids that exist here, each mapped to itself.
-fn identity(file: &str) -> std::io::Result<String> {
-    let mut out = String::new();
-    for line in std::fs::read_to_string(format!("/proc/self/{file}"))?.lines() {
-        let mut words = line.split_whitespace();
-        if let (Some(first), Some(count)) = (words.next(), words.nth(1)) {
-            out.push_str(&format!("{first} {first} {count}\n"));
-        }
-    }
-    Ok(out)
 }
