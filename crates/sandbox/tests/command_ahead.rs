@@ -53,6 +53,11 @@ const TRIALS: &[Trial] = &[
     ("limits are those of the command", other_limits),
     ("the network is that of the command", other_network),
     ("a killed sandbox is replaced", killed_sandbox),
+    ("a killed mold is replaced", killed_mold),
+    (
+        "a network is used again when nobody is left in it, and never shared",
+        networks,
+    ),
     (
         "many commands at once each get a sandbox of their own",
         many_at_once,
@@ -267,6 +272,63 @@ fn killed_sandbox() {
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
     let ran = line(&wall, &place, "echo here");
     assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("here\n", true));
+}
+
+fn killed_mold() {
+    let Ahead { place, wall } = ahead("");
+    let init = furnished(&[]);
+    let mold = parents()[&init];
+    let mold = rustix::process::Pid::from_raw(i32::try_from(mold).unwrap()).unwrap();
+    rustix::process::kill_process(mold, rustix::process::Signal::KILL).unwrap();
+    // Everything that came out of it ends with it.
+    while parents().contains_key(&init) {
+        std::thread::yield_now();
+    }
+    for _ in 0..3 {
+        let ran = line(&wall, &place, "echo here");
+        assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("here\n", true));
+    }
+}
+
+fn networks() {
+    let Ahead { place, wall } = ahead("");
+    const OWN: &str = "readlink /proc/self/ns/net";
+    let own = || line(&wall, &place, OWN).stdout;
+    let machine = std::fs::read_link("/proc/self/ns/net").unwrap();
+    let mut seen: Vec<String> = Vec::new();
+    for _ in 0..6 {
+        seen.push(own());
+        furnished(&[]);
+    }
+    assert!(!seen.contains(&format!("{}\n", machine.display())));
+    assert!(
+        seen.iter().all(|network| network.starts_with("net:[")),
+        "{seen:?}"
+    );
+    seen.sort();
+    seen.dedup();
+    assert!(seen.len() < 6, "{seen:?}");
+    // Of those that run at the same time none has another's.
+    let waiting = format!("{OWN}; read -r line");
+    let mut held = Vec::new();
+    for _ in 0..4 {
+        let (stdin, keep) = rustix::pipe::pipe().unwrap();
+        let mut spec = spec(&waiting, &place.ws);
+        spec.stdin = Some(stdin);
+        let running = wall.run(spec).unwrap();
+        let mut text = Vec::new();
+        while text.last() != Some(&b'\n') {
+            let mut buffer = [0; 64];
+            if let Ok(read) = rustix::io::read(running.stdout(), &mut buffer) {
+                text.extend_from_slice(&buffer[..read]);
+            }
+        }
+        held.push((text, running, keep));
+    }
+    let mut networks: Vec<&Vec<u8>> = held.iter().map(|(text, ..)| text).collect();
+    networks.sort();
+    networks.dedup();
+    assert_eq!(networks.len(), 4);
 }
 
 fn many_at_once() {

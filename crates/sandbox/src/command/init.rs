@@ -228,8 +228,7 @@ fn serve(control: &OwnedFd, template: &Template<'_>) {
             supervise::run(order, stdio, folders, &status, kind, template.machine)
         }),
     };
-    let (outcome, refused) =
-        over.unwrap_or_else(|failure| (Outcome::Setup(failure), Vec::new()));
+    let (outcome, refused) = over.unwrap_or_else(|failure| (Outcome::Setup(failure), Vec::new()));
     if !refused.is_empty() {
         report(&status, &Report::Refused(refused));
     }
@@ -283,9 +282,7 @@ fn prepare<'a>(template: &'a Template<'_>) -> Result<Prepared<'a>, SetupFailure>
         &limits,
         template.machine.own_pid_max,
     )?;
-    let furnished = form
-        .map(|form| Furnished::from(form, &root))
-        .transpose()?;
+    let furnished = form.map(|form| Furnished::from(form, &root)).transpose()?;
     confine::narrow().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
     let signals = Signals::of_children().map_err(failed)?;
     let (ours, theirs) = wire::pair().map_err(failed)?;

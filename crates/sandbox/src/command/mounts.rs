@@ -484,11 +484,7 @@ impl NewRoot {
 /// Whether a folder can be shown at all: not everything, and not what is made anew.
 pub(super) fn may_be_shown(path: &[u8]) -> bool {
     let made: [&[u8]; 5] = [b"/proc", b"/dev", b"/sys", b"/run/home", b"/.masks"];
-    path.starts_with(b"/")
-        && path != b"/"
-        && made.iter().all(|made| {
-            !is_within(path, made)
-        })
+    path.starts_with(b"/") && path != b"/" && made.iter().all(|made| !is_within(path, made))
 }
 
 /// The mount that a descriptor belongs to.

@@ -234,7 +234,11 @@ impl Warden {
             let wait = self.wanted.map(|_| &wait);
             let mut said = {
                 let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
-                fds.extend(self.at_work.iter().map(|r| PollFd::new(&r.pidfd, PollFlags::IN)));
+                fds.extend(
+                    self.at_work
+                        .iter()
+                        .map(|r| PollFd::new(&r.pidfd, PollFlags::IN)),
+                );
                 fds.extend(self.mounts.iter().map(|m| PollFd::new(m, PollFlags::PRI)));
                 match rustix::event::poll(&mut fds, wait) {
                     Ok(_) => {}
@@ -406,11 +410,7 @@ impl Warden {
     }
 
     /// A new mold in the form of an order.
-    fn formed(
-        &mut self,
-        kind: Kind,
-        pattern: &[BorrowedFd<'_>],
-    ) -> Result<Rc<Mold>, SetupFailure> {
+    fn formed(&mut self, kind: Kind, pattern: &[BorrowedFd<'_>]) -> Result<Rc<Mold>, SetupFailure> {
         self.mold = None;
         let blank = self.blank.take().filter(|mold| mold.kind == kind);
         let blank = blank.filter(|mold| mold.form(pattern).is_ok());

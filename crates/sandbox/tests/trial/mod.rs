@@ -85,10 +85,14 @@ pub struct Place {
 
 impl Place {
     pub fn new() -> Self {
+        Self::in_folder("/tmp")
+    }
+
+    pub fn in_folder(folder: &str) -> Self {
         let folder = tempfile::Builder::new()
             .prefix("wall-")
             .permissions(std::fs::Permissions::from_mode(0o755))
-            .tempdir_in("/tmp")
+            .tempdir_in(folder)
             .expect("a place");
         let ws = folder.path().join("ws");
         let out = folder.path().join("out");
