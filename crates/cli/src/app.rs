@@ -191,25 +191,25 @@ impl App {
         let registry = Arc::new(Registry::new());
         let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
             .map_err(|error| usage(&error))?;
-        // The wall is another process, which takes its time to look around.
-        let wanted = purpose.needs_commands();
-        let (around, record, redactor) = std::thread::scope(|scope| {
-            let around = scope.spawn(|| AroundCommands::start(&config, home, &wall, wanted));
+        let around = AroundCommands::new(&config, home, &wall);
+        let (record, redactor) = std::thread::scope(|scope| {
+            if purpose.needs_commands() {
+                scope.spawn(|| around.start());
+            }
             let record = if purpose.needs_record() {
                 Record::open(&record::path(common, &config, home), &config)
             } else {
                 Record::Passing
             };
             let redactor = Redactor::new(secrets::of_environment(&config));
-            (around.join(), record, redactor)
-        });
-        let around = around.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        let redactor = redactor.map_err(|error| Failure::internal(error.to_string()))?;
-        let tools = tool_settings(&config, around.settings.clone(), record.store())?;
-        toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
+            let redactor = redactor.map_err(|error| Failure::internal(error.to_string()))?;
+            let tools = tool_settings(&config, Arc::clone(&around.settings), record.store())?;
+            toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
+            Ok((record, redactor))
+        })?;
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
-        let mut settings = config.gate_settings(around.settings.wall.is_ok());
+        let mut settings = config.gate_settings(around.wall().is_some());
         last_word(&mut settings);
         let repeatable = registry
             .list()
@@ -224,7 +224,7 @@ impl App {
             .grants(Arc::clone(&grants) as Arc<_>)
             .middleware(Arc::new(RepetitionGuard::new(repeatable)))
             .redactor(redactor);
-        if let Some(reason) = around.asks {
+        if let Some(reason) = around.asks() {
             builder = builder.middleware(Arc::new(AskAlways::about(RUN_COMMAND, reason)));
         }
         let output = config.settings().tools.output;

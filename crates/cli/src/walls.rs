@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolgate_config::Effective;
@@ -15,27 +15,19 @@ use toolgate_tools::CommandSettings;
 use crate::home::Home;
 use crate::secrets;
 
-/// The wall, and what a person has to know before a command runs behind it.
+/// What stands around commands, and what they are given.
 pub(crate) struct AroundCommands {
     pub(crate) settings: Arc<CommandSettings>,
-    /// Why every command is asked about, where it is.
-    pub(crate) asks: Option<String>,
+    rules: WallRules,
+    /// Which rungs are wanted.
+    sandbox: CommandSandbox,
 }
 
 impl AroundCommands {
-    /// Starts the wall if it is `wanted`.
-    pub(crate) fn start(config: &Effective, home: &Home, paths: &PathWall, wanted: bool) -> Self {
+    /// Everything but the wall.
+    pub(crate) fn new(config: &Effective, home: &Home, paths: &PathWall) -> Self {
         let tools = &config.settings().tools;
         let rules = wall_rules(config, home, paths);
-        let wall = if wanted {
-            CommandWall::start(&rules).map_err(|error| error.to_string())
-        } else {
-            Err("no command was expected here".to_owned())
-        };
-        let asks = wall
-            .as_ref()
-            .ok()
-            .and_then(|wall| why_asked(tools.sandbox.command_sandbox, wall));
         let roots = paths.roots().iter();
         let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
         let strip = [tools.environment.strip.clone(), secrets::named(config)].concat();
@@ -49,14 +41,32 @@ impl AroundCommands {
         Self {
             settings: Arc::new(CommandSettings {
                 grants,
-                wall,
+                wall: OnceLock::new(),
                 roots: roots.map(|root| root.path().to_path_buf()).collect(),
                 home,
                 env,
                 timeout: Duration::from_secs(tools.timeouts.shell_commands_seconds),
             }),
-            asks,
+            rules,
+            sandbox: tools.sandbox.command_sandbox,
         }
+    }
+
+    /// Starts the wall. That is another process, which takes its time to look around.
+    pub(crate) fn start(&self) {
+        self.settings
+            .wall
+            .get_or_init(|| CommandWall::start(&self.rules).map_err(|error| error.to_string()));
+    }
+
+    /// Where the wall stands.
+    pub(crate) fn wall(&self) -> Option<&CommandWall> {
+        self.settings.wall.get()?.as_ref().ok()
+    }
+
+    /// Why every command is asked about, where it is.
+    pub(crate) fn asks(&self) -> Option<String> {
+        self.wall().and_then(|wall| why_asked(self.sandbox, wall))
     }
 }
 

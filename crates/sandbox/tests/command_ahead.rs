@@ -277,7 +277,7 @@ fn killed_sandbox() {
 fn killed_mold() {
     let Ahead { place, wall } = ahead("");
     let init = furnished(&[]);
-    let mold = parents()[&init];
+    let mold = parents().get(&init).copied().unwrap();
     let mold = rustix::process::Pid::from_raw(i32::try_from(mold).unwrap()).unwrap();
     rustix::process::kill_process(mold, rustix::process::Signal::KILL).unwrap();
     // Everything that came out of it ends with it.
@@ -320,7 +320,7 @@ fn networks() {
         while text.last() != Some(&b'\n') {
             let mut buffer = [0; 64];
             if let Ok(read) = rustix::io::read(running.stdout(), &mut buffer) {
-                text.extend_from_slice(&buffer[..read]);
+                text.extend(buffer.iter().take(read));
             }
         }
         held.push((text, running, keep));

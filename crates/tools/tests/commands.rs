@@ -120,7 +120,7 @@ impl Bench {
         let paths = PathWall::open(&PathRules::new(&root)).unwrap();
         let wall = CommandWall::start(&WallRules::new(paths.clone())).unwrap();
         let mut commands = CommandSettings {
-            wall: Ok(wall),
+            wall: Ok(wall).into(),
             roots: vec![root],
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             ..CommandSettings::default()
@@ -496,7 +496,7 @@ fn a_secret_is_hidden_in_output_and_chunks() {
 
 fn without_a_wall_nothing_runs() {
     let bench = Bench::with(
-        |commands| commands.wall = Err("the kernel is too old".into()),
+        |commands| commands.wall = Err("the kernel is too old".into()).into(),
         &[],
     );
     let result = bench.call("run_command", json!({"command": "touch ran"}));

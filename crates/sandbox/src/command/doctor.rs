@@ -6,7 +6,7 @@ use super::fence::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES};
 use super::report::{SetupFailure, Step};
 use super::rules::{Omit, Rung, WallRules};
 use super::wall::{CommandWall, WallError};
-use super::{sys, warden};
+use super::{machine, sys};
 
 /// One wall.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub fn probe(rules: &WallRules) -> DoctorReport {
 
 fn processes(namespaces: bool) -> WallState {
     let root = rustix::process::geteuid().is_root();
-    let (in_force, why, advice) = match (namespaces && warden::has_own_pid_max(), root) {
+    let (in_force, why, advice) = match (namespaces && machine::has_own_pid_max(), root) {
         (true, _) => (true, "the process namespace has a limit of its own", None),
         (false, false) => (true, "by a resource limit of the user", None),
         (false, true) => (

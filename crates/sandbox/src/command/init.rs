@@ -13,6 +13,7 @@ use rustix::process::{PidfdFlags, Signal, WaitOptions};
 
 use super::confine;
 use super::furnish::{Fit, Form, Furnished};
+use super::machine::Machine;
 use super::message::{MOST_BYTES, Order};
 use super::mounts::NewRoot;
 use super::refusals::{Refusals, Refused};
@@ -22,7 +23,6 @@ use super::shell::{self, Places, Stdio};
 use super::supervise;
 use super::sys::{self, Child, Side};
 use super::vigil::{self, Signals};
-use super::warden::Machine;
 use super::wire::{self, Packet};
 use crate::env::HOME;
 

@@ -1,25 +1,30 @@
 //! The command wall: what stands between a command that a model wrote and the machine.
 //!
 //! ```text
-//!  gate's side               warden                  behind the wall
-//!  CommandSpec               one thread,             init ── namespaces, mounts, masks,
-//!    │ search, placeholders  empty environment         │      limits, no privileges
+//!  gate's side               warden, one thread,     behind the wall
+//!  CommandSpec               empty environment       mold ── the mounts and masks
+//!    │ search, placeholders    │                       │ copied by the kernel
 //!    ▼                         │                       ▼
-//!  Order ── memfd, pipes, ──▶ hands it to a ────────▶ shell ─ session, Landlock,
-//!    ▲      root descriptors  sandbox made before      │       seccomp, exec
+//!  Order ── memfd, pipes, ──▶ hands it to a ────────▶ init ── namespaces of its own,
+//!    ▲      root descriptors  sandbox made before      │      limits, no privileges
+//!    │                                                 ▼
+//!    │                                               shell ── session, Landlock,
+//!    │                                                 │      seccomp, exec
 //!    └── outcome ◀─ status socket ◀────────────────────┘
 //!    └── pidfd: readable when everything is gone; killing it ends everything
 //! ```
 //!
 //! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end. The
 //! program itself never forks: it starts a copy of itself once ([`init`]), and that small
-//! process makes the others. The next sandbox is made before it is asked for, with the
-//! folders and guards of the last command; an order that it does not suit gets another one.
+//! process makes the others. The next sandbox is made before it is asked for, after a mold
+//! with the folders and guards of the last command; an order that it does not suit gets
+//! another mold.
 //!
 //! What can go wrong: the machine lacks a wall ([`WallError::Unavailable`], and
 //! [`probe`] says what to do), or a step of the way fails ([`Outcome::Setup`], with the
 //! step, the kernel's reason and the path). There is no second try with fewer walls.
 
+mod bind;
 mod confine;
 mod doctor;
 mod fence;
@@ -27,6 +32,7 @@ mod furnish;
 mod init;
 mod kin;
 mod layout;
+mod machine;
 mod memory;
 mod message;
 mod mold;

@@ -26,11 +26,11 @@ use rustix::thread::LinkNameSpaceType;
 
 use super::furnish::Form;
 use super::init::{self, GO, Kind, Pattern, Template, report};
+use super::machine::Machine;
 use super::mounts::NewRoot;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::Network;
 use super::sys::{self, Child, Side};
-use super::warden::Machine;
 use super::wire;
 
 /// How long a mold may take to answer.

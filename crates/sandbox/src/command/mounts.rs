@@ -5,16 +5,15 @@
 //! no grant can be, so every source stays reachable by its path. A sandbox gets a copy of
 //! what was built, and mounts there what has to be its own.
 
-use std::ffi::CString;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, StatxAttributes, StatxFlags};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
-use rustix::mount::{
-    MountFlags, MountPropagationFlags, MoveMountFlags, OpenTreeFlags, UnmountFlags,
-};
-use rustix::path::Arg;
+use rustix::mount::{MountPropagationFlags, UnmountFlags};
 
+use super::bind::{
+    NODEV, NOSUID, RDONLY, beneath, bind, is_folder, is_within, mount_at, open_folder, proc, tmpfs,
+};
 use super::message::{Mask, MaskKind};
 use super::report::{SetupFailure, Step};
 use super::rules::Limits;
@@ -28,10 +27,6 @@ pub(super) const SYSTEM: [&str; 11] = [
 ];
 /// The devices that programs need and that lead nowhere.
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
-
-const RDONLY: u64 = libc::MOUNT_ATTR_RDONLY;
-const NOSUID: u64 = libc::MOUNT_ATTR_NOSUID;
-const NODEV: u64 = libc::MOUNT_ATTR_NODEV;
 
 /// Where every sandbox has a file system in memory of its own, over whatever is there.
 const PRIVATE: [&[u8]; 2] = [b"run", b"tmp"];
@@ -56,72 +51,6 @@ pub(super) struct Shown {
 
 fn at(step: Step) -> impl Fn(Errno) -> SetupFailure {
     move |errno| SetupFailure::new(step, errno)
-}
-
-fn open_folder(from: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat(
-        from,
-        path,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-    )
-}
-
-fn copy_of(from: impl AsFd, path: &str) -> Result<OwnedFd, Errno> {
-    let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
-        | OpenTreeFlags::OPEN_TREE_CLOEXEC
-        | OpenTreeFlags::AT_RECURSIVE
-        | OpenTreeFlags::AT_SYMLINK_NOFOLLOW;
-    if path.is_empty() {
-        flags |= OpenTreeFlags::AT_EMPTY_PATH;
-    }
-    rustix::mount::open_tree(from, path, flags)
-}
-
-fn put(tree: &OwnedFd, to: impl AsFd, path: &str) -> Result<(), Errno> {
-    let mut flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
-    if path.is_empty() {
-        flags |= MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;
-    }
-    rustix::mount::move_mount(tree, "", to, path, flags)
-}
-
-/// A bind mount with attributes, from one place to another.
-fn bind(
-    from: impl AsFd,
-    source: &str,
-    to: impl AsFd,
-    target: &str,
-    attributes: u64,
-) -> Result<OwnedFd, Errno> {
-    let tree = copy_of(from, source)?;
-    if attributes != 0 {
-        sys::mount_setattr(&tree, c"", true, attributes)?;
-    }
-    put(&tree, to, target)?;
-    Ok(tree)
-}
-
-fn tmpfs(path: &str, options: &str) -> Result<(), Errno> {
-    let options = CString::new(options).map_err(|_| Errno::INVAL)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    rustix::mount::mount("tmpfs", path, "tmpfs", flags, Some(options.as_c_str()))
-}
-
-/// A view of the processes of this namespace.
-fn proc(path: &str) -> Result<(), Errno> {
-    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-    rustix::mount::mount("proc", path, "proc", flags, None)
-}
-
-fn is_folder(fd: &OwnedFd) -> Result<bool, Errno> {
-    let stat = rustix::fs::fstat(fd)?;
-    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
-}
-
-fn is_within(path: &[u8], outer: &[u8]) -> bool {
-    path.strip_prefix(outer)
-        .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
 }
 
 impl NewRoot {
@@ -495,24 +424,6 @@ pub(super) fn mount_of(fd: &OwnedFd) -> Option<u64> {
 /// The mount that begins at a path of a folder, if one does.
 pub(super) fn mount_on(folder: &Shown, path: &[u8]) -> Option<u64> {
     mount_at(&folder.tree, path, AtFlags::SYMLINK_NOFOLLOW)
-}
-
-fn mount_at(from: &OwnedFd, path: &[u8], flags: AtFlags) -> Option<u64> {
-    let flags = flags | AtFlags::NO_AUTOMOUNT;
-    let stat = rustix::fs::statx(from, path, flags, StatxFlags::MNT_ID).ok()?;
-    let begins = stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT);
-    let known = StatxFlags::from_bits_retain(stat.stx_mask).contains(StatxFlags::MNT_ID);
-    (begins && known).then_some(stat.stx_mnt_id)
-}
-
-fn beneath(folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
-    rustix::fs::openat2(
-        folder,
-        path,
-        OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-    )
 }
 
 /// What lies on top of guarded paths. Copies of a read-only mount are read-only.

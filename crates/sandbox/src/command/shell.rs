@@ -9,11 +9,11 @@ use rustix::net::RecvFlags;
 use super::confine;
 use super::fence::Fence;
 use super::init::Kind;
+use super::machine::Machine;
 use super::message::Order;
 use super::refusals::Refusals;
 use super::report::{SetupFailure, Step};
 use super::sys;
-use super::warden::Machine;
 use super::wire;
 
 /// The three standard descriptors of a command.

@@ -15,13 +15,13 @@ use rustix::process::{Signal, WaitOptions};
 use super::confine;
 use super::init::{Kind, report};
 use super::kin;
+use super::machine::Machine;
 use super::message::Order;
 use super::refusals::Refused;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::shell::{self, Places, Stdio};
 use super::sys::{self, Side};
 use super::vigil::{self, Signals};
-use super::warden::Machine;
 use super::wire;
 
 /// Runs the command and leaves nothing of it behind.

@@ -6,8 +6,6 @@
 //! sandbox.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -18,11 +16,11 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::init::{self, GO, Kind, Pattern, Template};
 use super::kin;
+use super::machine::Machine;
 use super::message::{network_byte, network_of};
 use super::mold::Mold;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::Omit;
-use super::seccomp::Filters;
 use super::sys::{self, Side};
 use super::wire::{self, Packet};
 
@@ -37,71 +35,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// How long it takes to make a sandbox. Where the next command comes sooner than that after
 /// the last one, its sandbox has to be made while that one runs.
 const BREATH: Duration = Duration::from_millis(2);
-
-/// What is the same for all commands on this machine.
-#[derive(Debug)]
-pub(super) struct Machine {
-    pub(super) filters: Filters,
-    /// Files of the system that only root can read.
-    pub(super) hidden: Vec<String>,
-    pub(super) landlock_abi: i32,
-    /// Whether a PID namespace has a limit of its own.
-    pub(super) own_pid_max: bool,
-}
-
-impl Machine {
-    fn look() -> Option<Self> {
-        Some(Self {
-            filters: Filters::build().ok()?,
-            hidden: if rustix::process::geteuid().is_root() {
-                only_for_root(Path::new("/etc"))
-            } else {
-                Vec::new()
-            },
-            landlock_abi: sys::landlock_abi().unwrap_or(0),
-            own_pid_max: has_own_pid_max(),
-        })
-    }
-}
-
-/// Whether `pid_max` belongs to the PID namespace. Before it did, writing it would have
-/// changed the whole machine's.
-pub(super) fn has_own_pid_max() -> bool {
-    let release = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
-    let mut numbers = release
-        .split(|c: char| !c.is_ascii_digit())
-        .map(str::parse::<u32>);
-    match (numbers.next(), numbers.next()) {
-        (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (6, 14),
-        _ => false,
-    }
-}
-
-/// What an ordinary user could not read here. User 0 could, even without capabilities,
-/// because it owns it.
-fn only_for_root(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            let Ok(metadata) = entry.path().symlink_metadata() else {
-                continue;
-            };
-            let mode = metadata.permissions().mode();
-            let others = if metadata.is_dir() { 0o005 } else { 0o004 };
-            let path = entry.path();
-            if metadata.is_symlink() {
-                continue;
-            } else if mode & others != others && metadata.uid() == 0 {
-                found.extend(path.to_str().map(str::to_owned));
-            } else if metadata.is_dir() {
-                open.push(path);
-            }
-        }
-    }
-    found.sort();
-    found
-}
 
 /// A sandbox that waits for its command, or has it.
 #[derive(Debug)]
@@ -250,6 +183,9 @@ impl Warden {
             };
             let asked = said.next() == Some(true);
             let ended: Vec<bool> = said.by_ref().take(self.at_work.len()).collect();
+            if ended.contains(&true) {
+                self.ended = Some(Instant::now());
+            }
             if said.next() != Some(false) {
                 // A copy of the old mounts is not what a command should see. Where nobody
                 // tells of changes, every command gets a new one.
@@ -269,10 +205,6 @@ impl Warden {
 
     /// Forgets the sandboxes that ended, which takes their namespaces down.
     fn take_down(&mut self, ended: &[bool]) {
-        if !ended.contains(&true) {
-            return;
-        }
-        self.ended = Some(Instant::now());
         let mut unwatched = false;
         let mut gone = ended.iter();
         for ready in self.at_work.extract_if(.., |_| gone.next() == Some(&true)) {

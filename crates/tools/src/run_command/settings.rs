@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use toolgate_model::{ErrorKind, Facts, ToolError};
@@ -10,8 +11,9 @@ use toolgate_sandbox::command::{CommandWall, seen_by_all};
 /// Settings of `run_command` and its companions.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
-    /// The wall, or why there is none. Without one, no command runs.
-    pub wall: Result<CommandWall, String>,
+    /// The wall, or why there is none. Without one, no command runs. It takes its time to
+    /// stand, and the tools can be there before.
+    pub wall: OnceLock<Result<CommandWall, String>>,
     /// The workspace's roots; the first is the working folder.
     pub roots: Vec<PathBuf>,
     /// The person's home folder, which `~` may mean and which nothing may remove.
@@ -27,7 +29,7 @@ pub struct CommandSettings {
 impl Default for CommandSettings {
     fn default() -> Self {
         Self {
-            wall: Err("this program has started no command wall".to_owned()),
+            wall: OnceLock::new(),
             roots: Vec::new(),
             home: None,
             grants: Vec::new(),
@@ -62,11 +64,14 @@ impl CommandSettings {
     }
 
     pub(super) fn wall(&self) -> Result<&CommandWall, ToolError> {
-        self.wall.as_ref().map_err(|why| {
-            ToolError::new(
-                ErrorKind::SandboxUnavailable,
-                format!("commands cannot be run here: {why}"),
-            )
-        })
+        let why = match self.wall.get() {
+            Some(Ok(wall)) => return Ok(wall),
+            Some(Err(why)) => why,
+            None => "this program has started no command wall",
+        };
+        Err(ToolError::new(
+            ErrorKind::SandboxUnavailable,
+            format!("commands cannot be run here: {why}"),
+        ))
     }
 }
