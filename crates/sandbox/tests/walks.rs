@@ -4,6 +4,7 @@
 mod place;
 
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use place::{METHODS, Place};
 use proptest::prelude::*;
@@ -195,6 +196,41 @@ fn ignore_files_count_at_every_level_and_above_the_start() {
 }
 
 #[test]
+fn an_ignore_file_above_the_start_counts_from_its_own_folder() {
+    let place = place_with(&["file sub/deep/gone", "file sub/deep/kept"]);
+    write(&place, "sub/.gitignore", "/deep/gone\n");
+    let wall = place.wall(METHODS[0]);
+    let seen = |start| paths(&wall, start, &WalkOptions::default());
+    assert_eq!(seen("sub/deep"), ["sub/deep/kept"]);
+    assert_eq!(seen("sub"), ["sub/deep", "sub/deep/kept"]);
+}
+
+#[test]
+fn either_ignore_file_counts_without_the_other_and_for_itself() {
+    for name in [".ignore", ".gitignore"] {
+        let place = place_with(&["file a/x", "file a/y"]);
+        write(&place, &format!("a/{name}"), "x\n");
+        write(&place, &format!("b/{name}"), "*\n");
+        let options = WalkOptions {
+            hidden: true,
+            ..WalkOptions::default()
+        };
+        let seen = paths(&place.wall(METHODS[0]), ".", &options);
+        assert_eq!(seen, ["a", &format!("a/{name}"), "a/y", "b"]);
+    }
+}
+
+#[test]
+fn an_ignore_file_is_read_up_to_its_first_mebibyte() {
+    let place = place_with(&["file early", "file late"]);
+    let mut text = "#".repeat((1 << 20) - "\nearly\n".len());
+    text.push_str("\nearly\nlate\n");
+    write(&place, ".gitignore", &text);
+    let seen = paths(&place.wall(METHODS[0]), ".", &WalkOptions::default());
+    assert_eq!(seen, ["late"]);
+}
+
+#[test]
 fn an_ignore_file_that_is_a_link_is_not_read() {
     let place = Place::new();
     std::fs::write(place.out().join("rules"), "x\n").unwrap();
@@ -274,6 +310,66 @@ fn a_walk_behind_a_link_shows_the_way_that_was_asked_for_and_checks_both() {
         rules.denied_patterns.push("/l/skip".into())
     });
     assert_eq!(paths(&wall, "l", &all()), ["l/x.txt"]);
+}
+
+#[test]
+fn an_entry_knows_how_deep_it_is_and_its_path_from_the_start() {
+    let place = place_with(&["file a/b/c"]);
+    let wall = place.wall(METHODS[0]);
+    for (start, wanted) in [
+        (".", vec![("a", 1), ("a/b", 2), ("a/b/c", 3)]),
+        ("a", vec![("b", 1), ("b/c", 2)]),
+        ("a/b", vec![("c", 1)]),
+    ] {
+        let mut seen = Vec::new();
+        wall.walk(start, &all(), &mut |visit| {
+            let Visit::Entry(entry) = visit else { panic!() };
+            seen.push((entry.beneath().to_str().unwrap().to_owned(), entry.depth));
+            Flow::Continue
+        })
+        .unwrap();
+        let wanted = wanted.into_iter().map(|(path, depth)| (path.into(), depth));
+        assert_eq!(seen, wanted.collect::<Vec<_>>(), "{start}");
+    }
+}
+
+#[test]
+fn a_file_that_is_found_behind_a_link_knows_its_real_name() {
+    let place = place_with(&["file real/a/x.txt", "link l -> real"]);
+    let wall = place.wall(METHODS[0]);
+    for start in ["l", "real"] {
+        let mut found = Vec::new();
+        wall.walk(start, &all(), &mut |visit| {
+            let Visit::Entry(entry) = visit else { panic!() };
+            found.extend(entry.open().map(|handle| handle.path));
+            Flow::Continue
+        })
+        .unwrap();
+        assert_eq!(found, [Path::new("real/a/x.txt")], "{start}");
+    }
+}
+
+#[test]
+fn a_link_that_takes_the_place_of_a_folder_is_not_entered() {
+    let place = place_with(&["file a/b/x", "file a/c"]);
+    let mut seen = Vec::new();
+    let wall = place.wall(METHODS[0]);
+    wall.walk(".", &all(), &mut |visit| {
+        match visit {
+            Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
+            Visit::Failed { path, depth, error } => {
+                assert!(error.is_retryable(), "{error}");
+                seen.push(format!("{} at {depth}: {}", path.display(), error.kind()));
+            }
+        }
+        if seen.last().is_some_and(|last| last == "a/b") {
+            std::fs::remove_dir_all(place.ws().join("a/b")).unwrap();
+            place.make("link a/b -> $OUT");
+        }
+        Flow::Continue
+    })
+    .unwrap();
+    assert_eq!(seen, ["a", "a/b", "a/b at 2: failed", "a/c"]);
 }
 
 #[test]

@@ -168,9 +168,7 @@ impl<'w> Tree<'w> {
             if !self.options.hidden && entry.name.starts_with(b".") {
                 return false;
             }
-            if entry.kind == FileKind::Unknown {
-                entry.kind = kind_at(&folder.fd, &entry.name);
-            }
+            look_closer(&folder.fd, entry);
             let is_file = entry.kind == FileKind::File;
             if rules.iter().any(|rules| rules.fit(&entry.name, is_file)) {
                 return false;
@@ -236,7 +234,42 @@ impl EntryPaths {
     }
 }
 
-fn kind_at(folder: &OwnedFd, name: &[u8]) -> FileKind {
-    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW)
-        .map_or(FileKind::Unknown, |stat| FileStat::of(&stat).kind)
+/// Asks for what a file system does not say in a list of names: what each of them is.
+fn look_closer(folder: &impl AsFd, entry: &mut Name) {
+    if entry.kind == FileKind::Unknown
+        && let Ok(stat) = rustix::fs::statat(folder, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)
+    {
+        entry.kind = FileStat::of(&stat).kind;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_file_system_did_not_say_is_looked_at_closer() {
+        let place = tempfile::tempdir().unwrap();
+        std::fs::write(place.path().join("file"), "").unwrap();
+        std::fs::create_dir(place.path().join("folder")).unwrap();
+        std::os::unix::fs::symlink("folder", place.path().join("link")).unwrap();
+        let folder = std::fs::File::open(place.path()).unwrap();
+        let kind_after = |name: &str, kind| {
+            let mut entry = Name {
+                name: name.into(),
+                kind,
+            };
+            look_closer(&folder, &mut entry);
+            entry.kind
+        };
+        for (name, said, wanted) in [
+            ("file", FileKind::Unknown, FileKind::File),
+            ("folder", FileKind::Unknown, FileKind::Folder),
+            ("link", FileKind::Unknown, FileKind::Link),
+            ("gone", FileKind::Unknown, FileKind::Unknown),
+            ("file", FileKind::Other, FileKind::Other),
+        ] {
+            assert_eq!(kind_after(name, said), wanted, "{name}");
+        }
+    }
 }
