@@ -167,3 +167,39 @@ pub(crate) fn shown(path: &[u8]) -> String {
     }
     out
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::*;
+
+    #[test]
+    fn a_failure_says_what_failed_and_what_to_do() {
+        for (what, wanted) in [
+            (Failure::LinkLoop, "more than 40 links"),
+            (Failure::DanglingLink, "Name the file itself."),
+            (Failure::Busy, "Try again."),
+            (Failure::NotEmpty, "is not empty"),
+            (Failure::OtherFileSystem, "Write the new file"),
+            (Failure::System(Errno::NOSPC), "No space left"),
+        ] {
+            let path = "a/b".to_owned();
+            let text = PathError::Failed { path, what }.to_string();
+            assert!(text.contains("`a/b`") && text.contains(wanted), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_folder_is_named_once() {
+        let text = |part: &str| {
+            let (path, part) = ("a/b".to_owned(), part.to_owned());
+            PathError::NotADirectory { path, part }.to_string()
+        };
+        assert_eq!(text("a/b"), "`a/b` is not a folder.");
+        assert_eq!(
+            text("a"),
+            "`a/b` cannot exist, because `a` is not a folder."
+        );
+    }
+}

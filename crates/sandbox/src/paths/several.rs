@@ -199,3 +199,47 @@ fn busy(asked: &[u8]) -> PathError {
         what: Failure::Busy,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::super::{PathRules, StageOptions};
+    use super::*;
+
+    #[test]
+    fn a_folder_that_could_not_be_synced_is_not_said_to_be() {
+        let place = tempfile::tempdir().unwrap();
+        let wall = PathWall::open(&PathRules::new(place.path())).unwrap();
+        // Nothing that is no folder can be synced as one.
+        let no_folder = || OwnedFd::from(File::open("/dev/null").unwrap());
+        let staged = |path: &str, nonce| {
+            let options = StageOptions {
+                overwrite: false,
+                create_parents: true,
+                nonce,
+            };
+            let mut staged = wall.stage(path, options).unwrap();
+            staged.place().unwrap();
+            staged
+        };
+        assert!(staged("a/one", 1).finish().unwrap().folder_synced);
+        let all = Staged::finish_all(vec![staged("b/one", 2)]).unwrap();
+        assert!(all.iter().all(|file| file.folder_synced));
+
+        let mut one = staged("a/two", 3);
+        one.folder = no_folder();
+        assert!(!one.finish().unwrap().folder_synced);
+        let mut several = [staged("b/two", 4), staged("c/d/three", 5)];
+        several[0].folder = no_folder();
+        let all = Staged::finish_all(several.into()).unwrap();
+        let synced: Vec<bool> = all.iter().map(|file| file.folder_synced).collect();
+        assert_eq!(synced, [false, true]);
+
+        let mut deleted = wall.stage_delete("a/one").unwrap();
+        deleted.remove().unwrap();
+        assert!(deleted.finish());
+        deleted.folder = no_folder();
+        assert!(!deleted.finish());
+    }
+}

@@ -59,3 +59,41 @@ pub(crate) fn kind_of(kind: FileType) -> FileKind {
         _ => FileKind::Other,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, UNIX_EPOCH};
+
+    use super::*;
+
+    #[test]
+    fn the_age_of_a_file_is_known_to_the_millisecond() {
+        let file = tempfile::tempfile().unwrap();
+        for (nanos, wanted) in [
+            (1_700_000_000_123_999_999, 1_700_000_000_123),
+            (1_700_000_000_000_999_999, 1_700_000_000_000),
+            (5_000_000, 5),
+        ] {
+            let time = UNIX_EPOCH + Duration::from_nanos(nanos);
+            file.set_modified(time).unwrap();
+            let stat = FileStat::of(&rustix::fs::fstat(&file).unwrap());
+            assert_eq!(stat.modified_ms, wanted);
+        }
+    }
+
+    #[test]
+    fn what_the_system_did_not_say_is_unknown_and_not_something_else() {
+        for (said, kind) in [
+            (FileType::RegularFile, FileKind::File),
+            (FileType::Directory, FileKind::Folder),
+            (FileType::Symlink, FileKind::Link),
+            (FileType::Fifo, FileKind::Other),
+            (FileType::Socket, FileKind::Other),
+            (FileType::CharacterDevice, FileKind::Other),
+            (FileType::BlockDevice, FileKind::Other),
+            (FileType::Unknown, FileKind::Unknown),
+        ] {
+            assert_eq!(kind_of(said), kind, "{said:?}");
+        }
+    }
+}

@@ -254,6 +254,45 @@ mod tests {
         assert_eq!(none.map(|_| ()), Err(Errno::EXIST));
     }
 
+    #[test]
+    fn whoever_may_read_a_file_may_run_it_if_anybody_may() {
+        let old = tempfile::tempfile().unwrap();
+        let new = tempfile::tempdir().unwrap();
+        let folder = File::open(new.path()).unwrap();
+        let mode = |file: &File| file.metadata().unwrap().permissions().mode() & 0o7777;
+        for (before, executable, after) in [
+            (0o640, None, 0o640),
+            (0o6751, None, 0o751),
+            (0o600, Some(true), 0o700),
+            (0o640, Some(true), 0o750),
+            (0o644, Some(true), 0o755),
+            (0o755, Some(true), 0o755),
+            (0o710, Some(true), 0o710),
+            (0o755, Some(false), 0o644),
+        ] {
+            let rights = std::fs::Permissions::from_mode(before);
+            old.set_permissions(rights).unwrap();
+            let stat = FileStat::of(&rustix::fs::fstat(&old).unwrap());
+            for mut temporary in both(&folder, true, 7) {
+                let like = Some(stat);
+                temporary.take_over(Rights { like, executable }).unwrap();
+                assert_eq!(mode(&temporary.file), after, "{before:o} {executable:?}");
+                temporary.vanish(folder.as_fd());
+            }
+        }
+    }
+
+    #[test]
+    fn new_content_is_not_inherited_by_a_program_that_is_started() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = File::open(place.path()).unwrap();
+        for mut temporary in both(&folder, false, 7) {
+            let flags = rustix::io::fcntl_getfd(&temporary.file).unwrap();
+            assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
+            temporary.vanish(folder.as_fd());
+        }
+    }
+
     /// The first names that are tried.
     fn names_of(nonce: u128) -> Vec<String> {
         super::names(nonce).take(3).collect()
