@@ -10,6 +10,8 @@
 mod place;
 
 use std::ffi::OsStr;
+use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -115,6 +117,77 @@ fn a_limit_of_nothing_still_tells_whether_there_is_something() {
         wall.open_read("empty").unwrap().read_up_to(0).unwrap(),
         (vec![], true)
     );
+}
+
+#[test]
+fn a_file_that_changed_its_length_since_it_was_opened_is_read_as_it_is_now() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    let file = place.ws().join("f");
+    for (before, now) in [(10, 20), (20, 10), (0, 5), (5, 0), (65_536, 70_000)] {
+        for room in [0, before, 100_000] {
+            let open = || {
+                std::fs::write(&file, vec![b'x'; before]).unwrap();
+                let handle = wall.open_read("f").unwrap();
+                std::fs::write(&file, vec![b'y'; now]).unwrap();
+                handle
+            };
+            let mut space = vec![0; room];
+            let read = open().read_into(&mut space, 1 << 20).unwrap();
+            assert_eq!(read, (now, true), "{before} {room}");
+            assert!(space[..now] == vec![b'y'; now]);
+            let (bytes, all) = open().read_up_to(1 << 20).unwrap();
+            assert_eq!((bytes.len(), all), (now, true), "{before}");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_comes_in_pieces_is_read_to_its_end_whatever_its_size_is_said_to_be() {
+    let place = Place::new();
+    place.make("file f");
+    // What is written into such a pipe is read in the same pieces.
+    let in_pieces = |said| {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::DIRECT).unwrap();
+        for piece in [b"a", b"b", b"c"] {
+            writer.write_all(piece).unwrap();
+        }
+        let mut handle = place.wall(METHODS[0]).open_read("f").unwrap();
+        handle.file = OwnedFd::from(reader).into();
+        handle.stat.len = said;
+        handle
+    };
+    for said in [0, 3, 100, u64::MAX] {
+        let mut space = Vec::new();
+        let read = in_pieces(said).read_into(&mut space, 1_000).unwrap();
+        assert_eq!((read, &space[..3]), ((3, true), &b"abc"[..]), "{said}");
+        let read = in_pieces(said).read_up_to(1_000).unwrap();
+        assert_eq!(read, (b"abc".to_vec(), true), "{said}");
+    }
+    // No more memory is set aside for what is only said to be there than this.
+    let (bytes, _) = in_pieces(u64::MAX).read_up_to(u64::MAX).unwrap();
+    assert!(bytes.capacity() <= (16 << 20) + 1, "{}", bytes.capacity());
+    // A file that has the length it was said to have is not asked for more.
+    let read = in_pieces(1).read_into(&mut Vec::new(), 1_000).unwrap();
+    assert_eq!(read, (1, true));
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_however_it_is_read() {
+    let place = Place::new();
+    place.make("file f");
+    let broken = || {
+        let mut handle = place.wall(METHODS[0]).open_read("f").unwrap();
+        handle.file = std::fs::File::open(place.ws()).unwrap();
+        handle
+    };
+    for limit in [0, 1_000] {
+        let error = broken().read_up_to(limit).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotAFile);
+        let error = broken().read_into(&mut Vec::new(), limit).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotAFile);
+    }
 }
 
 #[test]

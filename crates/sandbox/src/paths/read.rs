@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Read, Seek};
+use std::io::{ErrorKind, Read, Seek};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -82,13 +82,7 @@ impl ReadHandle {
             return Ok((bytes, true));
         }
         // With nothing left, one byte more tells whether there is more.
-        let more = loop {
-            match self.file.read(&mut [0]) {
-                Ok(count) => break count > 0,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(e) => return Err(self.failed(&e)),
-            }
-        };
+        let more = read_once(&self.file, &mut [0]).map_err(|e| self.failed(&e))? > 0;
         if more {
             self.file.seek_relative(-1).map_err(|e| self.failed(&e))?;
         }
@@ -110,13 +104,10 @@ impl ReadHandle {
             if filled == space.len() {
                 let larger = space.len().saturating_mul(2).max(CHUNK);
                 // One byte more than wanted tells whether there is more.
-                space.resize(larger.min(limit.saturating_add(1)).max(filled + 1), 0);
+                space.resize(larger.min(limit.saturating_add(1)), 0);
             }
-            let count = match self.file.read(space.get_mut(filled..).unwrap_or_default()) {
-                Ok(count) => count,
-                Err(e) if e.kind() == std::io::ErrorKind::Interrupted => continue,
-                Err(e) => return Err(self.failed(&e)),
-            };
+            let free = space.get_mut(filled..).unwrap_or_default();
+            let count = read_once(&self.file, free).map_err(|e| self.failed(&e))?;
             filled += count;
             // Where there was room for more and the system said there would be none,
             // asking once more would say the same.
@@ -148,5 +139,44 @@ impl ReadHandle {
     fn failed(&self, error: &std::io::Error) -> PathError {
         let errno = Errno::from_io_error(error).unwrap_or(Errno::IO);
         PathError::system(self.path.as_os_str().as_bytes(), errno)
+    }
+}
+
+/// Reads once; where a signal came before anything was there, once more.
+fn read_once(mut from: impl Read, space: &mut [u8]) -> std::io::Result<usize> {
+    loop {
+        match from.read(space) {
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            done => return done,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives these answers one after the other, and then the end.
+    struct Answers(Vec<Result<usize, ErrorKind>>);
+
+    impl Read for Answers {
+        fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+            let next = (!self.0.is_empty()).then(|| self.0.remove(0));
+            next.unwrap_or(Ok(0)).map_err(Into::into)
+        }
+    }
+
+    #[test]
+    fn a_signal_is_no_failure_and_a_failure_is_no_signal() {
+        let signal = Err(ErrorKind::Interrupted);
+        for (answers, wanted) in [
+            (vec![Ok(3), Ok(4)], Ok(3)),
+            (vec![signal, signal, Ok(3)], Ok(3)),
+            (vec![signal, Err(ErrorKind::Other)], Err(ErrorKind::Other)),
+            (vec![Err(ErrorKind::Other), Ok(3)], Err(ErrorKind::Other)),
+        ] {
+            let read = read_once(Answers(answers.clone()), &mut [0; 8]);
+            assert_eq!(read.map_err(|e| e.kind()), wanted, "{answers:?}");
+        }
     }
 }
