@@ -14,7 +14,7 @@ use std::path::Path;
 
 use place::{METHODS, Place, content_of, options};
 use toolgate_model::ErrorKind;
-use toolgate_sandbox::paths::Staged;
+use toolgate_sandbox::paths::{RootAccess, RootRule, Staged};
 
 fn names(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
@@ -74,6 +74,49 @@ fn many_files_are_synced_and_finished_as_one() {
         for path in &paths {
             assert_eq!(text(&place, path), *path);
         }
+    }
+}
+
+#[test]
+fn files_that_are_synced_together_have_their_rights_before_they_have_a_name() {
+    for count in [1, 16, 17] {
+        let place = Place::in_memory();
+        let wall = place.wall(METHODS[0]);
+        let mut staged: Vec<Staged> = (0..count)
+            .map(|n| {
+                let name = format!("f{n}.sh");
+                place.make(&format!("file {name}"));
+                let rights = std::fs::Permissions::from_mode(0o751);
+                std::fs::set_permissions(place.ws().join(&name), rights).unwrap();
+                wall.stage(&name, options(true)).unwrap()
+            })
+            .collect();
+        Staged::sync_all(&mut staged.iter_mut().collect::<Vec<_>>()).unwrap();
+        for one in &mut staged {
+            one.stand_by().unwrap();
+            let waiting = place.ws().join(one.temporary()).metadata().unwrap();
+            assert_eq!(waiting.mode() & 0o777, 0o751, "{count}");
+        }
+    }
+}
+
+#[test]
+fn a_staged_file_knows_which_root_it_will_lie_in() {
+    let place = Place::new();
+    let other = place.top().join("other");
+    std::fs::create_dir(&other).unwrap();
+    let wall = place.wall_with(METHODS[0], |rules| {
+        rules.allow_absolute = true;
+        rules.roots.push(RootRule {
+            path: other.clone(),
+            access: RootAccess::ReadWrite,
+        });
+    });
+    for (path, root) in [(place.ws().join("a.txt"), 0), (other.join("a.txt"), 1)] {
+        let staged = wall.stage(&path, options(false)).unwrap();
+        assert_eq!((staged.root(), staged.path()), (root, Path::new("a.txt")));
+        assert_eq!(staged.commit().unwrap().root, root);
+        assert!(path.exists());
     }
 }
 

@@ -451,6 +451,23 @@ fn only_empty_folders_are_removed() {
 }
 
 #[test]
+fn a_rename_says_where_the_file_went_and_what_it_is() {
+    for overwrite in [false, true] {
+        let place = Place::new();
+        place.make("file a.txt");
+        if overwrite {
+            place.make("file deep/of another length.txt");
+        }
+        let wall = place.wall(METHODS[0]);
+        let before = wall.open_read("a.txt").unwrap().stat;
+        let to = "deep/of another length.txt";
+        let moved = wall.rename("a.txt", to, overwrite).unwrap();
+        assert_eq!((moved.root, moved.path.as_path()), (0, Path::new(to)));
+        assert_eq!(moved.stat, Some(before));
+    }
+}
+
+#[test]
 fn a_root_that_is_moved_takes_its_accesses_with_it() {
     for method in METHODS {
         let place = Place::new();
