@@ -10,6 +10,7 @@
 mod place;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use place::{METHODS, Place};
 use proptest::prelude::*;
@@ -173,6 +174,84 @@ fn whoever_takes_the_runs_can_stop_and_has_the_first_ones() {
         })
         .unwrap();
         assert!(seen.len() >= enough && everything.starts_with(&seen));
+    }
+}
+
+#[test]
+fn files_that_follow_each_other_are_handed_over_in_stretches() {
+    let place = Place::in_memory();
+    for n in 0..130 {
+        place.make(&format!("file f{n}"));
+    }
+    let mut lengths = Vec::new();
+    let wall = place.wall(METHODS[0]);
+    wall.survey(".", &all(), &NOTES, &mut |run: Vec<String>| {
+        lengths.push(run.len());
+        Flow::Continue
+    })
+    .unwrap();
+    assert_eq!(lengths, [64, 64, 2]);
+}
+
+/// Counts the desks that are set up.
+#[derive(Default)]
+struct Desks(AtomicUsize);
+
+impl Surveyor for Desks {
+    type Desk = ();
+    type Run = ();
+
+    fn desk(&self) {
+        self.0.fetch_add(1, Relaxed);
+    }
+
+    fn is_over(&self) -> bool {
+        false
+    }
+
+    fn enters(&self, _: &WalkEntry<'_>) -> bool {
+        true
+    }
+
+    fn look(&self, (): &mut (), _: &WalkEntry<'_>, (): &mut ()) {}
+
+    fn failed(&self, path: &Path, error: PathError, (): &mut ()) {
+        panic!("{}: {error}", path.display());
+    }
+
+    fn results((): &()) -> usize {
+        0
+    }
+
+    fn look_ahead(&self) -> usize {
+        1_000
+    }
+}
+
+#[test]
+fn there_are_as_many_workers_as_cores_unless_there_is_less_to_do() {
+    let files = |count: usize| (0..count).map(|n| format!("file f{n:03}"));
+    let folders = |count: usize| (0..count).map(|n| format!("file d{n:03}/x"));
+    // The first files that no folder comes before are looked at where the names were
+    // read; what else there is can be done by others.
+    for (tree, for_others) in [
+        (files(1).collect::<Vec<_>>(), 0),
+        (files(128).collect(), 1),
+        (files(129).collect(), 2),
+        (folders(1).collect(), 1),
+        (folders(1).chain(files(1)).collect(), 2),
+        (files(1).chain(["file g/x".to_owned()]).collect(), 1),
+        (folders(20).collect(), 20),
+    ] {
+        let place = Place::in_memory();
+        tree.iter().for_each(|line| place.make(line));
+        let desks = Desks::default();
+        let wall = place.wall(METHODS[0]);
+        wall.survey(".", &all(), &desks, &mut |()| Flow::Continue)
+            .unwrap();
+        let cores = std::thread::available_parallelism().unwrap().get();
+        let wanted = cores.min(8).min(for_others).max(1);
+        assert_eq!(desks.0.into_inner(), wanted, "{}", tree.len());
     }
 }
 

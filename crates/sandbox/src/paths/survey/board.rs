@@ -135,11 +135,6 @@ impl<'t, R> Board<'t, R> {
         }
     }
 
-    /// Notes that the first worker has the start in hand.
-    pub(super) fn begin(&self, key: Vec<u8>) {
-        self.state().busy.push((0, key));
-    }
-
     /// Adds work that is part of what the caller has in hand.
     pub(super) fn add(&self, jobs: Vec<Job>) {
         if !jobs.is_empty() {
@@ -219,5 +214,149 @@ impl<R> State<'_, R> {
         let open = self.open.peek().map(|job| &job.key);
         let busy = self.busy.iter().map(|(_, key)| key);
         busy.chain(open).all(|key| first < key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::super::super::open_folder::Tree;
+    use super::super::super::tree::WalkOptions;
+    use super::super::super::{PathRules, PathWall};
+    use super::*;
+
+    type Run = Vec<&'static str>;
+
+    /// A piece of work that begins at this path, in a folder that is so deep.
+    fn job(key: &str, depth: usize) -> Job {
+        let place = tempfile::tempdir().unwrap();
+        let wall = PathWall::open(&PathRules::new(place.path())).unwrap();
+        let options = WalkOptions::default();
+        let (_, mut folder) = Tree::open(&wall, Path::new("."), &options).unwrap();
+        folder.depth = depth;
+        Job {
+            key: key.into(),
+            task: Task::Look(Arc::new(folder), Vec::new()),
+        }
+    }
+
+    fn run(key: &'static str, results: usize) -> (Vec<u8>, Run) {
+        (key.into(), vec![key; results])
+    }
+
+    fn begin(board: &Board<'_, Run>, worker: usize) -> Option<String> {
+        let job = board.next(worker)?;
+        Some(String::from_utf8(job.key).unwrap())
+    }
+
+    #[test]
+    fn what_is_in_a_folder_begins_behind_its_slash() {
+        assert_eq!(folder_key(b""), b"");
+        assert_eq!(folder_key(b"a/b"), b"a/b/");
+    }
+
+    #[test]
+    fn pieces_are_equal_when_neither_comes_first() {
+        for (one, other, order) in [
+            ("a", "b", Ordering::Greater),
+            ("b", "a", Ordering::Less),
+            ("a", "a", Ordering::Equal),
+        ] {
+            let (one, other) = (job(one, 1), job(other, 2));
+            assert_eq!(one.cmp(&other), order);
+            assert_eq!(one == other, order == Ordering::Equal);
+        }
+    }
+
+    #[test]
+    fn what_is_ready_is_handed_over_when_nothing_can_come_before_it() {
+        let taken = Mutex::new(Vec::new());
+        let mut take = |run: Run| {
+            taken.lock().unwrap().extend(run);
+            Flow::Continue
+        };
+        let seen = || std::mem::take(&mut *taken.lock().unwrap());
+        let board = Board::new(&mut take, 10, Vec::len);
+        board.add(["c", "a", "d", "b"].map(|key| job(key, 1)).into());
+        assert_eq!(begin(&board, 0).unwrap(), "a");
+        assert_eq!(board.finish(0, vec![run("a", 2)]), 3);
+        assert_eq!(seen(), ["a", "a"]);
+        assert_eq!(begin(&board, 0).unwrap(), "b");
+        assert_eq!(begin(&board, 1).unwrap(), "c");
+        assert_eq!(board.finish(1, vec![run("c", 1), run("cc", 1)]), 1);
+        assert!(seen().is_empty(), "what is being done comes first");
+        assert_eq!(board.finish(0, vec![run("e", 1)]), 1);
+        assert_eq!(seen(), ["c", "cc"], "what is open comes before the last");
+        assert_eq!(begin(&board, 1).unwrap(), "d");
+        assert_eq!(board.finish(1, vec![]), 0);
+        assert_eq!(seen(), ["e"]);
+        assert_eq!(begin(&board, 1), None);
+    }
+
+    #[test]
+    fn who_is_far_ahead_or_deep_down_waits_for_those_before() {
+        for (depth, ahead, before, may) in [
+            (DEEP, 10, "a", true),
+            (DEEP + 1, 10, "a", false),
+            (DEEP, 11, "a", false),
+            (DEEP + 1, 11, "c", true),
+        ] {
+            let mut take = |_| Flow::Continue;
+            let board = Board::new(&mut take, 10, Vec::len);
+            board.add(vec![job(before, 1), job("x", 1)]);
+            assert_eq!(begin(&board, 0).unwrap(), before);
+            assert_eq!(begin(&board, 1).unwrap(), "x");
+            board.finish(1, vec![run("x", ahead)]);
+            board.add(vec![job("b", depth)]);
+            let may_begin = || board.state().may_begin(10);
+            assert_eq!(may_begin(), may, "{depth} {ahead} {before}");
+            board.finish(0, vec![]);
+            assert!(may_begin(), "nobody is before it");
+            assert_eq!(begin(&board, 0).unwrap(), "b");
+            board.finish(0, vec![]);
+            assert_eq!(board.state().ahead, 0);
+            assert!(!may_begin(), "there is nothing left");
+        }
+    }
+
+    #[test]
+    fn after_the_end_nothing_is_begun_or_handed_over() {
+        let taken = Mutex::new(Vec::new());
+        let mut take = |run: Run| {
+            taken.lock().unwrap().extend(run);
+            Flow::Stop
+        };
+        let board = Board::new(&mut take, 10, Vec::len);
+        board.add(["a", "b", "c"].map(|key| job(key, 1)).into());
+        assert_eq!(begin(&board, 0).unwrap(), "a");
+        assert_eq!(begin(&board, 1).unwrap(), "b");
+        board.finish(1, vec![run("b", 1)]);
+        board.finish(0, vec![run("a", 1)]);
+        assert_eq!(*taken.lock().unwrap(), ["a"]);
+        assert_eq!(begin(&board, 0), None);
+
+        let mut take = |_: Run| Flow::Continue;
+        let board = Board::new(&mut take, 10, Vec::len);
+        board.add(vec![job("a", 1)]);
+        board.stop();
+        assert_eq!(begin(&board, 0), None);
+    }
+
+    #[test]
+    fn who_waits_is_woken_and_waits_no_more() {
+        let mut take = |_: Run| Flow::Continue;
+        let board = Board::new(&mut take, 10, Vec::len);
+        board.add(vec![job("a", 1), job("b", DEEP + 1)]);
+        assert_eq!(begin(&board, 0).unwrap(), "a");
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| begin(&board, 1));
+            while board.state().idle == 0 && !other.is_finished() {
+                std::thread::yield_now();
+            }
+            board.finish(0, vec![]);
+            assert_eq!(other.join().unwrap().unwrap(), "b");
+        });
+        assert_eq!(board.state().idle, 0);
     }
 }

@@ -84,7 +84,6 @@ impl PathWall {
         };
         let mut desk = surveyor.desk();
         let key = board::folder_key(&start.path);
-        board.begin(key.clone());
         let mut runs = Vec::new();
         survey.folder(&mut desk, key, start, &mut runs);
         // Threads for a folder that holds no others would only cost.
