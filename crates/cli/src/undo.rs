@@ -376,7 +376,7 @@ fn rights(mode: u32, current: Option<&Current>) -> FileStat {
         kind: FileKind::File,
         len: 0,
         mode,
-        modified_ms: 0,
+        modified_ns: 0,
         uid: rustix::process::geteuid().as_raw(),
         gid: rustix::process::getegid().as_raw(),
         identity: (0, 0),

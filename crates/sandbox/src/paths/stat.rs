@@ -13,8 +13,8 @@ pub struct FileStat {
     pub len: u64,
     /// Permission bits, special ones included.
     pub mode: u32,
-    /// When it was last changed, in milliseconds since 1970.
-    pub modified_ms: i64,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub modified_ns: i64,
     /// The user it belongs to.
     pub uid: u32,
     /// The group it belongs to.
@@ -33,9 +33,9 @@ impl FileStat {
             kind: kind_of(FileType::from_raw_mode(stat.st_mode)),
             len: u64::try_from(stat.st_size).unwrap_or(0),
             mode: stat.st_mode & 0o7777,
-            modified_ms: (stat.st_mtime as i64)
-                .saturating_mul(1000)
-                .saturating_add(nanos / 1_000_000),
+            modified_ns: (stat.st_mtime as i64)
+                .saturating_mul(1_000_000_000)
+                .saturating_add(nanos),
             uid: stat.st_uid,
             gid: stat.st_gid,
             identity: (stat.st_dev, stat.st_ino),
@@ -44,8 +44,13 @@ impl FileStat {
 
     /// Whether this is the file of an earlier look, and nobody has written to it since.
     pub(crate) fn unchanged_since(&self, earlier: &Self) -> bool {
-        (self.identity, self.len, self.modified_ms)
-            == (earlier.identity, earlier.len, earlier.modified_ms)
+        (self.identity, self.len, self.modified_ns)
+            == (earlier.identity, earlier.len, earlier.modified_ns)
+    }
+
+    /// When it was last changed, in milliseconds since 1970.
+    pub fn modified_ms(&self) -> i64 {
+        self.modified_ns.div_euclid(1_000_000)
     }
 }
 
@@ -67,17 +72,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_age_of_a_file_is_known_to_the_millisecond() {
+    fn the_age_of_a_file_is_known_as_fine_as_the_system_keeps_it() {
         let file = tempfile::tempfile().unwrap();
-        for (nanos, wanted) in [
+        let look = |nanos| {
+            let time = UNIX_EPOCH + Duration::from_nanos(nanos);
+            file.set_modified(time).unwrap();
+            FileStat::of(&rustix::fs::fstat(&file).unwrap())
+        };
+        for (nanos, millis) in [
             (1_700_000_000_123_999_999, 1_700_000_000_123),
             (1_700_000_000_000_999_999, 1_700_000_000_000),
             (5_000_000, 5),
         ] {
-            let time = UNIX_EPOCH + Duration::from_nanos(nanos);
-            file.set_modified(time).unwrap();
-            let stat = FileStat::of(&rustix::fs::fstat(&file).unwrap());
-            assert_eq!(stat.modified_ms, wanted);
+            let stat = look(nanos);
+            assert_eq!(u64::try_from(stat.modified_ns), Ok(nanos));
+            assert_eq!(stat.modified_ms(), millis);
+            assert!(look(nanos).unchanged_since(&stat));
+            assert!(!look(nanos + 1).unchanged_since(&stat));
         }
     }
 

@@ -285,7 +285,7 @@ mod tests {
             kind: FileKind::File,
             len: 1,
             mode: 0o644,
-            modified_ms: 1,
+            modified_ns: 1,
             uid: 0,
             gid: 0,
             identity: (1, 2),

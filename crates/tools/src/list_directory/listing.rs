@@ -63,7 +63,7 @@ impl Entry {
             size_bytes: stat
                 .filter(|stat| stat.kind == FileKind::File)
                 .map(|stat| stat.len),
-            modified_epoch_ms: stat.map(|stat| stat.modified_ms),
+            modified_epoch_ms: stat.map(|stat| stat.modified_ms()),
             is_hidden: entry.name.as_encoded_bytes().starts_with(b"."),
             error,
             real: entry.path.to_path_buf(),
