@@ -38,6 +38,7 @@ const DECISIONS: [Decisions; 4] = [
             "approval",
             "batch",
             "bus",
+            "journal",
             "middleware",
             "on_disk",
             "planning",

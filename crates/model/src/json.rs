@@ -185,10 +185,6 @@ impl<'de> Visitor<'de> for Strict {
         Ok(Value::String(value.to_owned()))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Value, E> {
-        Ok(Value::String(value))
-    }
-
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
         let depth_left = self.deeper()?;
         let mut items = Vec::new();
