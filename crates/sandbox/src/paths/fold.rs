@@ -92,9 +92,9 @@ impl<'a> Folded<'a> {
 /// Case-folds one name and takes out what some file systems ignore.
 pub(crate) fn fold_name(name: &[u8]) -> Cow<'_, [u8]> {
     // One branch-free pass decides for nearly every real path.
-    let unusual = name.iter().fold(false, |seen, b| {
-        seen | (*b >= 0x80) | b.is_ascii_uppercase()
-    });
+    let unusual = name
+        .iter()
+        .fold(false, |seen, b| seen | matches!(b, b'A'..=b'Z' | 0x80..));
     if !unusual {
         return Cow::Borrowed(name);
     }

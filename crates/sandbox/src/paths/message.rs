@@ -191,6 +191,21 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_file_is_called_by_what_it_is() {
+        for (kind, wanted) in [
+            (FileKind::Folder, "`a` is a folder, not a file."),
+            (FileKind::Link, "`a` is a link, not a regular file."),
+            (FileKind::Other, "`a` is a pipe, device or socket,"),
+            (FileKind::Unknown, "`a` is of unknown kind,"),
+        ] {
+            let path = "a".to_owned();
+            let text = PathError::NotAFile { path, kind }.to_string();
+            assert!(text.starts_with(wanted), "{text}");
+        }
+        assert_eq!(FileKind::File.to_string(), "a file");
+    }
+
+    #[test]
     fn what_is_no_folder_is_named_once() {
         let text = |part: &str| {
             let (path, part) = ("a/b".to_owned(), part.to_owned());
