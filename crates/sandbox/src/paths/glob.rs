@@ -160,7 +160,7 @@ fn general(tokens: &[Token], name: &[u8]) -> bool {
         let rest = name.get(n..).unwrap_or_default();
         let step = match tokens.get(t) {
             Some(Token::Star) => {
-                retry = Some((t + 1, n));
+                retry = Some((t, n));
                 Some(0)
             }
             Some(Token::Byte(b)) => (rest.first() == Some(b)).then_some(1),
@@ -176,12 +176,12 @@ fn general(tokens: &[Token], name: &[u8]) -> bool {
                 t += 1;
                 n += len;
             }
-            (None, Some((after_star, from))) => {
+            // The star takes one character more.
+            (None, Some((star, from))) => {
                 let Some((_, len)) = first_char(name.get(from..).unwrap_or_default()) else {
                     return false;
                 };
-                retry = Some((after_star, from + len));
-                t = after_star;
+                t = star;
                 n = from + len;
             }
             _ => return false,
