@@ -252,7 +252,7 @@ impl PathWall {
         };
         if stat.kind == FileKind::File {
             target.existing = stat_entry(request, &target)?;
-            if folder.moved_to.is_some() || !is_still(stat, target.existing) {
+            if !is_still(stat, target.existing, folder.moved_to.as_deref()) {
                 return Err(busy());
             }
         } else {
@@ -262,9 +262,11 @@ impl PathWall {
     }
 }
 
-/// Whether a name is that of the file that was looked at, and no link.
-fn is_still(looked_at: FileStat, now: Option<FileStat>) -> bool {
-    now.is_some_and(|now| now.kind == FileKind::File && now.identity == looked_at.identity)
+/// Whether a name is that of the file that was looked at, and no link, in a folder that was
+/// not found elsewhere.
+fn is_still(looked_at: FileStat, now: Option<FileStat>, moved_to: Option<&[u8]>) -> bool {
+    moved_to.is_none()
+        && now.is_some_and(|now| now.kind == FileKind::File && now.identity == looked_at.identity)
 }
 
 fn stat_entry(request: &Request<'_>, target: &Target) -> Result<Option<FileStat>, PathError> {
@@ -299,9 +301,10 @@ mod tests {
             kind: FileKind::Link,
             ..file
         };
-        assert!(is_still(file, Some(longer)));
+        assert!(is_still(file, Some(longer), None));
         for now in [None, Some(other), Some(link)] {
-            assert!(!is_still(file, now), "{now:?}");
+            assert!(!is_still(file, now, None), "{now:?}");
         }
+        assert!(!is_still(file, Some(file), Some(b"elsewhere")));
     }
 }
