@@ -58,6 +58,10 @@ pub(super) struct Template<'a> {
     pub(super) names: Option<Vec<u8>>,
 }
 
+/// How many descriptors come before those of the folders: the order's bytes, the status and
+/// three for the program.
+const FOLDERS: usize = 5;
+
 /// A command as it arrived: the order's bytes and the descriptors beside it.
 struct Arrived {
     body: OwnedFd,
@@ -102,6 +106,12 @@ impl Pattern {
             body: arrived.body,
             folders: arrived.folders,
         })
+    }
+
+    /// The same of a packet that is still needed, to be passed along.
+    pub(super) fn fds_in(packet: &Packet) -> Vec<BorrowedFd<'_>> {
+        let (body, folders) = (packet.fds.iter().take(1), packet.fds.iter().skip(FOLDERS));
+        body.chain(folders).map(AsFd::as_fd).collect()
     }
 
     /// All of it, to be passed along.

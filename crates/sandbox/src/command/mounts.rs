@@ -205,14 +205,12 @@ impl NewRoot {
     }
 
     fn carry(&self, path: &[u8], from: &OwnedFd) -> Result<(), Errno> {
-        if is_folder(from)? {
-            let target = self.make_folders(path)?;
-            bind(from, "", &target, "", 0)?;
+        let target = if is_folder(from)? {
+            self.make_folders(path)?
         } else {
-            let target = self.make_file(path)?;
-            bind(from, "", &target, "", 0)?;
-        }
-        Ok(())
+            self.make_file(path)?
+        };
+        bind(from, "", &target, "", 0).map(drop)
     }
 
     /// One file system in memory for all that is private: `/tmp`, the home folder and

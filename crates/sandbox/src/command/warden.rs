@@ -329,9 +329,7 @@ impl Warden {
             }
             return Ok(ready);
         }
-        let pattern = packet.fds.iter().take(1).chain(packet.fds.iter().skip(5));
-        let pattern: Vec<BorrowedFd<'_>> = pattern.map(AsFd::as_fd).collect();
-        let mold = self.formed(kind, &pattern)?;
+        let mold = self.formed(kind, &Pattern::fds_in(packet))?;
         let ready = Ready::of(&mold)?;
         first_word(&ready)?;
         match give(&ready, packet)? {
@@ -437,7 +435,11 @@ fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, SetupFailure> {
 
 fn first_word(ready: &Ready) -> Result<(), SetupFailure> {
     let failed = |errno| SetupFailure::new(Step::Clone, errno);
-    let packet = wire::receive(&ready.control, RecvFlags::empty()).map_err(failed)?;
+    // Whoever waits for an order waits for this as well, and every later order does.
+    if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
+        return Err(failed(Errno::TIMEDOUT));
+    }
+    let packet = wire::receive(&ready.control, RecvFlags::DONTWAIT).map_err(failed)?;
     match Report::decode(&packet.bytes) {
         Some(Report::Ready) => Ok(()),
         Some(Report::Ended(Outcome::Setup(failure))) => Err(failure),
