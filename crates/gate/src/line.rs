@@ -136,7 +136,7 @@ impl Gate {
             failed && self.inner.settings.on_error == OnError::Stop
         };
         for (index, fate) in fates.into_iter().enumerate() {
-            let authorized = match fate {
+            let mut authorized = match fate {
                 Fate::Run(authorized) => authorized,
                 Fate::Refused(refusal) => {
                     let result = self.refused(session, *refusal, passage).await;
@@ -175,20 +175,30 @@ impl Gate {
             // Durable before the effect: everything received and decided so far, and that this one starts.
             let mut entries = pending.clone();
             entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
-            if let Err(error) = self.inner.journal.commit(entries).await {
-                let why = ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"));
-                let result = self
-                    .refused(session, given_up(*authorized, why), passage)
-                    .await;
-                // What could not be written stays pending: no later call starts without it.
-                pending.push(self.entry(session, &result.call_id, finished(&result)));
-                stopped |= place(index, result, &mut results);
-                continue;
-            }
-            pending.clear();
+            // Whoever keeps the record begins first; getting ready has no effect.
+            let kept = self.inner.journal.commit(entries);
+            let ready = async { self.prepare(session, &mut authorized) };
+            let (kept, ready) = futures::join!(kept, ready);
+            let kept = kept.map_err(|error| {
+                ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"))
+            });
+            // What could not be written stays pending: no later call starts without it.
+            let paths = match kept.map(|()| pending.clear()).and(ready) {
+                Ok(paths) => paths,
+                Err(why) => {
+                    let result = self
+                        .refused(session, given_up(*authorized, why), passage)
+                        .await;
+                    pending.push(self.entry(session, &result.call_id, finished(&result)));
+                    stopped |= place(index, result, &mut results);
+                    continue;
+                }
+            };
             schedule.started(index, &authorized.record().facts);
-            running
-                .push(async move { (index, self.one(session, *authorized, passage, stop).await) });
+            running.push(async move {
+                let result = self.one(session, *authorized, paths, passage, stop).await;
+                (index, result)
+            });
         }
         while let Some((done, result)) = running.next().await {
             place(done, result, &mut results);

@@ -32,6 +32,10 @@ fn main() -> ExitCode {
 
 const TRIALS: &[Trial] = &[
     (
+        "a poised command begins when it is told to, and never if it is not",
+        poised,
+    ),
+    (
         "the total timeout ends everything within a second",
         total_timeout,
     ),
@@ -115,6 +119,33 @@ fn with_deadlines(total: Option<u64>, idle: Option<u64>) -> Deadlines {
     Deadlines {
         total: total.map(Duration::from_millis),
         idle: idle.map(Duration::from_millis),
+    }
+}
+
+fn poised() {
+    for rung in RUNGS {
+        let place = Place::new();
+        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let line = |line: &str| spec(line, &place.ws);
+        let waits = wall.poise(line("echo begun > waits")).unwrap();
+        let never = wall.poise(line("echo begun > never")).unwrap();
+        // Another one does all of it meanwhile, one after the other.
+        for _ in 0..3 {
+            let ran = run_spec(&wall, line("echo begun > other"), Deadlines::default());
+            assert!(ran.succeeded(), "{ran:?}");
+        }
+        assert!(place.exists("ws/other") && !place.exists("ws/waits") && !place.exists("ws/never"));
+        drop(never);
+        let finished = waits.go().drive(Deadlines::default(), None, |_, _| ());
+        assert_eq!(finished.outcome, Outcome::Exited(0));
+        assert!(place.exists("ws/waits") && !place.exists("ws/never"));
+        // A folder that is not there is heard of all the same.
+        let lost = wall.poise(spec("true", &place.ws.join("nowhere"))).unwrap();
+        let finished = lost.go().drive(Deadlines::default(), None, |_, _| ());
+        assert!(
+            matches!(finished.outcome, Outcome::Setup(_)),
+            "{finished:?}"
+        );
     }
 }
 

@@ -1,5 +1,6 @@
 //! Work on files, off the threads that serve everybody else.
 
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{ErrorKind, ToolError};
 
@@ -7,12 +8,29 @@ use toolgate_model::{ErrorKind, ToolError};
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
-    match tokio::task::spawn_blocking(work).await {
-        Ok(outcome) => outcome,
-        Err(ended) => match ended.try_into_panic() {
-            Ok(payload) => std::panic::resume_unwind(payload),
-            Err(_) => Err(cancelled()),
-        },
+    Begun::with(work).ended().await
+}
+
+/// Work that waits for a disk or for another process, and goes on whether or not anybody
+/// waits for it.
+#[derive(Debug)]
+pub(crate) struct Begun<T>(JoinHandle<Result<T, ToolError>>);
+
+impl<T: Send + 'static> Begun<T> {
+    /// Begins with it.
+    pub(crate) fn with(work: impl FnOnce() -> Result<T, ToolError> + Send + 'static) -> Self {
+        Self(tokio::task::spawn_blocking(work))
+    }
+
+    /// Waits for what came of it. A panic in it is a panic of the call.
+    pub(crate) async fn ended(self) -> Result<T, ToolError> {
+        match self.0.await {
+            Ok(outcome) => outcome,
+            Err(ended) => match ended.try_into_panic() {
+                Ok(payload) => std::panic::resume_unwind(payload),
+                Err(_) => Err(cancelled()),
+            },
+        }
     }
 }
 

@@ -5,20 +5,42 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{ErrorKind, Event, PlanRecord, ToolError, ToolResult};
 
-use super::{Chunks, Job, Stop};
+use super::{Chunks, Job, PathGuard, Stop};
 use crate::gate::Gate;
 use crate::line::{Passage, finished};
 use crate::output::approval_text;
 use crate::plan::Authorized;
 use crate::session::Session;
 use crate::settle::Unsettled;
-use crate::tool::{ContextParts, Permit, RunCtx};
+use crate::tool::{Ahead, ContextParts, Permit, RunCtx};
+
+/// The folders beyond the walls that are open to a call.
+fn opened(own: &[String], session: &Session) -> Vec<String> {
+    [own, &session.opened()].concat()
+}
 
 impl Gate {
+    /// Has a call get ready while its start is put on record. Gives its paths, if they
+    /// could be locked at once.
+    pub(crate) fn prepare(
+        &self,
+        session: &Session,
+        authorized: &mut Authorized,
+    ) -> Result<Option<PathGuard>, ToolError> {
+        let live = &mut authorized.live;
+        let opened = opened(&live.opened, session);
+        self.inner.runner.prepare(
+            &mut *live.invocation,
+            &live.record.facts,
+            &Ahead::new(&self.inner.wall, &opened),
+        )
+    }
+
     pub(crate) async fn one(
         &self,
         session: &Arc<Session>,
         authorized: Authorized,
+        paths: Option<PathGuard>,
         passage: &Passage,
         stop: Stop<'_>,
     ) -> ToolResult {
@@ -44,13 +66,14 @@ impl Gate {
             redactor: Arc::clone(&self.inner.redactor),
             clock: Arc::clone(&self.inner.clock),
             entropy: Arc::clone(&self.inner.entropy),
-            opened: [live.opened, session.opened()].concat(),
+            opened: opened(&live.opened, session),
             journal: Arc::clone(&self.inner.journal),
         };
         let span = span(&record);
         let job = Job {
             invocation: live.invocation,
             facts: &record.facts,
+            paths,
             cx: RunCtx::new(parts, Permit::issue()),
             limit: self.time_limit(live.entry.spec(), live.timeout, session),
             stop,

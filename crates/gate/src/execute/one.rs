@@ -14,10 +14,10 @@ use tracing::Instrument;
 
 use super::clockwork::Clockwork;
 use super::hold::Stuck;
-use super::{Hold, Locks, Stop};
+use super::{Hold, Locks, PathGuard, Stop};
 use crate::panics::payload_text;
 use crate::settle::Outcome;
-use crate::tool::{Invocation, Output, RunCtx};
+use crate::tool::{Ahead, Invocation, Output, RunCtx};
 
 /// How long a tool may take to notice that it should stop.
 const TO_NOTICE: Duration = Duration::from_millis(400);
@@ -30,6 +30,8 @@ const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 pub(crate) struct Job<'a> {
     pub(crate) invocation: Box<dyn Invocation>,
     pub(crate) facts: &'a Facts,
+    /// Its paths, if they are locked already.
+    pub(crate) paths: Option<PathGuard>,
     pub(crate) cx: RunCtx,
     pub(crate) limit: Duration,
     /// Ends it from outside; the context's own token tells it so.
@@ -76,6 +78,28 @@ impl Runner {
         self.stuck.count()
     }
 
+    /// Locks the paths of a call and has it get ready, if nobody else uses them now.
+    pub(crate) fn prepare(
+        &self,
+        invocation: &mut dyn Invocation,
+        facts: &Facts,
+        ahead: &Ahead<'_>,
+    ) -> Result<Option<PathGuard>, ToolError> {
+        let Some(paths) = self.locks.acquire(facts).now_or_never() else {
+            return Ok(None);
+        };
+        let prepare = AssertUnwindSafe(|| invocation.prepare(ahead));
+        std::panic::catch_unwind(prepare).map_err(|payload| panicked(&*payload))?;
+        Ok(Some(paths))
+    }
+
+    async fn locked(&self, paths: Option<PathGuard>, facts: &Facts) -> PathGuard {
+        match paths {
+            Some(paths) => paths,
+            None => self.locks.acquire(facts).await,
+        }
+    }
+
     /// Runs an invocation within its time. `ground` is looked at when the paths are
     /// locked: what it says about files then holds until the tool ends.
     pub(crate) async fn run(
@@ -86,6 +110,7 @@ impl Runner {
         let Job {
             invocation,
             facts,
+            paths,
             mut cx,
             limit,
             stop,
@@ -102,7 +127,7 @@ impl Runner {
         let paths = tokio::select! {
             biased;
             () = stop.set() => return ends(Outcome::Stopped(cancelled())),
-            paths = self.locks.acquire(facts) => paths,
+            paths = self.locked(paths, facts) => paths,
             () = tokio::time::sleep_until(deadline) => {
                 return ends(Outcome::Stopped(ToolError::retryable(
                     ErrorKind::Timeout,

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //! Tool ──parse(args)──▶ Invocation ──facts, summary, preview──▶ (policy, person)
+//!                            ├──prepare(Ahead)    while its start is put on record
 //!                            └──run(RunCtx)──▶ Output | ToolError
 //! ```
 //!
@@ -10,6 +11,7 @@
 //! by value, and only this crate's `execute` can make one, so holding a tool is
 //! not enough to run it.
 
+mod ahead;
 mod context;
 mod typed;
 mod view;
@@ -20,6 +22,7 @@ use futures::future::BoxFuture;
 use serde_json::Value;
 use toolgate_model::{Args, Category, FileDigest, Metadata, OutputHandle, Risk, ToolError};
 
+pub use ahead::Ahead;
 pub(crate) use context::{ContextParts, Permit};
 pub use context::{OutputLimits, RunCtx};
 pub use typed::{TypedTool, typed};
@@ -138,6 +141,14 @@ pub trait Invocation: Send + Sync + 'static {
     fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
         let _ = view;
         Box::pin(std::future::ready(Ok(Preview::default())))
+    }
+
+    /// Begins to make ready what `run` will need, and returns at once. The call is let
+    /// through and its paths are locked, but that it starts is not on record yet. So
+    /// nothing may happen here that the call is for, and all of it has to go away when the
+    /// invocation is dropped. Not every call is asked to.
+    fn prepare(&mut self, ahead: &Ahead<'_>) {
+        let _ = ahead;
     }
 
     /// Does it.

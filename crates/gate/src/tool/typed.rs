@@ -12,13 +12,14 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolgate_model::{Args, Category, Facts, Risk, ToolError};
 
-use super::{Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View};
+use super::{Ahead, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View};
 
 type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
 type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
 
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
 type Opens<A> = dyn Fn(&A, &Facts) -> Vec<String> + Send + Sync;
+type Prepare<A> = dyn Fn(&mut A, &Ahead<'_>) + Send + Sync;
 type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
 
 struct Parts<A> {
@@ -27,6 +28,7 @@ struct Parts<A> {
     summary: Box<dyn Fn(&A) -> String + Send + Sync>,
     facts: Box<dyn Fn(&A) -> Facts + Send + Sync>,
     preview: Option<Box<Look<A>>>,
+    prepare: Option<Box<Prepare<A>>>,
     timeout: Box<Limit<A>>,
     opens: Box<Opens<A>>,
 }
@@ -77,6 +79,7 @@ where
             summary: Box::new(move |_| title.clone()),
             facts: Box::new(|_| Facts::none()),
             preview: None,
+            prepare: None,
             timeout: Box::new(|_| None),
             opens: Box::new(|_, _| Vec::new()),
         }),
@@ -153,6 +156,13 @@ impl<A> TypedTool<A> {
         + 'static,
     ) -> Self {
         self.set(|parts| parts.preview = Some(Box::new(preview)))
+    }
+
+    /// What can be made ready while the start of a call is put on record; see
+    /// [`Invocation::prepare`]. It is kept among the arguments.
+    #[must_use]
+    pub fn prepare(self, prepare: impl Fn(&mut A, &Ahead<'_>) + Send + Sync + 'static) -> Self {
+        self.set(|parts| parts.prepare = Some(Box::new(prepare)))
     }
 
     /// How long a call may take, if its arguments say so.
@@ -273,6 +283,12 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
             .as_ref()
             .map_or_else(|| Ok(Preview::default()), |look| look(&self.args, view));
         Box::pin(std::future::ready(preview))
+    }
+
+    fn prepare(&mut self, ahead: &Ahead<'_>) {
+        if let Some(prepare) = &self.parts.prepare {
+            prepare(&mut self.args, ahead);
+        }
     }
 
     fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {

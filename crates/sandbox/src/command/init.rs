@@ -26,7 +26,8 @@ use super::vigil::{self, Signals};
 use super::wire::{self, Packet};
 use crate::env::HOME;
 
-/// What the maker says once the id maps are written.
+/// What the maker says once the id maps are written, and whoever gave the order when the
+/// program may begin.
 pub(super) const GO: &[u8] = b"go";
 
 /// Which sandbox to prepare.
@@ -180,8 +181,9 @@ pub(super) fn live(control: OwnedFd, template: &Template<'_>) -> ! {
         Signal::TERM
     };
     let _ = rustix::process::set_parent_process_death_signal(Some(signal));
-    // The maker has its children reaped by the kernel; here they are waited for.
-    sys::reset_signals();
+    // The maker has its children reaped by the kernel; here they are waited for. Every
+    // other signal means what it means by default: the warden saw to that.
+    sys::mind_children();
     if let Ok(control) = sys::keep_only(control)
         && let Ok(packet) = wire::receive(&control, RecvFlags::empty())
         && packet.bytes == GO
@@ -242,12 +244,18 @@ fn serve(control: &OwnedFd, template: &Template<'_>) {
     if !refused.is_empty() {
         report(&status, &Report::Refused(refused));
     }
-    let said = if nobody_is_left() {
-        Report::Over(outcome)
-    } else {
-        Report::Ended(outcome)
-    };
+    if !nobody_is_left() {
+        return report(&status, &Report::Ended(outcome));
+    }
+    let said = Report::Over(outcome);
     report(&status, &said);
+    if kind.namespaces {
+        // The end of a process takes its time, which others need now. So it ends when the
+        // warden lets go of it.
+        drop(status);
+        report(control, &said);
+        let _ = wire::receive(control, RecvFlags::empty());
+    }
 }
 
 /// Whether this process has no children. Whoever lost a parent here is a child of it, so
@@ -349,7 +357,7 @@ fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Fu
     };
     let failure = ready
         .and_then(|()| arrived.order())
-        .map(|order| shell::last_steps(&order, &arrived.stdio, &places));
+        .map(|order| shell::last_steps(&order, &arrived.stdio, &arrived.status, &places));
     let failure = failure.unwrap_or_else(|failure| failure);
     report(&arrived.status, &Report::Ended(Outcome::Setup(failure)));
 }

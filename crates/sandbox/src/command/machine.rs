@@ -21,7 +21,7 @@ impl Machine {
     /// Looks at the machine, once.
     pub(super) fn look() -> Option<Self> {
         Some(Self {
-            filters: Filters::build().ok()?,
+            filters: Filters::build()?,
             hidden: if rustix::process::geteuid().is_root() {
                 only_for_root(Path::new("/etc"))
             } else {

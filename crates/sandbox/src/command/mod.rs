@@ -28,6 +28,7 @@ mod bind;
 mod confine;
 mod doctor;
 mod fence;
+mod filter;
 mod furnish;
 mod init;
 mod kin;
@@ -62,7 +63,7 @@ pub use reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
 pub use refusals::Refused;
 pub use report::{Outcome, Report, SetupFailure, Step};
 pub use rules::{CommandSpec, Grant, Limits, Network, Omit, Program, Rung, SetAside, WallRules};
-pub use running::{Cause, Deadlines, Finished, Running, Stream};
+pub use running::{Cause, Deadlines, Finished, Poised, Running, Stream};
 pub use sweep::{Appeared, Settled};
 pub use wall::{CommandWall, InForce, WallError};
 

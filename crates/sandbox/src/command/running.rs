@@ -8,6 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::init::GO;
 use super::placeholders::Held;
 use super::refusals::Refused;
 use super::report::{Outcome, Report};
@@ -20,6 +21,19 @@ use super::wire;
 /// How long the end of a command is waited for once it was ordered. An answer is owed
 /// within a second of a deadline, and clearing up takes its part of that.
 const GRACE: Duration = Duration::from_millis(700);
+
+/// A command that waits for its word. Dropped, it never begins.
+#[derive(Debug)]
+pub struct Poised(pub(super) Running);
+
+impl Poised {
+    /// Lets it begin.
+    pub fn go(self) -> Running {
+        // Where the word does not arrive there is nobody left, which is heard of as the end.
+        let _ = wire::send(&self.0.status, GO, &[]);
+        self.0
+    }
+}
 
 /// A command that was started.
 ///

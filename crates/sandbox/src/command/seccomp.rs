@@ -1,24 +1,20 @@
 //! The system calls that a command may not make.
 //!
-//! A filter of the library has one answer for what it matches: not permitted. What does
-//! not exist is told apart by a few steps in front of it: `clone3` (its flags lie in
+//! What is not permitted is told apart from what does not exist: `clone3` (its flags lie in
 //! memory, where no filter can look; libraries fall back to `clone`) and calls with x32
 //! numbers, which carry the same architecture. Calls in another architecture end the
-//! process. All of it is one filter, because the kernel compiles each one anew for every
 //! process.
 //!
 //! A filter cannot count. So what is not permitted is handed to the process that watches
 //! over the command, which counts and refuses (`refusals`). Honest programs run into a
 //! filter a few times in their lives, so that costs next to nothing.
 
-use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 
-use seccompiler::{
-    BackendError, BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition,
-    SeccompFilter, SeccompRule, TargetArch, sock_filter,
-};
+use libc::sock_filter as Step;
+use rustix::io::Errno;
 
+use super::filter::{Backwards, Place, Test, Word};
 use super::rules::Network;
 use super::sys;
 
@@ -140,15 +136,15 @@ pub(super) struct Filters {
 /// whoever listens, so that it can be counted.
 #[derive(Clone, Debug)]
 struct Filter {
-    refusing: BpfProgram,
-    telling: BpfProgram,
+    refusing: Vec<Step>,
+    telling: Vec<Step>,
 }
 
 impl Filters {
-    /// Builds all filters once.
-    pub(super) fn build() -> Result<Self, BackendError> {
-        Ok(Self {
-            with_internet: Filter::build(&[libc::AF_INET, libc::AF_INET6])?,
+    /// Builds all filters once. None for a machine whose calls this does not know.
+    pub(super) fn build() -> Option<Self> {
+        Some(Self {
+            with_internet: Filter::build(&INTERNET)?,
             without_internet: Filter::build(&[])?,
         })
     }
@@ -163,137 +159,237 @@ impl Filters {
         &self,
         namespaces: bool,
         network: Network,
-    ) -> Result<Option<OwnedFd>, seccompiler::Error> {
+    ) -> Result<Option<OwnedFd>, Errno> {
         let filter = if namespaces || network == Network::On {
             &self.with_internet
         } else {
             &self.without_internet
         };
-        match sys::listen(&filter.telling) {
+        match sys::filter_and_listen(&filter.telling) {
             Ok(listener) => Ok(Some(listener)),
-            Err(_) => seccompiler::apply_filter(&filter.refusing).map(|()| None),
+            Err(_) => sys::filter(&filter.refusing).map(|()| None),
         }
     }
 }
 
 impl Filter {
-    fn build(sockets: &[i32]) -> Result<Self, BackendError> {
-        let mut refusing = not_there();
-        refusing.extend(compile(not_permitted(sockets)?)?);
-        let mut telling = refusing.clone();
-        for step in &mut telling {
-            if step.code == RETURN && step.k == NOT_PERMITTED {
-                step.k = libc::SECCOMP_RET_USER_NOTIF;
-            }
-        }
-        Ok(Self { refusing, telling })
+    fn build(sockets: &[u32]) -> Option<Self> {
+        Some(Self {
+            refusing: program(sockets, NOT_PERMITTED)?,
+            telling: program(sockets, libc::SECCOMP_RET_USER_NOTIF)?,
+        })
     }
 }
 
-/// The step of a filter that ends it with an answer.
-const RETURN: u16 = 0x06;
-const NOT_PERMITTED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+/// Families of sockets that reach other machines.
+const INTERNET: [u32; 2] = [libc::AF_INET.unsigned_abs(), libc::AF_INET6.unsigned_abs()];
 
-/// What is not permitted, besides sockets of other families than these.
-fn not_permitted(sockets: &[i32]) -> Result<BTreeMap<i64, Vec<SeccompRule>>, BackendError> {
-    let mut rules: BTreeMap<i64, Vec<SeccompRule>> = NEVER
-        .iter()
-        .chain(NEVER_HERE)
-        .map(|(call, _)| (*call, Vec::new()))
-        .collect();
+/// The architecture whose numbers of calls are permitted: the machine, in 64 bits, with the
+/// lower half first.
+const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
+    Some(62 | 0xC000_0000)
+} else if cfg!(target_arch = "aarch64") {
+    Some(183 | 0xC000_0000)
+} else {
+    None
+};
+
+const NOT_PERMITTED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
+const NOT_THERE: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
+
+/// The filter that permits sockets of these families, with the answer to what it does not
+/// permit.
+fn program(sockets: &[u32], not_permitted: u32) -> Option<Vec<Step>> {
+    let mut program = Backwards::default();
+    let allow = program.answer(libc::SECCOMP_RET_ALLOW);
+    let refuse = program.answer(not_permitted);
+    let missing = program.answer(NOT_THERE);
+    let stop = program.answer(libc::SECCOMP_RET_KILL_PROCESS);
+
     // A list of families, not a list of bad ones: new ones are not permitted either. A
     // Unix socket can reach every daemon whose path is visible, and no filter can look at
     // the path; pairs of sockets reach nobody.
-    let others = sockets
-        .iter()
-        .map(|family| argument(0, SeccompCmpOp::Ne, *family))
-        .collect::<Result<Vec<_>, _>>()?;
-    let others = if others.is_empty() {
-        Vec::new()
-    } else {
-        vec![SeccompRule::new(others)?]
-    };
-    rules.insert(libc::SYS_socket, others);
-    rules.insert(
-        libc::SYS_socketpair,
-        vec![SeccompRule::new(vec![argument(
-            0,
-            SeccompCmpOp::Ne,
-            libc::AF_UNIX,
-        )?])?],
-    );
-    let namespaces = NAMESPACES
-        .into_iter()
-        .map(|flag| {
-            let flag = u64::from(flag.unsigned_abs());
-            SeccompRule::new(vec![SeccompCondition::new(
-                0,
-                SeccompCmpArgLen::Qword,
-                SeccompCmpOp::MaskedEq(flag),
-                flag,
-            )?])
-        })
-        .collect::<Result<_, _>>()?;
-    rules.insert(libc::SYS_clone, namespaces);
+    let socket = one_of(&mut program, 0, sockets, allow, refuse)?;
+    let pairs = [libc::AF_UNIX.unsigned_abs()];
+    let socketpair = one_of(&mut program, 0, &pairs, allow, refuse)?;
+    let namespaces = NAMESPACES.iter().fold(0, |all, flag| all | flag);
+    program.compare(Test::HasAnyOf, namespaces.unsigned_abs(), refuse, allow)?;
+    let clone = program.take(Word::Argument(0));
     // The kernel looks at the lower half of a request only, and so does the filter.
-    let terminal = TERMINAL
-        .into_iter()
-        .map(|request| {
-            SeccompRule::new(vec![SeccompCondition::new(
-                1,
-                SeccompCmpArgLen::Dword,
-                SeccompCmpOp::Eq,
-                request,
-            )?])
-        })
-        .collect::<Result<_, _>>()?;
-    rules.insert(libc::SYS_ioctl, terminal);
-    Ok(rules)
-}
+    let terminal = TERMINAL.map(|request| u32::try_from(request).ok());
+    let terminal: Vec<u32> = terminal.into_iter().collect::<Option<_>>()?;
+    let ioctl = one_of(&mut program, 1, &terminal, refuse, allow)?;
 
-fn argument(number: u8, op: SeccompCmpOp, value: i32) -> Result<SeccompCondition, BackendError> {
-    SeccompCondition::new(
-        number,
-        SeccompCmpArgLen::Dword,
-        op,
-        u64::from(value.unsigned_abs()),
-    )
-}
-
-fn compile(rules: BTreeMap<i64, Vec<SeccompRule>>) -> Result<BpfProgram, BackendError> {
-    let arch = TargetArch::try_from(std::env::consts::ARCH)?;
-    SeccompFilter::new(
-        rules,
-        SeccompAction::Allow,
-        SeccompAction::Errno(libc::EPERM.unsigned_abs()),
-        arch,
-    )?
-    .try_into()
-}
-
-/// Steps that say of some calls that they do not exist, and go on for all others.
-fn not_there() -> BpfProgram {
-    let code = |parts: u32| u16::try_from(parts).unwrap_or_default();
-    let step = |code, jt, jf, k| sock_filter { code, jt, jf, k };
-    let jump = |test, k| step(code(libc::BPF_JMP | test | libc::BPF_K), 0, 1, k);
-    let no_such_call = step(
-        RETURN,
-        0,
-        0,
-        libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs(),
-    );
-    let mut steps = vec![
-        // The number of the call is the first word.
-        step(code(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS), 0, 0, 0),
-        jump(
-            libc::BPF_JEQ,
-            u32::try_from(libc::SYS_clone3).unwrap_or(u32::MAX),
-        ),
-        no_such_call.clone(),
-    ];
+    let mut calls = NEVER
+        .iter()
+        .chain(NEVER_HERE)
+        .map(|(call, _)| (*call, refuse))
+        .chain([
+            (libc::SYS_socket, socket),
+            (libc::SYS_socketpair, socketpair),
+            (libc::SYS_clone, clone),
+            (libc::SYS_ioctl, ioctl),
+            (libc::SYS_clone3, missing),
+        ])
+        .map(|(call, place)| u32::try_from(call).ok().map(|call| (call, place)))
+        .collect::<Option<Vec<(u32, Place)>>>()?;
+    calls.sort_unstable_by_key(|(call, _)| *call);
+    let known = program.find(&calls, allow)?;
     if cfg!(target_arch = "x86_64") {
         const X32: u32 = 0x4000_0000;
-        steps.extend([jump(libc::BPF_JGE, X32), no_such_call]);
+        program.compare(Test::IsFrom, X32, missing, known)?;
     }
-    steps
+    let number = program.take(Word::Number);
+    program.compare(Test::Is, ARCHITECTURE?, number, stop)?;
+    program.take(Word::Architecture);
+    Some(program.finish())
+}
+
+/// Whether an argument is one of these numbers.
+fn one_of(
+    program: &mut Backwards,
+    argument: u8,
+    numbers: &[u32],
+    yes: Place,
+    no: Place,
+) -> Option<Place> {
+    let mut next = no;
+    for number in numbers {
+        next = program.compare(Test::Is, *number, yes, next)?;
+    }
+    // Without anything to compare with there is nothing to take.
+    let compares = !numbers.is_empty();
+    Some(if compares {
+        program.take(Word::Argument(argument))
+    } else {
+        no
+    })
+}
+
+#[cfg(test)]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// A call as the kernel shows it to a filter.
+    #[derive(Clone, Debug)]
+    struct Seen {
+        number: u32,
+        architecture: u32,
+        arguments: [u64; 6],
+    }
+
+    /// What the kernel does with a program.
+    fn run(program: &[Step], seen: &Seen) -> (u32, usize) {
+        let (mut at, mut word, mut steps) = (0, 0, 0);
+        loop {
+            let step = program.get(at).expect("a step");
+            let code = u32::from(step.code);
+            (at, steps) = (at + 1, steps + 1);
+            if code == libc::BPF_RET | libc::BPF_K {
+                return (step.k, steps);
+            }
+            if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS {
+                word = match step.k {
+                    0 => seen.number,
+                    4 => seen.architecture,
+                    offset => {
+                        let (index, half) = ((offset - 16) / 8, (offset - 16) % 8);
+                        assert_eq!(half, 0, "only lower halves are looked at");
+                        let argument = seen.arguments.get(index as usize).expect("an argument");
+                        (argument & u64::from(u32::MAX)) as u32
+                    }
+                };
+                continue;
+            }
+            let holds = match code & !(libc::BPF_JMP | libc::BPF_K) {
+                libc::BPF_JEQ => word == step.k,
+                libc::BPF_JGE => word >= step.k,
+                libc::BPF_JSET => word & step.k != 0,
+                other => panic!("no step of ours: {other}"),
+            };
+            at += usize::from(if holds { step.jt } else { step.jf });
+        }
+    }
+
+    /// The same from the lists alone, one call after the other.
+    fn expected(seen: &Seen, sockets: &[u32], not_permitted: u32) -> u32 {
+        if Some(seen.architecture) != ARCHITECTURE {
+            return libc::SECCOMP_RET_KILL_PROCESS;
+        }
+        let number = libc::c_long::from(seen.number);
+        let is_x32 = cfg!(target_arch = "x86_64") && seen.number >= 0x4000_0000;
+        if is_x32 || number == libc::SYS_clone3 {
+            return NOT_THERE;
+        }
+        let [first, second, ..] = seen.arguments.map(|argument| argument as u32);
+        let permitted = match number {
+            libc::SYS_socket => sockets.contains(&first),
+            libc::SYS_socketpair => first == libc::AF_UNIX as u32,
+            libc::SYS_clone => NAMESPACES.iter().all(|flag| first & *flag as u32 == 0),
+            libc::SYS_ioctl => TERMINAL.iter().all(|request| *request as u32 != second),
+            number => !NEVER
+                .iter()
+                .chain(NEVER_HERE)
+                .any(|(call, _)| *call == number),
+        };
+        if permitted {
+            libc::SECCOMP_RET_ALLOW
+        } else {
+            not_permitted
+        }
+    }
+
+    fn agree(seen: &Seen) {
+        for sockets in [&INTERNET[..], &[]] {
+            for answer in [NOT_PERMITTED, libc::SECCOMP_RET_USER_NOTIF] {
+                let program = program(sockets, answer).expect("a filter");
+                let (said, steps) = run(&program, seen);
+                assert_eq!(said, expected(seen, sockets, answer), "{seen:?}");
+                assert!(steps <= 20, "{steps} steps for {seen:?}");
+            }
+        }
+    }
+
+    /// Every call there is, and some that are not, on every architecture we know.
+    #[test]
+    fn filters_say_of_every_call_what_the_lists_say() {
+        let here = ARCHITECTURE.expect("a known machine");
+        for number in (0..1_000).chain([0x3FFF_FFFF, 0x4000_0000, 0x4000_0001, u32::MAX]) {
+            for architecture in [here, here ^ 0x8000_0000, 0] {
+                agree(&Seen {
+                    number,
+                    architecture,
+                    arguments: [0; 6],
+                });
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn filters_look_at_arguments_as_the_lists_say(
+            number in prop::sample::select(vec![
+                libc::SYS_socket, libc::SYS_socketpair, libc::SYS_clone, libc::SYS_ioctl,
+            ]),
+            low in prop_oneof![
+                0_u32..64,
+                any::<u32>(),
+                (0_u32..32).prop_map(|bit| 1 << bit),
+                prop::sample::select(TERMINAL.map(|request| request as u32).to_vec()),
+            ],
+            high in prop_oneof![Just(0_u32), any::<u32>()],
+        ) {
+            let argument = u64::from(high) << 32 | u64::from(low);
+            for arguments in [[argument, 0, 0, 0, 0, 0], [0, argument, 0, 0, 0, 0]] {
+                agree(&Seen {
+                    number: u32::try_from(number).expect("a number"),
+                    architecture: ARCHITECTURE.expect("a known machine"),
+                    arguments,
+                });
+            }
+        }
+    }
 }

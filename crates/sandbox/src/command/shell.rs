@@ -8,7 +8,7 @@ use rustix::net::RecvFlags;
 
 use super::confine;
 use super::fence::Fence;
-use super::init::Kind;
+use super::init::{GO, Kind};
 use super::machine::Machine;
 use super::message::Order;
 use super::refusals::Refusals;
@@ -40,14 +40,12 @@ pub(super) struct Places<'a> {
 pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<Option<OwnedFd>, SetupFailure> {
     // A session of its own has no terminal, so nothing can be typed on it.
     rustix::process::setsid().map_err(|errno| SetupFailure::new(Step::Session, errno))?;
-    sys::reset_signals();
+    sys::let_signals_through();
     if kind.omit.seccomp {
         return Ok(None);
     }
     let applied = machine.filters.apply(kind.namespaces, kind.network);
-    applied.map_err(|problem| {
-        SetupFailure::new(Step::Seccomp, Errno::INVAL).about(problem.to_string())
-    })
+    applied.map_err(|errno| SetupFailure::new(Step::Seccomp, errno))
 }
 
 /// Hands the descriptor of refusals to the process that watches, which waits for it.
@@ -94,9 +92,15 @@ pub(super) fn middle_steps(
     })
 }
 
-/// Becomes the program. What comes back is why that did not happen.
-pub(super) fn last_steps(order: &Order, stdio: &Stdio, places: &Places<'_>) -> SetupFailure {
-    match become_program(order, stdio, places) {
+/// Becomes the program, once the word comes over `status`. What comes back is why that did
+/// not happen.
+pub(super) fn last_steps(
+    order: &Order,
+    stdio: &Stdio,
+    status: &OwnedFd,
+    places: &Places<'_>,
+) -> SetupFailure {
+    match become_program(order, stdio, status, places) {
         Ok(never) => match never {},
         Err(failure) => failure,
     }
@@ -105,6 +109,7 @@ pub(super) fn last_steps(order: &Order, stdio: &Stdio, places: &Places<'_>) -> S
 fn become_program(
     order: &Order,
     stdio: &Stdio,
+    status: &OwnedFd,
     places: &Places<'_>,
 ) -> Result<std::convert::Infallible, SetupFailure> {
     let (argv, env) = texts(order, places)?;
@@ -121,8 +126,13 @@ fn become_program(
     rustix::process::chdir(order.cwd.as_slice()).map_err(|errno| {
         SetupFailure::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
     })?;
-    let errno = sys::exec(program, &argv, &env);
-    Err(SetupFailure::new(Step::Exec, errno).about(program.to_string_lossy()))
+    let word = wire::receive(status, RecvFlags::empty());
+    if word.is_ok_and(|packet| packet.bytes == GO) {
+        let errno = sys::exec(program, &argv, &env);
+        return Err(SetupFailure::new(Step::Exec, errno).about(program.to_string_lossy()));
+    }
+    // Whoever gave the order is gone, and wants no program any more.
+    Err(SetupFailure::new(Step::Order, Errno::CANCELED))
 }
 
 fn texts(order: &Order, places: &Places<'_>) -> Result<(Vec<CString>, Vec<CString>), SetupFailure> {

@@ -56,7 +56,7 @@ pub(super) fn run(
                 .and_then(|listener| shell::hand_over(&theirs, listener))
                 .and_then(|()| shell::middle_steps(&order, open, &places, machine))
             {
-                Ok(()) => shell::last_steps(&order, &stdio, &places),
+                Ok(()) => shell::last_steps(&order, &stdio, status, &places),
                 Err(failure) => failure,
             };
             report(status, &Report::Ended(Outcome::Setup(failure)));

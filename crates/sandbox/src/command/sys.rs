@@ -157,12 +157,21 @@ pub(super) fn own_stdin() -> OwnedFd {
 /// Gives every signal its default meaning and lets all of them through.
 #[allow(unsafe_code)]
 pub(super) fn reset_signals() {
-    // SAFETY: only constants and a set that is made here are passed; numbers that are no
-    // signals, or that cannot be changed, are refused by the kernel without effect.
+    // SAFETY: only constants are passed; numbers that are no signals, or that cannot be
+    // changed, are refused by the kernel without effect.
     unsafe {
         for signal in 1..=libc::SIGRTMAX() {
             libc::signal(signal, libc::SIG_DFL);
         }
+    }
+    let_signals_through();
+}
+
+/// Lets all signals through.
+#[allow(unsafe_code)]
+pub(super) fn let_signals_through() {
+    // SAFETY: the set is made here and outlives the calls.
+    unsafe {
         let mut none: libc::sigset_t = std::mem::zeroed();
         libc::sigemptyset(&raw mut none);
         libc::sigprocmask(libc::SIG_SETMASK, &raw const none, std::ptr::null_mut());
@@ -170,11 +179,20 @@ pub(super) fn reset_signals() {
 }
 
 /// Has the kernel reap children by itself.
-#[allow(unsafe_code)]
 pub(super) fn ignore_children() {
+    on_child(libc::SIG_IGN);
+}
+
+/// Has children wait until their end was heard of, after [`ignore_children`].
+pub(super) fn mind_children() {
+    on_child(libc::SIG_DFL);
+}
+
+#[allow(unsafe_code)]
+fn on_child(disposition: libc::sighandler_t) {
     // SAFETY: a constant disposition; no handler runs.
     unsafe {
-        libc::signal(libc::SIGCHLD, libc::SIG_IGN);
+        libc::signal(libc::SIGCHLD, disposition);
     }
 }
 
@@ -225,28 +243,39 @@ pub(super) fn end(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
+/// Puts a filter of system calls in force for this thread, for good.
+pub(super) fn filter(filter: &[libc::sock_filter]) -> Result<(), Errno> {
+    set_filter(filter, 0).map(drop)
+}
+
 /// Puts a filter of system calls in force for this thread, for good. Gives the descriptor
 /// over which the calls that the filter hands on have to be answered.
 #[allow(unsafe_code)]
-pub(super) fn listen(filter: &[seccompiler::sock_filter]) -> Result<OwnedFd, Errno> {
+pub(super) fn filter_and_listen(filter: &[libc::sock_filter]) -> Result<OwnedFd, Errno> {
+    let fd = set_filter(filter, libc::SECCOMP_FILTER_FLAG_NEW_LISTENER)?;
+    // SAFETY: with this flag the kernel answers with a new descriptor.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+#[allow(unsafe_code)]
+fn set_filter(filter: &[libc::sock_filter], flags: libc::c_ulong) -> Result<RawFd, Errno> {
     let program = libc::sock_fprog {
         len: u16::try_from(filter.len()).map_err(|_| Errno::INVAL)?,
-        filter: filter.as_ptr().cast_mut().cast(),
+        filter: filter.as_ptr().cast_mut(),
     };
-    // SAFETY: both structures of a step have the kernel's layout; the kernel only reads the
-    // program, which outlives the call, and makes a new descriptor.
-    unsafe {
-        let fd = libc::syscall(
+    // SAFETY: the kernel only reads the program, which outlives the call.
+    let answer = unsafe {
+        libc::syscall(
             libc::SYS_seccomp,
             libc::SECCOMP_SET_MODE_FILTER,
-            libc::SECCOMP_FILTER_FLAG_NEW_LISTENER,
+            flags,
             std::ptr::from_ref(&program),
-        );
-        match RawFd::try_from(fd) {
-            Ok(fd) if fd >= 0 => Ok(OwnedFd::from_raw_fd(fd)),
-            _ => Err(last_errno()),
-        }
-    }
+        )
+    };
+    RawFd::try_from(answer)
+        .ok()
+        .filter(|answer| *answer >= 0)
+        .ok_or_else(last_errno)
 }
 
 /// Takes the next call that a filter handed on, and says that it is not permitted. Gives

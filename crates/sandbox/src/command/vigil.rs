@@ -67,7 +67,7 @@ pub(super) fn keep(
             let listener = refusals.listener();
             let mut fds = [
                 PollFd::from_borrowed_fd(own, PollFlags::IN),
-                // Nothing is ever sent this way: what happens here is the end of it.
+                // What is sent this way is for the shell; here only the end of it counts.
                 PollFd::from_borrowed_fd(status.unwrap_or(own), PollFlags::RDHUP),
                 PollFd::from_borrowed_fd(listener.unwrap_or(own), PollFlags::IN),
             ];

@@ -23,7 +23,7 @@ use super::placeholders::Placeholders;
 use super::reach::Reach;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::{CommandSpec, Grant, Network, Omit, Rung, WallRules};
-use super::running::Running;
+use super::running::{Poised, Running};
 use super::{warden, wire};
 
 /// Whether this program became able to be a warden.
@@ -165,6 +165,12 @@ impl CommandWall {
 
     /// Starts a command. It returns when the command has a process, not when it ends.
     pub fn run(&self, spec: CommandSpec) -> Result<Running, WallError> {
+        self.poise(spec).map(Poised::go)
+    }
+
+    /// Brings a command to the point where its program is the next thing to happen: it has
+    /// a process, and all walls stand. Nothing runs before [`Poised::go`].
+    pub fn poise(&self, spec: CommandSpec) -> Result<Poised, WallError> {
         let inner = &self.inner;
         let network = spec.network.unwrap_or(inner.rules.network);
         let kind = Kind {
@@ -186,7 +192,7 @@ impl CommandWall {
                 stdout,
                 stderr,
                 outcome,
-            }) => Ok(Running {
+            }) => Ok(Poised(Running {
                 wall: Arc::clone(inner),
                 in_force: InForce {
                     rung: inner.rung,
@@ -202,7 +208,7 @@ impl CommandWall {
                 refused: Vec::new(),
                 silent: false,
                 before: Some((prepared.held, prepared.found)),
-            }),
+            })),
             Err(error) => {
                 inner.placeholders.release(&prepared.held);
                 Err(error)

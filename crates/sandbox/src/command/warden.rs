@@ -32,9 +32,13 @@ pub(super) const HELLO: &[u8] = b"toolgate warden 1";
 /// How long a sandbox may take to look at an order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long it takes to make a sandbox. Where the next command comes sooner than that after
-/// the last one, its sandbox has to be made while that one runs.
-const BREATH: Duration = Duration::from_millis(2);
+/// Where a command comes so soon after the last one, the next one will too. What can be
+/// done between commands is then done while this one runs: in between there is no time
+/// that nobody needs.
+const REST: Duration = Duration::from_millis(20);
+
+/// How much of a command's time is left alone then: that in which its program is loaded.
+const HEAD_START: Duration = Duration::from_micros(500);
 
 /// A sandbox that waits for its command, or has it.
 #[derive(Debug)]
@@ -56,6 +60,16 @@ struct Ready {
 }
 
 impl Ready {
+    /// What has something to say when its command is over. A supervisor, on the lower
+    /// rung, is over when it is gone.
+    fn end(&self) -> &OwnedFd {
+        if self.kind.namespaces {
+            &self.control
+        } else {
+            &self.pidfd
+        }
+    }
+
     /// A copy of a mold.
     fn of(mold: &Rc<Mold>) -> Result<Self, SetupFailure> {
         let made = mold.make()?;
@@ -119,8 +133,9 @@ pub(super) fn serve() -> ! {
             mold: None,
             pattern: None,
             ended: None,
-            hurried: false,
+            due: None,
             at_work: Vec::new(),
+            over: Vec::new(),
         };
         while let Ok(packet) = warden.next(&socket) {
             if packet.bytes.is_empty() {
@@ -147,45 +162,26 @@ struct Warden {
     pattern: Option<Pattern>,
     /// When the last command ended.
     ended: Option<Instant>,
-    /// Whether commands come one right after the other.
-    hurried: bool,
+    /// When to do what can be done between commands.
+    due: Option<Instant>,
     /// Sandboxes that have a command.
     at_work: Vec<Ready>,
+    /// Sandboxes whose command is over, to be taken down when there is time.
+    over: Vec<Ready>,
 }
 
 impl Warden {
     /// The next packet. Meanwhile, sandboxes that ended are taken down, and one is made
     /// ready for the next command: when the last one has ended, or has run for a while.
-    /// Not at once, because that would take the time from the command that just began;
-    /// only where the next one would come too soon.
     fn next(&mut self, socket: &OwnedFd) -> Result<Packet, Errno> {
         loop {
-            let wait = Timespec {
-                tv_sec: 0,
-                tv_nsec: if self.hurried { 500_000 } else { 20_000_000 },
-            };
-            let wait = self.wanted.map(|_| &wait);
-            let mut said = {
-                let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
-                fds.extend(
-                    self.at_work
-                        .iter()
-                        .map(|r| PollFd::new(&r.pidfd, PollFlags::IN)),
-                );
-                fds.extend(self.mounts.iter().map(|m| PollFd::new(m, PollFlags::PRI)));
-                match rustix::event::poll(&mut fds, wait) {
-                    Ok(_) => {}
-                    Err(Errno::INTR) => continue,
-                    Err(errno) => return Err(errno),
-                }
-                let said: Vec<bool> = fds.iter().map(|fd| !fd.revents().is_empty()).collect();
-                said.into_iter()
+            let mut said = match self.wait(socket) {
+                Ok(said) => said.into_iter(),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
             };
             let asked = said.next() == Some(true);
             let ended: Vec<bool> = said.by_ref().take(self.at_work.len()).collect();
-            if ended.contains(&true) {
-                self.ended = Some(Instant::now());
-            }
             if said.next() != Some(false) {
                 // A copy of the old mounts is not what a command should see. Where nobody
                 // tells of changes, every command gets a new one.
@@ -193,28 +189,63 @@ impl Warden {
                 self.blank = None;
                 self.ready = None;
             }
+            if ended.contains(&true) {
+                self.set_aside(&ended);
+            }
             if asked {
                 return wire::receive(socket, RecvFlags::empty());
             }
-            if let Some(kind) = self.wanted.take() {
-                self.ready = self.make_ahead(kind);
+            if self.due.is_some_and(|due| due <= Instant::now()) {
+                self.due = None;
+                if let Some(kind) = self.wanted.take() {
+                    self.ready = self.make_ahead(kind);
+                }
+                self.take_down();
             }
-            self.take_down(&ended);
         }
     }
 
-    /// Forgets the sandboxes that ended, which takes their namespaces down.
-    fn take_down(&mut self, ended: &[bool]) {
-        let mut unwatched = false;
+    /// Waits until something happens or is due. Says which of these has something to say:
+    /// the socket, the sandboxes at work, the machine's mounts.
+    fn wait(&self, socket: &OwnedFd) -> Result<Vec<bool>, Errno> {
+        let left = |due: Instant| due.saturating_duration_since(Instant::now());
+        let left = self.due.map(left).map(Timespec::try_from);
+        let left = left.transpose().map_err(|_| Errno::INVAL)?;
+        let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
+        let at_work = self.at_work.iter();
+        fds.extend(at_work.map(|ready| PollFd::new(ready.end(), PollFlags::IN)));
+        fds.extend(self.mounts.iter().map(|m| PollFd::new(m, PollFlags::PRI)));
+        rustix::event::poll(&mut fds, left.as_ref())?;
+        Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect())
+    }
+
+    /// Has the sandboxes that ended taken down later, and one made now if there is none.
+    fn set_aside(&mut self, ended: &[bool]) {
+        let now = Instant::now();
         let mut gone = ended.iter();
-        for ready in self.at_work.extract_if(.., |_| gone.next() == Some(&true)) {
-            unwatched |= !ready.kind.namespaces;
-            if let (Some(mold), Some(network)) = (ready.mold, ready.network) {
+        let gone = self.at_work.extract_if(.., |_| gone.next() == Some(&true));
+        self.over.extend(gone);
+        self.ended = Some(now);
+        self.due = Some(if self.wanted.is_some() {
+            now
+        } else {
+            now + REST
+        });
+        if self.over.iter().any(|ready| !ready.kind.namespaces) {
+            self.end_strays();
+        }
+    }
+
+    /// Lets go of the sandboxes whose command is over, which takes their namespaces down.
+    fn take_down(&mut self) {
+        for ready in self.over.drain(..) {
+            drop(ready.control);
+            // A network is used again when nobody is left in it.
+            if let (Some(mold), Some(network)) = (ready.mold, ready.network)
+                && wire::readable(&ready.pidfd, PATIENCE) == Ok(true)
+            {
                 mold.take_back(network);
             }
-        }
-        if unwatched {
-            self.end_strays();
         }
     }
 
@@ -271,9 +302,12 @@ impl Warden {
                 self.blank = Mold::start(kind, &self.machine).ok();
             }
         } else {
-            self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < BREATH);
+            let hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
             self.start(kind, packet);
             self.wanted = Some(kind).filter(|_| self.ready.is_none());
+            // Never later than it was: whoever waits to be taken down would wait for ever.
+            let due = Instant::now() + if hurried { HEAD_START } else { REST };
+            self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
         }
     }
 

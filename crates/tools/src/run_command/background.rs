@@ -89,7 +89,7 @@ pub(super) async fn start(
     let wall = wall.clone();
     let work = move || {
         let running = match begin(&wall, spec) {
-            Ok(running) => running,
+            Ok(poised) => poised.go(),
             Err(error) => return drop(tell.send(Err(error))),
         };
         let background = Arc::new(Background {

@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{Stream as EventStream, ToolError};
 use toolgate_sandbox::command::{
-    Cause, CommandSpec, CommandWall, Deadlines, Finished, Grant, InForce, Stream,
+    Cause, CommandWall, Deadlines, Finished, Grant, InForce, Poised, Stream,
 };
 
 use super::capture::Capture;
 use super::denial;
 use super::ending::{Ending, Limits};
 use super::settings::CommandSettings;
-use super::{RunCommand, begin, opened, walls};
+use super::{RunCommand, opened, walls};
 use crate::blocking::blocking;
 
 /// How many chunks may wait for a listener before the command waits for it too.
@@ -33,15 +33,15 @@ struct Over {
     capture: Capture,
 }
 
+/// Lets a command begin and waits for its end.
 pub(super) async fn run(
     args: &RunCommand,
-    spec: CommandSpec,
-    wall: &CommandWall,
-    settings: &CommandSettings,
+    poised: Poised,
+    around: &Around<'_>,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
     let limits = Limits {
-        total: Some(args.total(settings)),
+        total: Some(args.total(around.settings)),
         idle: args.idle(),
     };
     let (chunks, mut arriving) = mpsc::channel(CHUNKS);
@@ -49,10 +49,9 @@ pub(super) async fn run(
     // future is dropped.
     let (stopped, stop) = std::io::pipe().map_err(|error| no_pipe(&error))?;
     let mut stop = Some(stop);
-    let (runs_in, cwd) = (wall.clone(), spec.cwd.clone());
     let mut capture = Capture::new(cx.redactor(), &**cx.session().outputs());
+    let running = poised.go();
     let work = blocking(move || {
-        let running = begin(&runs_in, spec)?;
         let in_force = running.in_force();
         let deadline = Instant::now() + limits.total.unwrap_or(Duration::MAX / 4);
         let listener = Listener { chunks, deadline };
@@ -82,19 +81,14 @@ pub(super) async fn run(
     while let Ok((stream, bytes)) = arriving.try_recv() {
         show(cx, stream, &bytes).await;
     }
-    let around = Around {
-        cwd: &cwd,
-        settings,
-        wall,
-    };
-    settle(over, limits, &around, cx)
+    settle(over, limits, around, cx)
 }
 
 /// What a hint about a denial rests on.
-struct Around<'a> {
-    cwd: &'a Path,
-    settings: &'a CommandSettings,
-    wall: &'a CommandWall,
+pub(super) struct Around<'a> {
+    pub(super) cwd: &'a Path,
+    pub(super) settings: &'a CommandSettings,
+    pub(super) wall: &'a CommandWall,
 }
 
 /// A pipe that stands for the order to stop could not be made.

@@ -1,12 +1,15 @@
 //! `run_command`, `command_output` and `stop_command`: real commands behind the command wall.
 //!
 //! ```text
-//!  args ──▶ facts (shell) ──▶ policy, person ──▶ CommandWall::run ──▶ Running
-//!                                                                      │ a thread of its own
-//!                events ◀── chunks, in order of arrival ◀──────────────┤
-//!                Output ◀── stdout, then [stderr] ◀── Capture ◀────────┘
-//!                           the rest under a handle
+//!  args ──▶ facts (shell) ──▶ policy, person ──▶ CommandWall::poise ──▶ go ──▶ Running
+//!                                                                              │ a thread of its own
+//!                        events ◀── chunks, in order of arrival ◀──────────────┤
+//!                        Output ◀── stdout, then [stderr] ◀── Capture ◀────────┘
+//!                                   the rest under a handle
 //! ```
+//!
+//! The walls around a command are put up while its start goes on record; its program begins
+//! after that.
 //!
 //! A command ends in one of few ways (by itself, by a signal, out of time, cancelled, never
 //! begun), and each of them is one kind of result. Background commands belong to the
@@ -27,15 +30,18 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
+use toolgate_gate::tool::{Ahead, Output, RunCtx, Spelling, TypedTool, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
-use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Running};
-use toolgate_sandbox::paths::RootAccess;
+use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Poised};
+use toolgate_sandbox::paths::{PathWall, RootAccess};
 use toolgate_shell::{LineContext, analyse};
 
 pub(crate) use companions::{output_tool, stop_tool};
+use foreground::Around;
 use place::Place;
 pub use settings::CommandSettings;
+
+use crate::blocking::{Begun, cancelled};
 
 const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standard output first, \
     then standard error under [stderr], and the exit code if it is not 0. The command runs in a \
@@ -71,6 +77,17 @@ pub(crate) struct RunCommand {
     /// Whether to return at once and let it run. The result names a handle.
     #[serde(default)]
     background: bool,
+    /// What was made ready ahead.
+    #[serde(skip)]
+    ahead: Option<MadeAhead>,
+}
+
+/// A command that was made ready before its start was on record.
+#[derive(Debug)]
+struct MadeAhead {
+    /// The folders that were open to the call then.
+    opened: Vec<String>,
+    poised: Begun<Poised>,
 }
 
 impl RunCommand {
@@ -155,12 +172,14 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
         Arc::clone(settings),
     );
     let (opens, runs) = (Arc::clone(settings), Arc::clone(settings));
+    let prepares = Arc::clone(settings);
     typed("run_command", DESCRIPTION, move |args: RunCommand, cx| {
         run(args, cx, Arc::clone(&runs))
     })
     .check(move |args| args.check(&checks))
     .summary(RunCommand::summary)
     .facts(move |args| args.facts(&states))
+    .prepare(move |args, ahead| prepare(args, ahead, &prepares))
     .opens(move |_, facts| opens.folders_beyond(facts))
     .call_timeout(move |args| {
         let longest = if args.background {
@@ -180,22 +199,67 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     ])
 }
 
+impl RunCommand {
+    /// The command that this asks for, in a folder that it may run in.
+    fn spec(
+        &self,
+        settings: &CommandSettings,
+        paths: &PathWall,
+        open: &[String],
+    ) -> Result<CommandSpec, ToolError> {
+        let place = Place::of(self.cwd.as_deref(), &settings.roots)?;
+        place.check(paths)?;
+        let mut spec = CommandSpec::line(&self.command, place.absolute);
+        spec.env.clone_from(&settings.env);
+        spec.grants = open.iter().map(opened).collect();
+        Ok(spec)
+    }
+}
+
+/// Puts the walls up around a command that is waited for. What stands in the way of that is
+/// told when the command is to run.
+fn prepare(args: &mut RunCommand, ahead: &Ahead<'_>, settings: &CommandSettings) {
+    if !args.background
+        && let Ok(wall) = settings.wall().cloned()
+        && let Ok(spec) = args.spec(settings, ahead.wall(), ahead.opened())
+    {
+        args.ahead = Some(MadeAhead {
+            opened: ahead.opened().to_vec(),
+            poised: Begun::with(move || begin(&wall, spec)),
+        });
+    }
+}
+
 async fn run(
-    args: RunCommand,
+    mut args: RunCommand,
     cx: RunCtx,
     settings: Arc<CommandSettings>,
 ) -> Result<Output, ToolError> {
     let wall = settings.wall()?;
-    let place = Place::of(args.cwd.as_deref(), &settings.roots)?;
-    place.check(cx.wall())?;
-    let mut spec = CommandSpec::line(&args.command, place.absolute);
-    spec.env.clone_from(&settings.env);
-    spec.grants = cx.opened().iter().map(opened).collect();
+    let spec = args.spec(&settings, cx.wall(), cx.opened())?;
     if args.background {
-        background::start(&args, spec, wall, &cx).await
-    } else {
-        foreground::run(&args, spec, wall, &settings, &cx).await
+        return background::start(&args, spec, wall, &cx).await;
     }
+    let cwd = spec.cwd.clone();
+    let ahead = args.ahead.take();
+    let poised = match ahead.filter(|ahead| ahead.opened == cx.opened()) {
+        Some(ahead) => ahead.poised,
+        None => {
+            let wall = wall.clone();
+            Begun::with(move || begin(&wall, spec))
+        }
+    };
+    let poised = tokio::select! {
+        biased;
+        poised = poised.ended() => poised?,
+        () = cx.cancel().cancelled() => return Err(cancelled()),
+    };
+    let around = Around {
+        cwd: &cwd,
+        settings: &settings,
+        wall,
+    };
+    foreground::run(&args, poised, &around, &cx).await
 }
 
 /// A folder that a person opened, for reading.
@@ -216,8 +280,8 @@ fn walls(in_force: InForce) -> String {
     }
 }
 
-/// Starts a command, from a thread that may wait.
-fn begin(wall: &CommandWall, spec: CommandSpec) -> Result<Running, ToolError> {
-    wall.run(spec)
+/// Makes a command ready to begin, from a thread that may wait.
+fn begin(wall: &CommandWall, spec: CommandSpec) -> Result<Poised, ToolError> {
+    wall.poise(spec)
         .map_err(|error| ToolError::new(ErrorKind::SandboxUnavailable, error.to_string()))
 }

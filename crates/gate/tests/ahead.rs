@@ -1,0 +1,240 @@
+//! What a call gets ready while its start is put on record.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use tokio::sync::Notify;
+use tokio::sync::oneshot;
+use toolgate_gate::Gate;
+use toolgate_gate::approve::ApproveAll;
+use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
+use toolgate_gate::registry::Registry;
+use toolgate_gate::session::Session;
+use toolgate_gate::tool::{Facts, Output, Tool, typed};
+use toolgate_journal::MemoryJournal;
+use toolgate_model::{ErrorKind, Status, ToolResult};
+use toolgate_testkit::{FaultyJournal, Workspace, asking, call, paused};
+
+/// What happened, in order.
+#[derive(Clone, Default)]
+struct Diary {
+    lines: Arc<Mutex<Vec<&'static str>>>,
+    /// Tells of every line.
+    news: Arc<Notify>,
+}
+
+impl Diary {
+    fn note(&self, line: &'static str) {
+        self.lines.lock().unwrap().push(line);
+        self.news.notify_waiters();
+    }
+
+    fn lines(&self) -> Vec<&'static str> {
+        self.lines.lock().unwrap().clone()
+    }
+
+    async fn has(&self, line: &str) {
+        loop {
+            let news = self.news.notified();
+            if self.lines().contains(&line) {
+                return;
+            }
+            news.await;
+        }
+    }
+}
+
+/// What was made ready; it notes that it is gone.
+#[derive(Debug)]
+struct Thing(Diary);
+
+impl std::fmt::Debug for Diary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Diary")
+    }
+}
+
+impl Drop for Thing {
+    fn drop(&mut self) {
+        self.0.note("thing gone");
+    }
+}
+
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Nothing {
+    #[serde(skip)]
+    thing: Option<Thing>,
+}
+
+/// A tool that makes a thing ready and alone uses everything.
+fn tool(diary: &Diary, prepare: fn(&Diary)) -> Arc<dyn Tool> {
+    let (prepares, runs) = (diary.clone(), diary.clone());
+    let tool = typed("make", "Makes a thing.", move |args: Nothing, _| {
+        let diary = runs.clone();
+        async move {
+            diary.note(if args.thing.is_some() {
+                "ran with it"
+            } else {
+                "ran without"
+            });
+            Ok(Output::plain("done"))
+        }
+    })
+    .facts(|_| Facts::opaque())
+    .prepare(move |args, ahead| {
+        assert!(ahead.opened().is_empty() && ahead.wall().roots().get(0).is_some());
+        prepare(&prepares);
+        args.thing = Some(Thing(prepares.clone()));
+    });
+    Arc::new(tool)
+}
+
+fn gate(journal: Arc<dyn Journal>, tools: Vec<Arc<dyn Tool>>) -> (Gate, Workspace) {
+    let (registry, workspace) = (Arc::new(Registry::new()), Workspace::new());
+    for tool in tools {
+        registry.register(tool).unwrap();
+    }
+    let gate = Gate::builder(registry, workspace.wall().clone(), journal)
+        .build()
+        .unwrap();
+    (gate, workspace)
+}
+
+async fn run(gate: &Gate, name: &str) -> Vec<ToolResult> {
+    let session = Arc::new(Session::new("s"));
+    let calls = vec![call("1", name, json!({}))];
+    gate.run(&session, calls, &asking(ApproveAll)).await
+}
+
+/// A journal that puts a start on record only when the diary has a line.
+struct Waits {
+    within: MemoryJournal,
+    diary: Diary,
+}
+
+impl Journal for Waits {
+    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
+        Box::pin(async {
+            let starts = entries.iter().any(|e| matches!(e.record, Record::Started));
+            if starts {
+                self.diary.note("record begun");
+                self.diary.has("prepared").await;
+                // Whatever could overtake the record has all the time for it.
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                self.diary.note("on record");
+            }
+            self.within.commit(entries).await
+        })
+    }
+}
+
+#[test]
+fn a_call_gets_ready_while_its_start_is_put_on_record_and_runs_after_it() {
+    paused(async {
+        let diary = Diary::default();
+        let journal = Waits {
+            within: MemoryJournal::new(),
+            diary: diary.clone(),
+        };
+        let make = tool(&diary, |diary| diary.note("prepared"));
+        let (gate, _workspace) = gate(Arc::new(journal), vec![make]);
+        let results = run(&gate, "make").await;
+        assert_eq!(results[0].status(), Status::Ok);
+        assert_eq!(
+            diary.lines(),
+            [
+                "record begun",
+                "prepared",
+                "on record",
+                "ran with it",
+                "thing gone"
+            ]
+        );
+    });
+}
+
+#[test]
+fn what_was_made_ready_goes_away_when_the_start_cannot_be_put_on_record() {
+    paused(async {
+        let diary = Diary::default();
+        let make = tool(&diary, |diary| diary.note("prepared"));
+        let journal = FaultyJournal::failing_at([1]);
+        let (gate, _workspace) = gate(Arc::new(journal), vec![make]);
+        let results = run(&gate, "make").await;
+        assert_eq!(results[0].error.as_ref().unwrap().kind, ErrorKind::Journal);
+        assert_eq!(diary.lines(), ["prepared", "thing gone"]);
+        // Nor does it keep anybody else from the paths.
+        assert_eq!(run(&gate, "make").await[0].status(), Status::Ok);
+    });
+}
+
+#[test]
+fn a_panic_while_getting_ready_is_the_result_of_the_call() {
+    paused(async {
+        let diary = Diary::default();
+        let make = tool(&diary, |_| panic!("not today"));
+        let journal = MemoryJournal::new();
+        let (gate, _workspace) = gate(Arc::new(journal.clone()), vec![make]);
+        let results = run(&gate, "make").await;
+        assert_eq!(results.len(), 1);
+        let error = results[0].error.as_ref().unwrap();
+        assert_eq!(error.kind, ErrorKind::Panicked);
+        assert!(error.message.contains("not today"), "{error:?}");
+        assert!(diary.lines().is_empty(), "{:?}", diary.lines());
+        let entries = journal.entries();
+        let last = &entries.last().unwrap().record;
+        assert!(matches!(last, Record::Finished { .. }), "{last:?}");
+    });
+}
+
+#[test]
+fn a_call_whose_paths_somebody_uses_gets_ready_only_when_it_runs() {
+    paused(async {
+        let diary = Diary::default();
+        let make = tool(&diary, |diary| diary.note("prepared"));
+        let (go, gone) = oneshot::channel::<()>();
+        let entered = Arc::new(Notify::new());
+        let (gone, tells) = (Arc::new(Mutex::new(Some(gone))), Arc::clone(&entered));
+        let busy = typed("busy", "Takes its time.", move |_: Nothing, _| {
+            let gone = gone.lock().unwrap().take();
+            tells.notify_one();
+            async move {
+                let _ = gone.unwrap().await;
+                Ok(Output::plain("done"))
+            }
+        })
+        .facts(|_| Facts::opaque());
+        let journal = MemoryJournal::new();
+        let (gate, _workspace) = gate(Arc::new(journal.clone()), vec![make, Arc::new(busy)]);
+        let other = tokio::spawn({
+            let gate = gate.clone();
+            async move { run(&gate, "busy").await }
+        });
+        entered.notified().await;
+        let mine = tokio::spawn({
+            let gate = gate.clone();
+            async move { run(&gate, "make").await }
+        });
+        // Its start is on record, and it waits for the paths.
+        while journal.entries().len() < 10 {
+            tokio::task::yield_now().await;
+        }
+        assert!(diary.lines().is_empty(), "{:?}", diary.lines());
+        go.send(()).unwrap();
+        assert_eq!(other.await.unwrap()[0].status(), Status::Ok);
+        assert_eq!(mine.await.unwrap()[0].status(), Status::Ok);
+        assert_eq!(diary.lines(), ["ran without"]);
+    });
+}
