@@ -16,6 +16,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
 use toolgate_benches::{Figure, report};
 use toolgate_gate::journal::{Entry, Journal, Record};
 use toolgate_journal::{Options, SqliteJournal};
@@ -99,9 +100,15 @@ struct Turn {
     peak_kib: u64,
 }
 
+/// A folder where a project would be: what lies under `/tmp` is shown to commands apart from
+/// everything else there, and costs more.
+fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
 impl Turn {
     fn take(program: &Path, wire: Wire, tool: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let folder = folder();
         let (workspace, home) = (folder.path().join("ws"), folder.path().join("home"));
         std::fs::create_dir(&workspace).unwrap();
         std::fs::create_dir(&home).unwrap();
@@ -181,7 +188,7 @@ fn peak_kib(process: u32) -> u64 {
 
 /// What two durable commits take on this machine now: one before a call, one after it.
 fn commits() -> Figure {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let journal = SqliteJournal::open(folder.path().join("j.db"), Options::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -213,7 +220,7 @@ fn commits() -> Figure {
 
 /// What a shell takes behind the walls that does nothing.
 fn shell_behind_walls() -> Figure {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let paths = PathWall::open(&PathRules::new(folder.path())).unwrap();
     let wall = CommandWall::start(&WallRules::new(paths)).unwrap();
     let mut taken = Vec::new();

@@ -37,8 +37,23 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// that nobody needs.
 const REST: Duration = Duration::from_millis(20);
 
-/// How much of a command's time is left alone then: that in which its program is loaded.
-const HEAD_START: Duration = Duration::from_micros(500);
+/// How much of a command's time is left alone then: that in which its start goes on record
+/// and its program begins.
+const HEAD_START: Duration = Duration::from_micros(1500);
+
+/// Where a command comes even sooner, nobody keeps a record in between, and the next sandbox
+/// is wanted at once.
+const BREATH: Duration = Duration::from_millis(1);
+
+/// How long to wait with what can be done between commands, by the time that was between
+/// the last two.
+fn respite(between: Option<Duration>) -> Duration {
+    match between {
+        Some(between) if between < BREATH => HEAD_START / 3,
+        Some(between) if between < REST => HEAD_START,
+        _ => REST,
+    }
+}
 
 /// A sandbox that waits for its command, or has it.
 #[derive(Debug)]
@@ -302,11 +317,11 @@ impl Warden {
                 self.blank = Mold::start(kind, &self.machine).ok();
             }
         } else {
-            let hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
+            let between = self.ended.map(|ended| ended.elapsed());
             self.start(kind, packet);
             self.wanted = Some(kind).filter(|_| self.ready.is_none());
             // Never later than it was: whoever waits to be taken down would wait for ever.
-            let due = Instant::now() + if hurried { HEAD_START } else { REST };
+            let due = Instant::now() + respite(between);
             self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
         }
     }
