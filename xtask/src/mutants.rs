@@ -35,6 +35,7 @@ const DECISIONS: [Decisions; 4] = [
             "crates/gate/src/approve/**/*.rs",
         ],
         tests: &[
+            "ahead",
             "approval",
             "batch",
             "bus",

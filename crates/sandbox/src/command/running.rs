@@ -31,6 +31,7 @@ impl Poised {
     pub fn go(self) -> Running {
         // Where the word does not arrive there is nobody left, which is heard of as the end.
         let _ = wire::send(&self.0.status, GO, &[]);
+        self.0.wall.tell_begun();
         self.0
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, Shutdown};
+use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
 
@@ -280,6 +280,15 @@ impl CommandWall {
             stderr,
             outcome,
         })
+    }
+}
+
+impl Inner {
+    /// Lets the warden know that a program begins. One that is too busy to listen has no
+    /// use for it.
+    pub(super) fn tell_begun(&self) {
+        let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+        let _ = rustix::net::send(&self.socket, warden::BEGUN, flags);
     }
 }
 

@@ -37,24 +37,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// that nobody needs.
 const REST: Duration = Duration::from_millis(20);
 
-/// How much of a command's time is left alone then: that in which its start goes on record
-/// and its program begins.
-const HEAD_START: Duration = Duration::from_micros(1500);
-
-/// Where a command comes even sooner, nobody keeps a record in between, and the next sandbox
-/// is wanted at once.
-const BREATH: Duration = Duration::from_millis(1);
-
-/// How long to wait with what can be done between commands, by the time that was between
-/// the last two.
-fn respite(between: Option<Duration>) -> Duration {
-    match between {
-        Some(between) if between < BREATH => HEAD_START / 3,
-        Some(between) if between < REST => HEAD_START,
-        _ => REST,
-    }
-}
-
 /// A sandbox that waits for its command, or has it.
 #[derive(Debug)]
 struct Ready {
@@ -148,6 +130,7 @@ pub(super) fn serve() -> ! {
             mold: None,
             pattern: None,
             ended: None,
+            hurried: false,
             due: None,
             at_work: Vec::new(),
             over: Vec::new(),
@@ -177,6 +160,8 @@ struct Warden {
     pattern: Option<Pattern>,
     /// When the last command ended.
     ended: Option<Instant>,
+    /// Whether the last command came soon after the one before.
+    hurried: bool,
     /// When to do what can be done between commands.
     due: Option<Instant>,
     /// Sandboxes that have a command.
@@ -292,6 +277,12 @@ impl Warden {
     }
 
     fn answer(&mut self, socket: &OwnedFd, packet: Packet) {
+        if packet.bytes == BEGUN {
+            if self.hurried {
+                self.due = Some(Instant::now());
+            }
+            return;
+        }
         let [tag, namespaces, network, landlock, seccomp] = packet.bytes.as_slice() else {
             return;
         };
@@ -317,12 +308,10 @@ impl Warden {
                 self.blank = Mold::start(kind, &self.machine).ok();
             }
         } else {
-            let between = self.ended.map(|ended| ended.elapsed());
+            self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
             self.start(kind, packet);
             self.wanted = Some(kind).filter(|_| self.ready.is_none());
-            // Never later than it was: whoever waits to be taken down would wait for ever.
-            let due = Instant::now() + respite(between);
-            self.due = Some(self.due.map_or(due, |earlier| earlier.min(due)));
+            self.due = Some(Instant::now() + REST);
         }
     }
 
@@ -432,6 +421,9 @@ impl Warden {
 const TRY: u8 = b't';
 /// Brings an order.
 const RUN: u8 = b'r';
+
+/// Says that a program begins.
+pub(super) const BEGUN: &[u8] = b"begun";
 
 /// The packet that asks whether a sandbox can be made.
 pub(super) fn try_packet(kind: Kind) -> [u8; 5] {
