@@ -14,8 +14,9 @@
 //!    └── pidfd: readable when everything is gone; killing it ends everything
 //! ```
 //!
-//! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end. The
-//! program itself never forks: it starts a copy of itself once ([`init`]), and that small
+//! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end; between
+//! the two it can be held ([`Poised`]), with all walls up and the program not begun. The
+//! gate's process never forks: it starts a copy of itself once ([`init`]), and that small
 //! process makes the others. The next sandbox is made before it is asked for, after a mold
 //! with the folders and guards of the last command; an order that it does not suit gets
 //! another mold.
