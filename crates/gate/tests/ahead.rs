@@ -14,8 +14,8 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::sync::Notify;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::time::{sleep, timeout};
 use toolgate_gate::Gate;
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
@@ -130,9 +130,12 @@ impl Journal for Waits {
             let starts = entries.iter().any(|e| matches!(e.record, Record::Started));
             if starts {
                 self.diary.note("record begun");
-                self.diary.has("prepared").await;
+                let prepared = self.diary.has("prepared");
+                if timeout(Duration::from_secs(60), prepared).await.is_err() {
+                    self.diary.note("waited in vain");
+                }
                 // Whatever could overtake the record has all the time for it.
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                sleep(Duration::from_secs(1)).await;
                 self.diary.note("on record");
             }
             self.within.commit(entries).await
@@ -228,9 +231,12 @@ fn a_call_whose_paths_somebody_uses_gets_ready_only_when_it_runs() {
             async move { run(&gate, "make").await }
         });
         // Its start is on record, and it waits for the paths.
-        while journal.entries().len() < 10 {
-            tokio::task::yield_now().await;
-        }
+        let on_record = async {
+            while journal.entries().len() < 10 {
+                sleep(Duration::from_millis(1)).await;
+            }
+        };
+        timeout(Duration::from_secs(60), on_record).await.unwrap();
         assert!(diary.lines().is_empty(), "{:?}", diary.lines());
         go.send(()).unwrap();
         assert_eq!(other.await.unwrap()[0].status(), Status::Ok);

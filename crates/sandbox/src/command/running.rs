@@ -38,9 +38,10 @@ impl Poised {
 
 /// A command that was started.
 ///
-/// [`Running::stdout`] and [`Running::stderr`] do not block. [`Running::end`] becomes
-/// readable when the command and everything it started is gone; that, and not the end of
-/// a pipe, is the end of the command. Dropping it ends the command.
+/// [`Running::stdout`] and [`Running::stderr`] do not block. The command is over when it
+/// and everything it started is gone, not at the end of a pipe; [`Running::drive`] and
+/// [`Running::wait`] hear of that at once, and [`Running::end`] becomes readable a moment
+/// later. Dropping it ends the command.
 #[derive(Debug)]
 pub struct Running {
     pub(super) wall: Arc<Inner>,
@@ -116,7 +117,8 @@ impl Running {
         self.stderr.as_fd()
     }
 
-    /// Readable when everything is gone. Where nothing was started it is readable at once.
+    /// Readable when everything is gone, the sandbox included. Where nothing was started it
+    /// is readable at once.
     pub fn end(&self) -> BorrowedFd<'_> {
         self.pidfd.as_ref().unwrap_or(&self.status).as_fd()
     }

@@ -32,6 +32,9 @@ pub(super) const HELLO: &[u8] = b"toolgate warden 1";
 /// How long a sandbox may take to look at an order.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// How long the end of a process is waited for that has no more to do, or was killed.
+const TO_LEAVE: Duration = Duration::from_millis(200);
+
 /// Where a command comes so soon after the last one, the next one will too. What can be
 /// done between commands is then done while this one runs: in between there is no time
 /// that nobody needs.
@@ -242,7 +245,7 @@ impl Warden {
             drop(ready.control);
             // A network is used again when nobody is left in it.
             if let (Some(mold), Some(network)) = (ready.mold, ready.network)
-                && wire::readable(&ready.pidfd, PATIENCE) == Ok(true)
+                && wire::readable(&ready.pidfd, TO_LEAVE) == Ok(true)
             {
                 mold.take_back(network);
             }
@@ -271,7 +274,7 @@ impl Warden {
                 };
                 let _ = rustix::process::pidfd_send_signal(&stray, Signal::KILL);
                 // Its children are the warden's from then on, and found in the next round.
-                let _ = wire::readable(&stray, Duration::from_millis(200));
+                let _ = wire::readable(&stray, TO_LEAVE);
             }
         }
     }
