@@ -21,6 +21,10 @@ fn main() -> ExitCode {
 
 const TRIALS: &[Trial] = &[
     (
+        "a command may use every processor that its program may",
+        processors,
+    ),
+    (
         "the next command runs in the sandbox that was furnished ahead",
         is_used,
     ),
@@ -69,6 +73,17 @@ const TRIALS: &[Trial] = &[
 struct Ahead {
     place: Place,
     wall: CommandWall,
+}
+
+fn processors() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let own = std::fs::read_to_string("/proc/self/status").unwrap();
+    let all = own.lines().find(|line| line.starts_with("Cpus_allowed:"));
+    for _ in 0..5 {
+        let ran = line(&wall, &place, "grep Cpus_allowed: /proc/self/status");
+        assert_eq!(ran.stdout.lines().next(), all, "{ran:?}");
+    }
 }
 
 fn ahead(setup: &str) -> Ahead {

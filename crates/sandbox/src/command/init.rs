@@ -210,6 +210,7 @@ fn serve(control: &OwnedFd, template: &Template<'_>) {
     let Some(arrived) = Arrived::from(packet) else {
         return;
     };
+    template.machine.spread();
     if let Some(prepared) = &prepared {
         let Some(fit) = prepared.suits(&arrived, template.machine) else {
             return;
@@ -352,6 +353,7 @@ fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Fu
     let Ok(packet) = wire::receive(line, RecvFlags::empty()) else {
         return;
     };
+    machine.spread();
     let Some(arrived) = Arrived::from(packet) else {
         return;
     };

@@ -3,6 +3,8 @@
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 
+use rustix::thread::CpuSet;
+
 use super::seccomp::Filters;
 use super::sys;
 
@@ -15,6 +17,8 @@ pub(super) struct Machine {
     pub(super) landlock_abi: i32,
     /// Whether a PID namespace has a limit of its own.
     pub(super) own_pid_max: bool,
+    /// The processors that commands may use.
+    processors: Option<CpuSet>,
 }
 
 impl Machine {
@@ -29,7 +33,26 @@ impl Machine {
             },
             landlock_abi: sys::landlock_abi().unwrap_or(0),
             own_pid_max: has_own_pid_max(),
+            processors: rustix::thread::sched_getaffinity(None).ok(),
         })
+    }
+
+    /// Keeps this process, and those that come from it, on the processor it is on. What is
+    /// made ready for later then takes no time from the command that runs on another.
+    pub(super) fn stay(&self) {
+        self.spread();
+        let mut here = CpuSet::new();
+        here.set(rustix::thread::sched_getcpu());
+        let _ = rustix::thread::sched_setaffinity(None, &here);
+    }
+
+    /// Lets this process use all processors again.
+    pub(super) fn spread(&self) {
+        if let Some(all) = &self.processors {
+            // It fails where none of them may be used any more. Then the kernel has moved
+            // the process itself.
+            let _ = rustix::thread::sched_setaffinity(None, all);
+        }
     }
 }
 

@@ -221,6 +221,7 @@ fn make(
         .map_err(|errno| SetupFailure::new(Step::Network, errno))?;
     let (ours, theirs) = wire::pair().map_err(failed)?;
     let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
+    template.machine.stay();
     match sys::clone3(flags).map_err(failed)? {
         Side::Child => init::live(theirs, template),
         Side::Parent(child) => {
