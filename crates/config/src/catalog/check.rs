@@ -37,9 +37,9 @@ impl Check {
         }
         match self {
             Self::Any | Self::Filled => None,
-            Self::Tool => text
-                .contains(char::is_whitespace)
-                .then_some("the name of a tool has no blanks in it"),
+            Self::Tool => (text != "*"
+                && text.contains(|c: char| c.is_whitespace() || "*?".contains(c)))
+            .then_some("the name of a tool is written out, without blanks; `*` alone means all"),
             Self::Variable => (!is_variable(text, false)).then_some(
                 "a variable's name is letters, digits and `_`, and starts with no digit",
             ),
@@ -58,7 +58,7 @@ impl Check {
         match self {
             Self::Any => None,
             Self::Filled => Some(r"\S"),
-            Self::Tool => Some(r"^\S+$"),
+            Self::Tool => Some(r"^(\*|[^\s*?]+)$"),
             Self::Variable => Some("^[A-Za-z_][A-Za-z0-9_]*$"),
             Self::Variables => Some("^[A-Za-z_*][A-Za-z0-9_*]*$"),
             Self::Path | Self::PathPattern => Some("^[^~]"),
@@ -114,7 +114,11 @@ mod tests {
     fn texts_pass_the_checks_that_they_should() {
         for (check, good, bad) in [
             (Check::Filled, &["x", " x "][..], &["", "  ", "a\0b"][..]),
-            (Check::Tool, &["read_file", "*"], &["read file", ""]),
+            (
+                Check::Tool,
+                &["read_file", "*"],
+                &["read file", "", "web*", "?eb_fetch", "**"],
+            ),
             (
                 Check::Variable,
                 &["API_KEY", "_x9"],

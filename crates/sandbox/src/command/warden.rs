@@ -255,7 +255,7 @@ impl Warden {
     /// A supervisor that was killed leaves its command to the warden, which ends it. A
     /// stray is a child of the warden that it did not make.
     fn end_strays(&self) {
-        let known = || self.ready.iter().chain(&self.at_work);
+        let known = || self.ready.iter().chain(&self.at_work).chain(&self.over);
         let molds = known().filter_map(|ready| ready.mold.as_deref());
         let molds = molds.chain(self.mold.as_deref()).chain(&self.blank);
         let known: Vec<Pid> = known()
