@@ -36,6 +36,11 @@ pub(crate) struct Rule {
     pub(crate) deletes: Option<Vec<PathPattern>>,
 }
 
+/// Whether a rule can be about this: the name of one tool, or `*` for all of them.
+pub fn names_a_tool(name: &str) -> bool {
+    name == "*" || !name.is_empty() && !name.contains(['*', '?', ' '])
+}
+
 impl Rule {
     pub(crate) fn compile(
         spec: &RuleSpec,
@@ -44,7 +49,7 @@ impl Rule {
         let name = spec.tool.trim();
         let tool = match name {
             "*" => None,
-            _ if name.is_empty() || name.contains(['*', '?', ' ']) => {
+            _ if !names_a_tool(name) => {
                 return Err(RuleFault::Tool {
                     tool: spec.tool.clone(),
                 });

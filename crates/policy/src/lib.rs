@@ -111,6 +111,7 @@ pub use decide::{NamedPath, Policy, Stage, Verdict};
 pub use defaults::{Mode, Settings, Trust};
 pub use error::{PolicyError, RuleFault};
 pub use grant::{Grant, GrantScope};
+pub use index::names_a_tool;
 pub use layer::{LayerSpec, LayerTrust, Listed};
 pub use question::Question;
 pub use rule::{Condition, Operator, RuleExamples, RuleSpec, Values, WordPattern};

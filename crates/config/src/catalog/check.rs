@@ -1,5 +1,7 @@
 //! What text has to be, beyond being text.
 
+use toolgate_policy::names_a_tool;
+
 /// A check on text. Each has a rule in words, and a pattern for editors where one says the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Check {
@@ -37,9 +39,9 @@ impl Check {
         }
         match self {
             Self::Any | Self::Filled => None,
-            Self::Tool => (text != "*"
-                && text.contains(|c: char| c.is_whitespace() || "*?".contains(c)))
-            .then_some("the name of a tool is written out, without blanks; `*` alone means all"),
+            Self::Tool => (!names_a_tool(text) || text.contains(char::is_whitespace)).then_some(
+                "the name of a tool is written out, without blanks; `*` alone means all",
+            ),
             Self::Variable => (!is_variable(text, false)).then_some(
                 "a variable's name is letters, digits and `_`, and starts with no digit",
             ),

@@ -17,7 +17,7 @@ pub(super) struct Machine {
     pub(super) landlock_abi: i32,
     /// Whether a PID namespace has a limit of its own.
     pub(super) own_pid_max: bool,
-    /// The processors that commands may use.
+    /// The processors that commands may use; none where there are more than can be told.
     processors: Option<CpuSet>,
 }
 
@@ -41,9 +41,16 @@ impl Machine {
     /// made ready for later then takes no time from the command that runs on another.
     pub(super) fn stay(&self) {
         self.spread();
-        let mut here = CpuSet::new();
-        here.set(rustix::thread::sched_getcpu());
-        let _ = rustix::thread::sched_setaffinity(None, &here);
+        let number = rustix::thread::sched_getcpu();
+        // Nobody may stay who could not leave again.
+        if self
+            .processors
+            .is_some_and(|all| number < CpuSet::MAX_CPU && all.is_set(number))
+        {
+            let mut here = CpuSet::new();
+            here.set(number);
+            let _ = rustix::thread::sched_setaffinity(None, &here);
+        }
     }
 
     /// Lets this process use all processors again.
