@@ -16,6 +16,7 @@ mod problem;
 mod prune;
 mod read;
 mod recover;
+mod room;
 mod schema;
 mod store;
 mod trouble;
@@ -59,6 +60,8 @@ pub enum Point {
     Committed,
     /// Everybody was told.
     Answered,
+    /// The log was made longer for the next commits.
+    Lengthened,
     /// The log is about to be folded into the file.
     BeforeFold,
     /// The log was folded into the file.
@@ -67,12 +70,13 @@ pub enum Point {
 
 impl Point {
     /// Every point, in order.
-    pub const ALL: [Point; 7] = [
+    pub const ALL: [Point; 8] = [
         Point::Asked,
         Point::Begun,
         Point::Written,
         Point::Committed,
         Point::Answered,
+        Point::Lengthened,
         Point::BeforeFold,
         Point::Folded,
     ];

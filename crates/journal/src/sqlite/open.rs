@@ -21,7 +21,7 @@ use super::trouble::Trouble;
 /// Commits write this much before the log is folded into the file without waiting for a quiet moment.
 const LOG_PAGES: u32 = 4000;
 /// What is kept of the log's file when it is empty: writing over it costs less than growing it.
-const LOG_BYTES: u32 = 32 * 1024 * 1024;
+pub(crate) const LOG_BYTES: u32 = 32 * 1024 * 1024;
 /// Another process's commit takes milliseconds; this many short waits are half a minute.
 const WAITS: i32 = 6000;
 

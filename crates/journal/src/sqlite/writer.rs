@@ -5,6 +5,7 @@
 //! request ─┼─▶ begin ─▶ each on its own: done or undone ─▶ anchor ─▶ commit (on disk) ─▶ answers
 //! request ─┘   what waits together shares one commit
 //!
+//! between two commits: the log gets room for the next ones, where it keeps growing
 //! nobody waits: the log is folded into the file, a sign of life is given
 //! ```
 
@@ -22,6 +23,7 @@ use toolgate_gate::Clock;
 use super::Point;
 use super::lease::{self, BEAT_MS, Holder};
 use super::open;
+use super::room::Room;
 use super::trouble::Trouble;
 use super::work::Work;
 
@@ -94,6 +96,7 @@ impl Writer {
         let mut held = BTreeSet::new();
         let mut beat_ms = self.clock.now_ms();
         let mut unfolded = false;
+        let mut room = Room::of(&self.db);
         loop {
             let patience = if unfolded && self.folds_when_quiet {
                 QUIET
@@ -105,6 +108,9 @@ impl Writer {
                     let mut together = vec![first];
                     together.extend(requests.try_iter().take(TOGETHER - 1));
                     self.commit(together, &mut held);
+                    if room.after_commit(&mut self.db) {
+                        self.at(Point::Lengthened);
+                    }
                     unfolded = true;
                 }
                 Err(RecvTimeoutError::Timeout) => {

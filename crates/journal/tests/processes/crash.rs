@@ -26,6 +26,9 @@ fn kills() -> usize {
 /// After so many kills a new record is begun: all of it is looked at after each.
 const AS_ONE: usize = 40;
 
+/// A commit writes fewer bytes than this.
+const MAY_HOLD: u64 = 100_000;
+
 /// A record that is killed again and again, and what it has acknowledged.
 struct Victim {
     place: Place,
@@ -41,7 +44,7 @@ struct Victim {
 struct Said {
     /// The last acknowledged commit: its round and its place in the round.
     last: Option<(u64, usize)>,
-    /// How long the log was then.
+    /// How much of the log was written then.
     log: u64,
 }
 
@@ -86,8 +89,9 @@ impl Victim {
             u64::MAX
         };
         let name = point.map_or("none".to_owned(), |point| format!("{point:?}"));
-        // A fold happens once, when the writer pauses.
-        let nth = if pause == u64::MAX { times } else { 1 };
+        // A fold happens once, when the writer pauses; room is made once in many commits.
+        let once = pause != u64::MAX || point == Some(Point::Lengthened);
+        let nth = if once { 1 } else { times };
         let words = format!("c {} {name} {nth} {pause}", self.round);
         let mut part = Part::start("commit", &self.place.file(), &words);
         let mut said = Said::default();
@@ -117,13 +121,14 @@ impl Victim {
             return;
         };
         let mut log = OpenOptions::new().write(true).open(self.log()).unwrap();
-        let beyond = found.len().saturating_sub(acknowledged);
+        // Most of a log with room in it is zeros: what may hold frames is torn.
+        let beyond = found.len().saturating_sub(acknowledged).min(MAY_HOLD);
         let at = acknowledged + self.below(beyond);
         match self.below(3) {
             0 if beyond > 0 => log.set_len(at).unwrap(),
             1 if beyond > 0 => {
                 log.seek(SeekFrom::Start(at)).unwrap();
-                let count = 1 + self.below(found.len() - at);
+                let count = 1 + self.below(beyond);
                 log.write_all(&self.garbage(count)).unwrap();
             }
             _ => {

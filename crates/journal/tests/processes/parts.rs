@@ -80,7 +80,7 @@ fn stopping_at(point: Point, times: usize) -> Hook {
 }
 
 /// `conversation first-round point times pause-after`: commits calls one after the other and
-/// says each acknowledged commit with the length of the log.
+/// says each acknowledged commit with how much of the log is written.
 fn commit_until_killed(path: &Path, words: &[&str]) {
     let [conversation, first, point, times, pause] = words else {
         panic!("{words:?}")
@@ -99,13 +99,26 @@ fn commit_until_killed(path: &Path, words: &[&str]) {
     for round in first.. {
         for (part, entries) in commits_of(conversation, round).into_iter().enumerate() {
             commit(&journal, entries).unwrap();
-            let length = std::fs::metadata(&log).map_or(0, |found| found.len());
-            say(&format!("committed {round} {part} {length}"));
+            let written = written(&log);
+            say(&format!("committed {round} {part} {written}"));
         }
         if round - first + 1 == pause {
             wait_for_the_end();
         }
     }
+}
+
+/// Where the last frame of the log ends. What follows is room, or older than its beginning.
+fn written(log: &Path) -> usize {
+    const HEADER: usize = 32;
+    const FRAME: usize = 24 + 4096;
+    let bytes = std::fs::read(log).unwrap_or_default();
+    let Some(salts) = bytes.get(16..24) else {
+        return 0;
+    };
+    let frames = bytes[HEADER..].chunks_exact(FRAME);
+    let ours = frames.take_while(|frame| frame[8..16] == *salts);
+    HEADER + ours.count() * FRAME
 }
 
 /// `conversation`: holds it until the standard input ends.

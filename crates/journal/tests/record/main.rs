@@ -15,3 +15,4 @@ mod laws;
 mod leases;
 mod prune;
 mod recovery;
+mod room;
