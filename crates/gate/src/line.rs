@@ -67,11 +67,11 @@ impl Gate {
                 .await;
         }
         let planned = self.plan(session, calls).await;
-        for record in planned.plans().filter_map(Plan::record) {
+        for record in planned.plans().filter_map(Plan::shared) {
             passage
                 .events
                 .send(|| Event::CallPlanned {
-                    plan: Box::new(record.clone()),
+                    plan: Arc::clone(record),
                 })
                 .await;
         }
@@ -226,7 +226,7 @@ impl Gate {
             Unsettled {
                 call_id: refusal.call_id,
                 tool: refusal.tool,
-                plan: refusal.record.as_ref(),
+                plan: refusal.record.as_deref(),
                 outcome: Outcome::Stopped(refusal.error),
                 ran_for: std::time::Duration::ZERO,
                 still_running: false,

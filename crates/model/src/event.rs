@@ -1,5 +1,7 @@
 //! What happens, told to whoever listens: one enum for terminal, socket and journal.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::ids::{ApprovalId, CallId};
@@ -45,7 +47,7 @@ pub enum Event {
     /// A call was planned.
     CallPlanned {
         /// Everything known about it before it runs.
-        plan: Box<PlanRecord>,
+        plan: Arc<PlanRecord>,
     },
     /// A person is asked.
     ApprovalRequested {

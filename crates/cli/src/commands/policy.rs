@@ -65,7 +65,7 @@ fn explanation(plan: &Plan) -> Value {
                     )
                 })
             };
-            (&refused, refusal.record.as_ref())
+            (&refused, refusal.record.as_deref())
         }
         Plan::Manual(_) => {
             refused = Decision::denied(

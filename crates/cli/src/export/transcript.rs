@@ -1,6 +1,7 @@
 //! A conversation read from its entries: messages in order, each call with its story.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 
 use toolgate_gate::journal::{IntendedFile, Record, Recovered};
 use toolgate_journal::{Body, Conversation, Line};
@@ -55,7 +56,7 @@ pub(super) enum Said {
 pub(super) struct Story {
     pub(super) call: ToolCall,
     pub(super) by_model: bool,
-    pub(super) plan: Option<Box<PlanRecord>>,
+    pub(super) plan: Option<Arc<PlanRecord>>,
     pub(super) asked_ms: Option<u64>,
     pub(super) approval: Option<Approval>,
     pub(super) started_ms: Option<u64>,

@@ -36,7 +36,7 @@ impl Gate {
                 Plan::Ask(needs) => {
                     // Its fate is not known yet; until it is, the answer is no.
                     let fate = refused(
-                        needs.record(),
+                        &needs.live.record,
                         ToolError::new(ErrorKind::NoApprover, "not answered"),
                     );
                     asked.push((index, needs));
@@ -59,7 +59,7 @@ impl Gate {
                 ErrorKind::StaleFile,
                 "what the person was shown changed again and again before the answer; nothing was run",
             );
-            place(&mut fates, index, refused(needs.record(), error));
+            place(&mut fates, index, refused(&needs.live.record, error));
         }
         Ready { fates, opening }
     }
@@ -74,16 +74,16 @@ impl Gate {
             };
             entries.push(self.entry(session, call.id(), received));
             entries.extend(
-                plan.record()
+                plan.shared()
                     .map(|record| self.planned_entry(session, record)),
             );
         }
         entries
     }
 
-    fn planned_entry(&self, session: &Session, record: &PlanRecord) -> Entry {
+    fn planned_entry(&self, session: &Session, record: &Arc<PlanRecord>) -> Entry {
         let planned = Record::Planned {
-            plan: Box::new(record.clone()),
+            plan: Arc::clone(record),
         };
         self.entry(session, &record.call.id, planned)
     }
@@ -205,12 +205,16 @@ impl Gate {
             let answer = match answered {
                 Ok(answer) => answer,
                 Err(error) => {
-                    place(fates, index, refused(needs.record(), error.clone()));
+                    place(fates, index, refused(&needs.live.record, error.clone()));
                     continue;
                 }
             };
             if !answer.allows(&needs.record().call.id) {
-                place(fates, index, refused(needs.record(), user_denied(answer)));
+                place(
+                    fates,
+                    index,
+                    refused(&needs.live.record, user_denied(answer)),
+                );
                 continue;
             }
             match self.fresh(session, needs).await {
@@ -231,7 +235,7 @@ impl Gate {
                 }
                 Err(plan) => {
                     opening.extend(
-                        plan.record()
+                        plan.shared()
                             .map(|record| self.planned_entry(session, record)),
                     );
                     match *plan {
@@ -264,13 +268,13 @@ impl Gate {
         match self.policy_for(session, &[]) {
             Ok(policy) => Err(Box::new(
                 self.planner(session, &policy)
-                    .again(needs.live.record)
+                    .again(&needs.record().call)
                     .await,
             )),
-            Err(error) => {
-                let record = needs.live.record;
-                Err(Box::new(Plan::Settled(Box::new(refusal(&record, error)))))
-            }
+            Err(error) => Err(Box::new(Plan::Settled(Box::new(refusal(
+                &needs.live.record,
+                error,
+            ))))),
         }
     }
 
@@ -355,16 +359,16 @@ fn place(fates: &mut [Fate], index: usize, fate: Fate) {
     }
 }
 
-fn refusal(record: &PlanRecord, error: ToolError) -> Refusal {
+fn refusal(record: &Arc<PlanRecord>, error: ToolError) -> Refusal {
     Refusal {
         call_id: record.call.id.clone(),
         tool: record.tool.clone(),
         error,
-        record: Some(record.clone()),
+        record: Some(Arc::clone(record)),
     }
 }
 
-fn refused(record: &PlanRecord, error: ToolError) -> Fate {
+fn refused(record: &Arc<PlanRecord>, error: ToolError) -> Fate {
     Fate::Refused(Box::new(refusal(record, error)))
 }
 

@@ -11,6 +11,8 @@
 mod files;
 mod intent;
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -38,7 +40,7 @@ pub enum Record {
     /// It was planned and policy decided.
     Planned {
         /// Everything known about it.
-        plan: Box<PlanRecord>,
+        plan: Arc<PlanRecord>,
     },
     /// A person was asked.
     Asked {

@@ -25,6 +25,9 @@ const ELLIPSIS: char = '…';
 /// ```
 #[must_use]
 pub fn approval_text(text: &str) -> String {
+    if is_plain(text) {
+        return text.to_owned();
+    }
     let (whole, complete) = rendered(text.chars(), APPROVAL_TEXT_CHARS);
     if complete {
         return whole.concat();
@@ -38,6 +41,12 @@ pub fn approval_text(text: &str) -> String {
     line.push(ELLIPSIS);
     line.extend(tail.into_iter().rev());
     line
+}
+
+/// Whether a text is its own line, as most are.
+fn is_plain(text: &str) -> bool {
+    let seen = |c: char| c != '\\' && !is_unclear(c);
+    text.len() <= APPROVAL_TEXT_CHARS && text.chars().all(seen) && !text.contains("  ")
 }
 
 /// The pieces that fit into `room` characters, in the order of `chars`, and whether

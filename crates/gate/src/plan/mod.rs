@@ -73,7 +73,8 @@ pub struct ManualCall {
 
 /// The parsed call behind a plan.
 pub(crate) struct Live {
-    pub(crate) record: PlanRecord,
+    /// Shared with the entry that puts it on record.
+    pub(crate) record: Arc<PlanRecord>,
     pub(crate) entry: Arc<registry::Entry>,
     pub(crate) invocation: Box<dyn Invocation>,
     /// How long this very call may take, if its arguments say so.
@@ -129,17 +130,22 @@ pub struct Refusal {
     /// Why.
     pub error: ToolError,
     /// As much of the plan as there was.
-    pub record: Option<PlanRecord>,
+    pub record: Option<Arc<PlanRecord>>,
 }
 
 impl Plan {
     /// What is known about the call, if it got that far.
     pub fn record(&self) -> Option<&PlanRecord> {
+        self.shared().map(Arc::as_ref)
+    }
+
+    /// The same, to be kept.
+    pub(crate) fn shared(&self) -> Option<&Arc<PlanRecord>> {
         match self {
             Self::Settled(refusal) => refusal.record.as_ref(),
             Self::Manual(_) => None,
-            Self::Ask(asked) => Some(asked.record()),
-            Self::Go(authorized) => Some(authorized.record()),
+            Self::Ask(asked) => Some(&asked.live.record),
+            Self::Go(authorized) => Some(&authorized.live.record),
         }
     }
 }

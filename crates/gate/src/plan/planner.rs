@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use toolgate_model::{
-    Action, BadCall, Call, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, json,
+    Action, BadCall, Call, CallId, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError,
+    json,
 };
 use toolgate_policy::{Policy, Question, Stage, Validator};
 use toolgate_sandbox::paths::PathWall;
@@ -42,7 +43,7 @@ pub(crate) struct Planner<'a> {
 struct Stop {
     tool: String,
     error: ToolError,
-    record: Option<PlanRecord>,
+    record: Option<Arc<PlanRecord>>,
 }
 
 impl Planner<'_> {
@@ -53,10 +54,10 @@ impl Planner<'_> {
         for (index, call) in calls.into_iter().enumerate() {
             let fresh = taken.insert(call.id().clone());
             let plan = match self.intake(index, fresh, &call) {
-                Err(stop) => refuse(&call, *stop),
+                Err(stop) => refuse(call.id(), *stop),
                 Ok(whole) => match self.one(whole).await {
                     Ok(plan) => plan,
-                    Err(stop) => refuse(&call, *stop),
+                    Err(stop) => refuse(call.id(), *stop),
                 },
             };
             slots.push((call, plan));
@@ -65,11 +66,10 @@ impl Planner<'_> {
     }
 
     /// Plans again a call whose ground has changed. Middleware has rewritten it already.
-    pub(crate) async fn again(&self, record: PlanRecord) -> Plan {
-        let call = Call::Whole(record.call.clone());
-        match self.planned(record.call).await {
+    pub(crate) async fn again(&self, call: &ToolCall) -> Plan {
+        match self.planned(call.clone()).await {
             Ok(plan) => plan,
-            Err(stop) => refuse(&call, *stop),
+            Err(stop) => refuse(&call.id, *stop),
         }
     }
 
@@ -226,7 +226,7 @@ impl Planner<'_> {
             opens,
         };
         Ok(Live {
-            record,
+            record: Arc::new(record),
             entry,
             invocation,
             timeout,
@@ -254,19 +254,21 @@ impl Planner<'_> {
 
     async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
         let (decision, risk, stage) = self.policy_says(&live);
-        live.record.decision = decision;
-        live.record.risk = risk;
+        // Nobody shares it before it is planned.
+        let record = Arc::make_mut(&mut live.record);
+        record.decision = decision;
+        record.risk = risk;
         // A default that denies comes after the walls: what they refuse is told first.
-        let denied_by_rule = live.record.decision.action == Action::Deny && stage != Stage::Default;
-        if !denied_by_rule && let Err(refused) = self.preflight(&live.record.facts) {
-            live.record.decision = Decision::denied(refused.kind, "the path wall", refused.message);
+        let denied_by_rule = record.decision.action == Action::Deny && stage != Stage::Default;
+        if !denied_by_rule && let Err(refused) = self.preflight(&record.facts) {
+            record.decision = Decision::denied(refused.kind, "the path wall", refused.message);
         }
-        if live.record.decision.action != Action::Deny
-            && let Some(review) = self.chain.review(&live.record)
+        if record.decision.action != Action::Deny
+            && let Some(review) = self.chain.review(record)
         {
-            live.record.decision = tightened(live.record.decision, review);
+            record.decision = tightened(record.decision.clone(), review);
         }
-        match live.record.decision.action {
+        match record.decision.action {
             Action::Deny => Err(denied(live.record)),
             Action::Allow => Ok(Plan::Go(Authorized { live })),
             Action::Ask => {
@@ -279,12 +281,12 @@ impl Planner<'_> {
                         record: Some(live.record.clone()),
                     })
                 })?;
-                live.record.preview = preview
+                let record = Arc::make_mut(&mut live.record);
+                record.preview = preview
                     .text
                     .map(|text| self.redactor.redact(&sanitize(&text)).0.into_owned());
-                live.record.plan_hash =
-                    self.hash(&live.entry, &live.record.call, &preview.rests_on);
-                live.record.rests_on = preview.rests_on;
+                record.plan_hash = self.hash(&live.entry, &record.call, &preview.rests_on);
+                record.rests_on = preview.rests_on;
                 Ok(Plan::Ask(NeedsApproval { live }))
             }
         }
@@ -382,7 +384,7 @@ fn locations(facts: &Facts) -> Vec<String> {
     all
 }
 
-fn denied(record: PlanRecord) -> Box<Stop> {
+fn denied(record: Arc<PlanRecord>) -> Box<Stop> {
     let decision = &record.decision;
     let kind = decision.kind.unwrap_or(ErrorKind::PolicyDenied);
     let error = ToolError::new(kind, decision.reason.clone());
@@ -393,14 +395,14 @@ fn denied(record: PlanRecord) -> Box<Stop> {
     })
 }
 
-fn refuse(call: &Call, stop: Stop) -> Plan {
+fn refuse(call: &CallId, stop: Stop) -> Plan {
     let Stop {
         tool,
         error,
         record,
     } = stop;
     Plan::Settled(Box::new(Refusal {
-        call_id: call.id().clone(),
+        call_id: call.clone(),
         tool,
         error,
         record,

@@ -178,7 +178,7 @@ impl Work<'_> {
                 };
                 let plan = row.get_ref(6)?.as_blob_or_null()?;
                 let tool = plan.and_then(|bytes| match serde_json::from_slice(bytes) {
-                    Ok(Record::Planned { plan }) => Some(plan.tool),
+                    Ok(Record::Planned { plan }) => Some(plan.tool.clone()),
                     _ => None,
                 });
                 found.push(Unfinished {

@@ -140,7 +140,7 @@ pub(crate) fn planned(call: &str) -> Record {
     });
     let plan: PlanRecord = serde_json::from_value(plan).unwrap();
     Record::Planned {
-        plan: Box::new(plan),
+        plan: Arc::new(plan),
     }
 }
 
