@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use toolgate_config::{ConfigError, Effective, GrantFile, Options, Source, Sources, TrustStore};
 use toolgate_engine::{Around, Ledger};
 use toolgate_gate::approve::{ApproveAll, Approver};
+use toolgate_gate::execute::EventSink;
 use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
 use toolgate_gate::output::Redactor;
 use toolgate_gate::plan::Mode;
@@ -16,9 +16,7 @@ use toolgate_gate::session::{KeptOnDisk, Session};
 use toolgate_gate::store::Store;
 use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{
-    BadCall, Call, ConversationId, ErrorKind, Event, Facts, ToolError, ToolResult,
-};
+use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
 use toolgate_policy::{Policy, Trust};
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
@@ -284,7 +282,7 @@ impl App {
         &self,
         session: &Arc<Session>,
         approver: Option<Arc<dyn Approver>>,
-        events: mpsc::Sender<Event>,
+        events: EventSink,
     ) -> Result<Around, Failure> {
         Ok(Around {
             gate: self.gate.clone(),
@@ -292,7 +290,7 @@ impl App {
             ledger: self.ledger.clone(),
             clock: Arc::new(SystemClock),
             approver,
-            events: Some(events),
+            events,
             cancel: signals::stop_token()?,
         })
     }

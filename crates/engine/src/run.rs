@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::approve::Approver;
 use toolgate_gate::execute::EventSink;
@@ -15,9 +14,6 @@ use toolgate_providers::{Provider, StreamFault};
 
 use crate::ledger::Ledger;
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
-
-/// How many events wait between the gate and whoever listens.
-const EVENTS: usize = 64;
 
 /// What stands around a turn.
 #[derive(Clone)]
@@ -33,7 +29,7 @@ pub struct Around {
     /// Who can be asked.
     pub approver: Option<Arc<dyn Approver>>,
     /// Who listens; a slow listener makes the turn wait.
-    pub events: Option<mpsc::Sender<Event>>,
+    pub events: EventSink,
     /// Stops the turn wherever it is.
     pub cancel: CancellationToken,
 }
@@ -111,30 +107,14 @@ impl Around {
         done
     }
 
-    /// The line for one batch, with its events passed on.
+    /// The line for one batch.
     async fn run_batch(&self, calls: Vec<Call>) -> Vec<ToolResult> {
-        let (events, mut arriving) = match self.events {
-            Some(_) => EventSink::channel(EVENTS),
-            None => (EventSink::none(), mpsc::channel(1).1),
-        };
         let passage = Passage {
             approver: self.approver.clone(),
-            events,
+            events: self.events.clone(),
             cancel: self.cancel.clone(),
         };
-        let line = self.gate.run(&self.session, calls, &passage);
-        tokio::pin!(line);
-        let results = loop {
-            tokio::select! {
-                biased;
-                Some(event) = arriving.recv() => self.emit(event).await,
-                results = &mut line => break results,
-            }
-        };
-        while let Ok(event) = arriving.try_recv() {
-            self.emit(event).await;
-        }
-        results
+        self.gate.run(&self.session, calls, &passage).await
     }
 
     async fn settle(&self, calls: Vec<Call>, results: Vec<ToolResult>) {
@@ -185,9 +165,6 @@ impl Around {
     }
 
     async fn emit(&self, event: Event) {
-        if let Some(events) = &self.events {
-            // Whoever has gone does not want to know.
-            let _ = events.send(event).await;
-        }
+        self.events.send(|| event).await;
     }
 }

@@ -15,6 +15,7 @@ use toolgate_engine::{
     Around, Finished, History, Ledger, Outcome, Prompt, ToolsFor, Turn, TurnSettings, run_turn,
 };
 use toolgate_gate::Gate;
+use toolgate_gate::execute::EventSink;
 use toolgate_gate::journal::Record;
 use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::Registry;
@@ -78,14 +79,14 @@ impl Table {
             })
             .build()
             .unwrap();
-        let (sender, events) = mpsc::channel(4096);
+        let (sink, events) = EventSink::channel(4096);
         let around = Around {
             gate,
             session: Arc::new(Session::new("c")),
             ledger,
             clock: Arc::new(FakeClock::default()),
             approver: None,
-            events: Some(sender),
+            events: sink,
             cancel: CancellationToken::new(),
         };
         let script = Script::from_toml(script).unwrap();

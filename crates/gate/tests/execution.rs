@@ -458,6 +458,30 @@ fn a_tool_that_ignores_that_it_should_stop_is_reported_counted_and_keeps_its_pat
 }
 
 #[test]
+fn whoever_listens_is_not_kept_waiting_for_a_tool_that_was_given_up_on() {
+    for blocking in [Blocking::TheRuntime, Blocking::AThread] {
+        let release = Release::default();
+        real(async {
+            let _let_go = release.at_end();
+            let bench = stuck(blocking, &release);
+            let collected = Collected::listen(8);
+            let passage = Passage {
+                events: collected.sink(),
+                ..Passage::default()
+            };
+            bench
+                .run_through(vec![call("1", "stuck", json!({}))], &passage)
+                .await;
+            drop(passage);
+            let all = tokio::time::timeout(Duration::from_secs(20), collected.all());
+            let events = all.await.expect("nobody can say more");
+            assert!(matches!(events.last(), Some(Event::CallFinished { .. })));
+            assert_eq!(bench.gate.still_running(), 1);
+        });
+    }
+}
+
+#[test]
 fn cancelling_a_stuck_tool_does_not_wait_for_it_either() {
     let release = Release::default();
     real(async {

@@ -6,6 +6,7 @@ mod taken_up;
 
 use tokio::sync::mpsc;
 use toolgate_engine::{Finished, Outcome, Turn, run_turn};
+use toolgate_gate::execute::EventSink;
 use toolgate_model::Event;
 
 use crate::args::{Common, RunArgs};
@@ -28,7 +29,11 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
         recorded,
         noted,
     } = prepare::prepare(common, out, args).await?;
-    let (events, listening) = mpsc::channel(EVENTS);
+    let (mut events, listening) = EventSink::channel(EVENTS);
+    if out.quiet && !out.json {
+        // Where nothing is shown, nobody is woken for it.
+        events = EventSink::none();
+    }
     let around = app.around(&session, app.approver(common.approve), events)?;
     let turn = Turn::new(turn, settings);
     let work = tokio::spawn(async move { run_turn(&mut *provider, &around, turn, prompt).await });

@@ -9,15 +9,15 @@ use crate::output::{RedactStream, Redactor, Sanitizer};
 /// Makes chunks harmless, in order, whatever way they are cut.
 pub(crate) struct Chunks {
     call_id: CallId,
-    events: EventSink,
     lanes: Mutex<Lanes>,
 }
 
 struct Lanes {
     stdout: Lane,
     stderr: Lane,
-    /// The call has its result; what a tool that was given up on still says goes nowhere.
-    closed: bool,
+    /// Nobody once the call has its result: what a tool that was given up on still says
+    /// goes nowhere, and whoever listened is not kept waiting for it.
+    events: EventSink,
 }
 
 struct Lane {
@@ -37,53 +37,54 @@ impl Chunks {
         };
         Self {
             call_id,
-            events,
             lanes: Mutex::new(Lanes {
                 stdout: lane(),
                 stderr: lane(),
-                closed: false,
+                events,
             }),
         }
     }
 
     pub(crate) async fn push(&self, stream: Stream, bytes: &[u8]) {
-        if !self.events.is_open() {
-            return;
-        }
         // The lock is held while the listener is waited for: chunks of one call keep their order.
         let mut lanes = self.lanes.lock().await;
-        if lanes.closed {
+        if !lanes.events.is_open() {
             return;
         }
+        let Lanes {
+            stdout,
+            stderr,
+            events,
+        } = &mut *lanes;
         let lane = match stream {
-            Stream::Stdout => &mut lanes.stdout,
-            Stream::Stderr => &mut lanes.stderr,
+            Stream::Stdout => stdout,
+            Stream::Stderr => stderr,
         };
         let mut clean = String::new();
         lane.sanitizer.push(bytes, &mut clean);
         lane.redactor.push(&clean, &mut lane.ready);
-        self.send(stream, &mut lane.ready).await;
+        self.send(events, stream, &mut lane.ready).await;
     }
 
     /// Hands out what was held back. The call's own end follows.
     pub(crate) async fn finish(&self) {
         let mut lanes = self.lanes.lock().await;
-        lanes.closed = true;
+        let events = std::mem::take(&mut lanes.events);
         let Lanes { stdout, stderr, .. } = &mut *lanes;
         for (stream, lane) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
             let mut clean = String::new();
             lane.sanitizer.finish(&mut clean);
             lane.redactor.push(&clean, &mut lane.ready);
             lane.redactor.finish(&mut lane.ready);
-            self.send(stream, &mut lane.ready).await;
+            self.send(&events, stream, &mut lane.ready).await;
         }
     }
 
-    async fn send(&self, stream: Stream, ready: &mut String) {
+    async fn send(&self, events: &EventSink, stream: Stream, ready: &mut String) {
         if ready.is_empty() {
             return;
         }
-        if let Some(room) = self.events.room().await {
+        if let Some(room) = events.room().await {
             room.send(Event::OutputChunk {
                 call_id: self.call_id.clone(),
                 stream,

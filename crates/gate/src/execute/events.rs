@@ -29,7 +29,8 @@ impl EventSink {
         self.0.as_ref()?.reserve().await.ok()
     }
 
-    pub(crate) async fn send(&self, event: impl FnOnce() -> Event) {
+    /// Tells whoever listens; the event is made if somebody does.
+    pub async fn send(&self, event: impl FnOnce() -> Event) {
         if let Some(room) = self.room().await {
             room.send(event());
         }

@@ -184,9 +184,8 @@ impl Writer {
         held: &mut BTreeSet<String>,
         ended: &mut Vec<Ended>,
     ) -> Result<bool, Trouble> {
-        let fail = |error: rusqlite::Error| Trouble::of(&self.path, &error);
         let (mut waiting, db) = (requests.into_iter(), &self.db);
-        let begun = db.execute_batch("BEGIN IMMEDIATE").map_err(fail);
+        let begun = self.say("BEGIN IMMEDIATE");
         let full = begun.and_then(|()| self.beyond_limit());
         let full = match full {
             Ok(full) => full,
@@ -214,7 +213,7 @@ impl Writer {
         let (taken, released, shrunk) = (all.taken.clone(), all.released.clone(), all.shrunk);
         let sealed = all.anchor().and_then(|()| {
             self.at(Point::Written);
-            db.execute_batch("COMMIT").map_err(fail)
+            self.say("COMMIT")
         });
         if let Err(trouble) = sealed {
             self.roll_back();
@@ -232,8 +231,7 @@ impl Writer {
         held: &BTreeSet<String>,
         all: &mut Work<'_>,
     ) -> Result<(), Trouble> {
-        let fail = |error: rusqlite::Error| Trouble::of(&self.path, &error);
-        self.db.execute_batch("SAVEPOINT one").map_err(fail)?;
+        self.say("SAVEPOINT one")?;
         let mut work = Work {
             heads: all.heads.clone(),
             ..self.work(held)
@@ -242,7 +240,7 @@ impl Writer {
         let end = end.unwrap_or_else(|payload| Err(self.panicked(&*payload)));
         match end {
             Ok(()) => {
-                self.db.execute_batch("RELEASE one").map_err(fail)?;
+                self.say("RELEASE one")?;
                 all.heads = work.heads;
                 all.note = work.note.or(all.note.take());
                 all.taken.extend(work.taken);
@@ -259,6 +257,15 @@ impl Writer {
                 Err(trouble)
             }
         }
+    }
+
+    /// One word of the transaction, understood once.
+    fn say(&self, word: &str) -> Result<(), Trouble> {
+        self.db
+            .prepare_cached(word)
+            .and_then(|mut word| word.execute([]))
+            .map(drop)
+            .map_err(|error| Trouble::of(&self.path, &error))
     }
 
     fn panicked(&self, payload: &(dyn Any + Send)) -> Trouble {

@@ -251,7 +251,7 @@ impl Running {
         let begun = Instant::now();
         let mut heard = begun;
         let mut open = [true, true];
-        let mut buffer = vec![0; 64 << 10];
+        let mut buffer = vec![0; 32 << 10];
         let cause = loop {
             let now = Instant::now();
             let until = |since: Instant, limit: Option<Duration>| {

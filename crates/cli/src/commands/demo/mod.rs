@@ -19,6 +19,7 @@ use futures::future::BoxFuture;
 use tokio::sync::mpsc;
 use toolgate_engine::{Outcome, Prompt, Turn, TurnSettings, run_turn};
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
+use toolgate_gate::execute::EventSink;
 use toolgate_journal::{Reader, Verified};
 use toolgate_model::{ErrorKind, Event, ToolResult};
 use toolgate_providers::provider::Played;
@@ -87,7 +88,7 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
     let session = Arc::new(app.session("demo"));
     app.record.begin(&session, &app.workspace).await;
     intro(out)?;
-    let (events, listening) = mpsc::channel(EVENTS);
+    let (events, listening) = EventSink::channel(EVENTS);
     let around = app.around(&session, Some(Arc::new(ScriptedYes)), events)?;
     let settings = TurnSettings {
         provider: "demo".to_owned(),
