@@ -130,7 +130,7 @@ fn main() {
     let line_itself = in_turn(5, 1, &mut [&mut || calls(&alone, &small, "noop_3", &none)]);
     let work = Duration::from_secs_f64(line_itself[0].each(CALLS).ns * 1e-9);
     let figures = in_turn(
-        15,
+        41,
         1,
         &mut [
             &mut || calls(&runtime, &small, "noop_3", &none),
