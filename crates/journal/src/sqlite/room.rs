@@ -80,6 +80,9 @@ fn lengthen(log: &Path) -> std::io::Result<u64> {
     let length = file.seek(SeekFrom::End(0))?;
     let left = u64::from(open::LOG_BYTES).saturating_sub(length);
     let more = length.clamp(LEAST, MOST).min(left);
+    if more == 0 {
+        return Ok(length);
+    }
     std::io::copy(&mut std::io::repeat(0).take(more), &mut file)?;
     file.sync_all()?;
     Ok(length + more)
