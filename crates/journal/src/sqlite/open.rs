@@ -7,7 +7,7 @@ use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
     let first = Connection::open_with_flags(path, flags)
         .map_err(fail)
         .and_then(beside);
-    let log = path.with_file_name(with_ending(path, "-wal"));
+    let log = log_of(path);
     match first {
         // A folder that cannot be written has no room for the shared memory of a log. Where
         // there is no log either, nobody writes, and none is needed.
@@ -106,6 +106,11 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
         }
         opened => opened,
     }
+}
+
+/// Where SQLite keeps the log of a file.
+pub(crate) fn log_of(path: &Path) -> PathBuf {
+    path.with_file_name(with_ending(path, "-wal"))
 }
 
 /// The file's name with an ending of SQLite's.
@@ -213,8 +218,19 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
+/// Does something without waiting for whoever has the file locked.
+pub(crate) fn at_once<T>(
+    db: &mut Connection,
+    work: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+) -> rusqlite::Result<T> {
+    let _ = db.busy_timeout(Duration::ZERO);
+    let done = work(db);
+    let _ = db.busy_handler(Some(wait));
+    done
+}
+
 /// Short waits: whoever holds the lock gives it back after one disk write.
-pub(crate) fn wait(times: i32) -> bool {
+fn wait(times: i32) -> bool {
     std::thread::sleep(Duration::from_millis(if times < 10 { 1 } else { 5 }));
     times < WAITS
 }

@@ -9,7 +9,6 @@
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use rusqlite::Connection;
 use rustix::fs::{Mode, OFlags};
@@ -36,7 +35,7 @@ impl Room {
         // SQLite knows the file by the name behind all links, and puts the log beside that.
         let name = db.path().filter(|name| !name.is_empty());
         Self {
-            log: name.map(|name| PathBuf::from(format!("{name}-wal"))),
+            log: name.map(|name| open::log_of(Path::new(name))),
             length: 0,
             grown: 0,
         }
@@ -65,10 +64,7 @@ impl Room {
 /// Makes the log longer while nobody can write to it, and says how long it is.
 fn make(log: &Path, db: &mut Connection) -> std::io::Result<u64> {
     // Another process that writes now makes its own room.
-    let _ = db.busy_timeout(Duration::ZERO);
-    let alone = db.execute_batch("BEGIN IMMEDIATE");
-    let _ = db.busy_handler(Some(open::wait));
-    alone.map_err(std::io::Error::other)?;
+    open::at_once(db, |db| db.execute_batch("BEGIN IMMEDIATE")).map_err(std::io::Error::other)?;
     let made = lengthen(log);
     let _ = db.execute_batch("ROLLBACK");
     made

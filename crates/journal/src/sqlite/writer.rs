@@ -171,9 +171,7 @@ impl Writer {
     /// now is not waited for; the next quiet moment does the rest.
     fn cut(&mut self) {
         let cut = "PRAGMA wal_checkpoint(TRUNCATE)";
-        let _ = self.db.busy_timeout(Duration::ZERO);
-        let _ = self.db.query_row(cut, [], |_| Ok(()));
-        let _ = self.db.busy_handler(Some(open::wait));
+        let _ = open::at_once(&mut self.db, |db| db.query_row(cut, [], |_| Ok(())));
     }
 
     /// Everything between begin and commit, and whether the file can be cut. An error is

@@ -11,7 +11,7 @@ use toolgate_gate::store::{Edit, Space, Store};
 use toolgate_journal::{Hook, Options, Point, Reader, SqliteJournal};
 
 use crate::child::{JOURNAL, PART, WORDS};
-use crate::fixture::{commit, entry, finished, start};
+use crate::fixture::{LOG_FRAME, LOG_HEADER, commit, entry, finished, start};
 
 pub(crate) fn say(what: &str) {
     let mut out = std::io::stdout().lock();
@@ -110,15 +110,13 @@ fn commit_until_killed(path: &Path, words: &[&str]) {
 
 /// Where the last frame of the log ends. What follows is room, or older than its beginning.
 fn written(log: &Path) -> usize {
-    const HEADER: usize = 32;
-    const FRAME: usize = 24 + 4096;
     let bytes = std::fs::read(log).unwrap_or_default();
     let Some(salts) = bytes.get(16..24) else {
         return 0;
     };
-    let frames = bytes[HEADER..].chunks_exact(FRAME);
+    let frames = bytes[LOG_HEADER..].chunks_exact(LOG_FRAME);
     let ours = frames.take_while(|frame| frame[8..16] == *salts);
-    HEADER + ours.count() * FRAME
+    LOG_HEADER + ours.count() * LOG_FRAME
 }
 
 /// `conversation`: holds it until the standard input ends.

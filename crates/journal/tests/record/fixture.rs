@@ -10,6 +10,10 @@ use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
 use toolgate_journal::{Anchor, Body, Filter, Line, Options, Reader, SqliteJournal, Verified};
 use toolgate_model::{Args, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, ToolResult};
 
+/// What the log of SQLite is made of, with pages of 4,096 bytes.
+pub(crate) const LOG_HEADER: usize = 32;
+pub(crate) const LOG_FRAME: usize = 24 + 4096;
+
 pub(crate) struct Place {
     folder: tempfile::TempDir,
     pub(crate) clock: Ticking,

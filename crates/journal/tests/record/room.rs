@@ -5,10 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use toolgate_journal::{Options, Point, SqliteJournal};
 
-use crate::fixture::{Place, commit, start, whole};
-
-const HEADER: usize = 32;
-const FRAME: usize = 24 + 4096;
+use crate::fixture::{LOG_FRAME as FRAME, LOG_HEADER as HEADER, Place, commit, start, whole};
 
 /// The log is never folded in, as if there were never a quiet moment.
 fn busy(place: &Place) -> Options {
