@@ -13,7 +13,7 @@
 #[path = "cases/run.rs"]
 mod run;
 
-use run::{Case, User, check, users};
+use run::{Case, User, check, program, users};
 
 /// Tools of the samples that come with a later capability. Until then a call of them is an
 /// unknown tool, which is asserted, so that this list cannot outlive its reason.
@@ -30,6 +30,7 @@ fn all(file: &str) {
         })
         .collect();
     assert!(!cases.is_empty());
+    let _kept = program();
     let mut wrong = Vec::new();
     for user in users() {
         for case in &cases {

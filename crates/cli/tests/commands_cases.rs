@@ -31,6 +31,7 @@ fn rows(text: &str) -> Vec<Value> {
 
 /// Every row for every user; all that is wrong is told at once.
 fn all(text: &str, check: impl Fn(&Value, User) -> Result<(), String>) {
+    let _kept = program();
     let mut wrong = Vec::new();
     for user in users() {
         for row in rows(text) {
@@ -73,7 +74,7 @@ fn rule(text: &str) -> String {
 fn explained(row: &Value, place: &Place, config: &str) -> String {
     let file = place.path("rules.toml");
     std::fs::write(&file, config).unwrap();
-    let mut command = place.command(program());
+    let mut command = place.toolgate();
     command.arg("--workspace").arg(place.path("ws"));
     command.arg("--config").arg(&file);
     command.args(["policy", "explain", row["tool"].as_str().unwrap()]);
@@ -119,7 +120,7 @@ fn shell_lines_of_the_sample_are_decided_as_they_say() {
 
 /// A command through `exec`, with everything approved that can be.
 fn exec(place: &Place, line: &str, timeout_ms: u64, vars: &[(&str, &str)]) -> Value {
-    let mut command = place.command(program());
+    let mut command = place.toolgate();
     command.arg("--workspace").arg(place.path("ws"));
     command.args(["--approve", "all", "exec", "run_command"]);
     command.arg(json!({"command": line, "timeout_ms": timeout_ms}).to_string());
@@ -140,6 +141,7 @@ fn variables_of_the_sample_are_kept_or_stripped() {
         args[key].as_str().unwrap().to_owned()
     };
     left.retain(|row| !ALWAYS.contains(&text(row, "name").as_str()));
+    let _kept = program();
     let mut wrong = Vec::new();
     while !left.is_empty() {
         // One environment holds each name once.

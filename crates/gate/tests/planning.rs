@@ -421,6 +421,8 @@ fn planning_writes_to_no_file_and_opens_no_socket() {
     }
     let binary = std::env::current_exe().unwrap();
     let test = "planning_writes_to_no_file_and_opens_no_socket";
+    // What a process that is ended leaves lies in here.
+    let folder = tempfile::tempdir().unwrap();
     let status = |mode: &str| {
         std::process::Command::new("sh")
             .args([
@@ -429,6 +431,7 @@ fn planning_writes_to_no_file_and_opens_no_socket() {
             ])
             .args([binary.as_os_str(), test.as_ref()])
             .env(CHILD, mode)
+            .env("TMPDIR", folder.path())
             // A build that counts its own coverage would write that down at the end.
             .env("LLVM_PROFILE_FILE", "/dev/null")
             .stdout(std::process::Stdio::piped())

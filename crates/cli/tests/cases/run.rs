@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
@@ -62,6 +62,7 @@ pub(crate) struct Case {
 /// A folder of its own for one case.
 pub(crate) struct Place {
     folder: tempfile::TempDir,
+    program: Arc<Program>,
     user: User,
 }
 
@@ -81,7 +82,11 @@ impl Place {
         if user == User::Ordinary {
             chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
-        Self { folder, user }
+        Self {
+            folder,
+            program: program(),
+            user,
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -95,6 +100,11 @@ impl Place {
             .replace("$WS", ws)
             .replace("${OUT}", out)
             .replace("$OUT", out)
+    }
+
+    /// The program itself.
+    pub(crate) fn toolgate(&self) -> Command {
+        self.command(&self.program.path)
     }
 
     pub(crate) fn command(&self, program: &Path) -> Command {
@@ -115,16 +125,27 @@ impl Place {
 }
 
 /// The program where everybody may run it: the build's own folder may be closed to others.
-pub(crate) fn program() -> &'static Path {
-    static COPY: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
-    let (_, path) = COPY.get_or_init(|| {
+pub(crate) struct Program {
+    _folder: tempfile::TempDir,
+    path: PathBuf,
+}
+
+/// That program. It goes when nobody holds it any more, so whoever has many places holds it too.
+pub(crate) fn program() -> Arc<Program> {
+    static COPY: Mutex<Weak<Program>> = Mutex::new(Weak::new());
+    let mut copy = COPY.lock().unwrap();
+    copy.upgrade().unwrap_or_else(|| {
         let folder = tempfile::tempdir().unwrap();
         std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
         let path = folder.path().join("toolgate");
         std::fs::copy(env!("CARGO_BIN_EXE_toolgate"), &path).unwrap();
-        (folder, path)
-    });
-    path
+        let made = Arc::new(Program {
+            _folder: folder,
+            path,
+        });
+        *copy = Arc::downgrade(&made);
+        made
+    })
 }
 
 fn wire_text(case: &Case, place: &Place) -> Vec<u8> {
@@ -180,7 +201,7 @@ pub(crate) fn check(case: &Case, user: User, later: &[&str]) -> Result<(), Strin
 }
 
 fn once(case: &Case, place: &Place, later: &[&str]) -> Result<(), String> {
-    let mut command = place.command(program());
+    let mut command = place.toolgate();
     command.arg("--workspace").arg(place.path("ws")).args([
         "--approve",
         "all",

@@ -1,7 +1,6 @@
 //! A workspace with a store of its own.
 
 use std::sync::Arc;
-use std::sync::LazyLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -103,7 +102,5 @@ impl Desk {
 }
 
 pub(crate) fn folder() -> Arc<TempDir> {
-    // All of them beneath one, so that making many of them is quick to clean up.
-    static ALL: LazyLock<TempDir> = LazyLock::new(|| TempDir::new().unwrap());
-    Arc::new(TempDir::new_in(ALL.path()).unwrap())
+    Arc::new(TempDir::new().unwrap())
 }
