@@ -42,6 +42,8 @@ impl Record {
     pub(crate) fn open(path: &Path, config: &Effective) -> Self {
         let options = Options {
             max_bytes: config.settings().journal.max_bytes,
+            // There are two workers, and one of them is held up at most.
+            writes_in_place: true,
             ..Options::default()
         };
         match SqliteJournal::open(path, options) {

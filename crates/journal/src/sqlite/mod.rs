@@ -1,8 +1,8 @@
 //! The record in one SQLite file of the person's own.
 //!
 //! ```text
-//! SqliteJournal ──request──▶ writer (one thread) ──▶ work: leases, states, chain, bodies ──▶ file, mode 0600
-//!        ▲                        └── commit: on disk before anybody is answered
+//! SqliteJournal ──request──▶ desk ──▶ writer (one at a time) ──▶ work: leases, states, chain, bodies ──▶ file, mode 0600
+//!        ▲                                 └── commit: on disk before anybody is answered
 //!        └── Journal, Store, recovery, prune
 //! ```
 //!
@@ -10,6 +10,7 @@
 //! an answer when they are on disk. Several processes can use one file at once, each
 //! with conversations of its own. What can go wrong is said by [`Trouble`].
 
+mod desk;
 mod lease;
 mod open;
 mod problem;
@@ -24,12 +25,10 @@ mod verify;
 mod work;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::mpsc::{Sender, channel};
-use std::thread::JoinHandle;
 
-use futures::channel::oneshot;
 use futures::future::BoxFuture;
 use toolgate_gate::journal::{Entry, Image, Journal, JournalError, Record};
 use toolgate_gate::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -42,9 +41,10 @@ pub use recover::{Recovery, Unfinished};
 pub use trouble::Trouble;
 pub use writer::Hook;
 
+use desk::Desk;
 use lease::Holder;
 use work::{About, Work};
-use writer::{Request, Task, Writer};
+use writer::{Task, Writer};
 
 /// Where a commit is, for tests that end the process there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -93,7 +93,11 @@ pub struct Options {
     pub max_bytes: Option<u64>,
     /// Whether the log is folded into the file when nobody waits.
     pub folds_when_quiet: bool,
-    /// Called from the writing thread at every point of a commit. For tests.
+    /// Whether results and intents are written by the thread that asks, where nobody else is
+    /// writing. That spares waking another one and back, which takes about as long as the disk
+    /// does, and holds the asking thread up for one write: for runtimes with several.
+    pub writes_in_place: bool,
+    /// Called from whoever writes, at every point of a commit. For tests.
     pub hook: Option<Hook>,
 }
 
@@ -104,6 +108,7 @@ impl Default for Options {
             entropy: Arc::new(SystemEntropy),
             max_bytes: None,
             folds_when_quiet: true,
+            writes_in_place: false,
             hook: None,
         }
     }
@@ -128,21 +133,8 @@ struct Inner {
     path: PathBuf,
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
-    requests: Option<Sender<Box<dyn Request>>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        drop(self.requests.take());
-        let here = std::thread::current().id();
-        // The writer itself can be the last to let go of a journal, and cannot wait for itself.
-        let thread = self.thread.take();
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != here) {
-            // A writer that panicked has told everybody by not answering.
-            let _ = thread.join();
-        }
-    }
+    desk: Desk,
+    writes_in_place: bool,
 }
 
 impl SqliteJournal {
@@ -156,14 +148,12 @@ impl SqliteJournal {
             me: Holder::this(random),
             clock: Arc::clone(&options.clock),
             most_bytes: options.max_bytes,
-            folds_when_quiet: options.folds_when_quiet,
             hook: options.hook,
+            held: BTreeSet::new(),
+            unfolded: false,
         };
-        let (requests, waiting) = channel();
-        let thread = std::thread::Builder::new()
-            .name("journal".to_owned())
-            .spawn(move || writer.run(&waiting))
-            .map_err(|error| Trouble::Other {
+        let desk =
+            Desk::open(writer, options.folds_when_quiet).map_err(|error| Trouble::Other {
                 path: path.display().to_string(),
                 why: format!("no thread to write with: {error}"),
             })?;
@@ -172,8 +162,8 @@ impl SqliteJournal {
                 path,
                 clock: options.clock,
                 entropy: options.entropy,
-                requests: Some(requests),
-                thread: Some(thread),
+                desk,
+                writes_in_place: options.writes_in_place,
             }),
         })
     }
@@ -217,17 +207,22 @@ impl SqliteJournal {
         beyond_limit: bool,
         task: impl FnOnce(&mut Work<'_>) -> Result<T, Trouble> + Send + 'static,
     ) -> Result<T, Trouble> {
-        let (to, answer) = oneshot::channel();
-        let request = Task {
-            task: Some(task),
-            made: None,
-            to,
-            beyond_limit,
-        };
-        let requests = self.inner.requests.as_ref().ok_or(Trouble::Closed)?;
-        requests
-            .send(Box::new(request))
-            .map_err(|_| Trouble::Closed)?;
+        let (request, answer) = Task::new(beyond_limit, task);
+        self.inner.desk.hand_in(Box::new(request));
+        answer.await.unwrap_or(Err(Trouble::Closed))
+    }
+
+    /// The same for who has nothing else to do meanwhile.
+    async fn ask_and_wait<T: Send + 'static>(
+        &self,
+        beyond_limit: bool,
+        task: impl FnOnce(&mut Work<'_>) -> Result<T, Trouble> + Send + 'static,
+    ) -> Result<T, Trouble> {
+        if !self.inner.writes_in_place {
+            return self.ask(beyond_limit, task).await;
+        }
+        let (request, answer) = Task::new(beyond_limit, task);
+        self.inner.desk.do_at_once(Box::new(request));
         answer.await.unwrap_or(Err(Trouble::Closed))
     }
 }
@@ -240,7 +235,13 @@ impl Journal for SqliteJournal {
             .all(|entry| matches!(entry.record, Record::Finished { .. }));
         Box::pin(async move {
             let task = move |work: &mut Work<'_>| work.append(&entries, About::Meant);
-            Ok(self.ask(only_results, task).await?)
+            // Beside everything else there is something to get ready.
+            let written = if only_results {
+                self.ask_and_wait(true, task).await
+            } else {
+                self.ask(false, task).await
+            };
+            written.map_err(JournalError::from)
         })
     }
 
@@ -251,7 +252,7 @@ impl Journal for SqliteJournal {
                 work.append(&[entry], About::Meant)?;
                 work.keep_images(&images, at_ms)
             };
-            Ok(self.ask(false, task).await?)
+            Ok(self.ask_and_wait(false, task).await?)
         })
     }
 }

@@ -1,36 +1,27 @@
-//! The one thread that writes.
+//! One commit: what waits together goes to disk together.
 //!
 //! ```text
 //! request ─┐
 //! request ─┼─▶ begin ─▶ each on its own: done or undone ─▶ anchor ─▶ commit (on disk) ─▶ answers
-//! request ─┘   what waits together shares one commit
-//!
-//! between two commits: the log gets room for the next ones, where it keeps growing
-//! nobody waits: the log is folded into the file, a sign of life is given
+//! request ─┘
 //! ```
 
 use std::any::Any;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
 
 use futures::channel::oneshot;
 use rusqlite::Connection;
 use toolgate_gate::Clock;
 
 use super::Point;
-use super::lease::{self, BEAT_MS, Holder};
+use super::lease::{self, Holder};
 use super::open;
-use super::room::Room;
 use super::trouble::Trouble;
 use super::work::Work;
 
-/// So many requests share a commit at most.
-const TOGETHER: usize = 256;
-/// Nobody has waited for this long: time to fold the log into the file.
-const QUIET: Duration = Duration::from_millis(200);
+const BEGIN: &str = "BEGIN IMMEDIATE";
 
 /// Something to be done in a transaction, and somebody who waits for the answer.
 pub(crate) trait Request: Send {
@@ -49,10 +40,27 @@ type Ended = (Box<dyn Request>, Result<(), Trouble>);
 
 /// A request made of a function.
 pub(crate) struct Task<T, F> {
-    pub(crate) task: Option<F>,
-    pub(crate) made: Option<T>,
-    pub(crate) to: oneshot::Sender<Result<T, Trouble>>,
-    pub(crate) beyond_limit: bool,
+    task: Option<F>,
+    made: Option<T>,
+    to: oneshot::Sender<Result<T, Trouble>>,
+    beyond_limit: bool,
+}
+
+impl<T, F> Task<T, F> {
+    /// And where its answer will be.
+    pub(crate) fn new(
+        beyond_limit: bool,
+        task: F,
+    ) -> (Self, oneshot::Receiver<Result<T, Trouble>>) {
+        let (to, answer) = oneshot::channel();
+        let request = Self {
+            task: Some(task),
+            made: None,
+            to,
+            beyond_limit,
+        };
+        (request, answer)
+    }
 }
 
 impl<T, F> Request for Task<T, F>
@@ -86,74 +94,73 @@ pub(crate) struct Writer {
     pub(crate) me: Holder,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) most_bytes: Option<u64>,
-    pub(crate) folds_when_quiet: bool,
     pub(crate) hook: Option<Hook>,
+    /// Conversations of this process.
+    pub(crate) held: BTreeSet<String>,
+    /// Whether something was committed since the log was folded into the file.
+    pub(crate) unfolded: bool,
 }
 
 impl Writer {
-    /// Works until nobody can ask any more.
-    pub(crate) fn run(mut self, requests: &Receiver<Box<dyn Request>>) {
-        let mut held = BTreeSet::new();
-        let mut beat_ms = self.clock.now_ms();
-        let mut unfolded = false;
-        let mut room = Room::of(&self.db);
-        loop {
-            let patience = if unfolded && self.folds_when_quiet {
-                QUIET
-            } else {
-                Duration::from_millis(BEAT_MS)
-            };
-            match requests.recv_timeout(patience) {
-                Ok(first) => {
-                    let mut together = vec![first];
-                    together.extend(requests.try_iter().take(TOGETHER - 1));
-                    self.commit(together, &mut held);
-                    if room.after_commit(&mut self.db) {
-                        self.at(Point::Lengthened);
-                    }
-                    unfolded = true;
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    if unfolded && self.folds_when_quiet {
-                        self.fold();
-                        unfolded = false;
-                    }
-                }
-                Err(RecvTimeoutError::Disconnected) => break,
-            }
-            let now_ms = self.clock.now_ms();
-            if !held.is_empty() && now_ms.saturating_sub(beat_ms) >= BEAT_MS {
-                // A sign that could not be given is given the next time.
-                let _ = lease::beat(&self.db, &self.me, now_ms);
-                beat_ms = now_ms;
-            }
+    pub(crate) fn at(&self, point: Point) {
+        if let Some(hook) = &self.hook {
+            hook(point);
         }
-        if !held.is_empty() {
+    }
+
+    /// Folds the log into the file.
+    pub(crate) fn fold(&mut self) {
+        self.at(Point::BeforeFold);
+        // Readers may hold it up; the next quiet moment does the rest.
+        let _ = self
+            .db
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        self.unfolded = false;
+        self.at(Point::Folded);
+    }
+
+    /// Gives a sign of life.
+    pub(crate) fn beat(&self, now_ms: u64) {
+        if !self.held.is_empty() {
+            // A sign that could not be given is given the next time.
+            let _ = lease::beat(&self.db, &self.me, now_ms);
+        }
+    }
+
+    /// Gives all conversations back.
+    pub(crate) fn release(&self) {
+        if !self.held.is_empty() {
             // Nobody waits for this one to be on disk: a lease of the dead is free anyway.
             let _ = self.db.pragma_update(None, "synchronous", "NORMAL");
             let _ = lease::release(&self.db, &self.me, None);
         }
     }
 
-    fn at(&self, point: Point) {
-        if let Some(hook) = &self.hook {
-            hook(point);
-        }
-    }
-
-    fn fold(&self) {
-        self.at(Point::BeforeFold);
-        // Readers may hold it up; the next quiet moment does the rest.
-        let _ = self
-            .db
-            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        self.at(Point::Folded);
-    }
-
-    fn commit(&mut self, requests: Vec<Box<dyn Request>>, held: &mut BTreeSet<String>) {
+    /// Does all of it in one transaction, and tells everybody when it is on disk.
+    pub(crate) fn commit(&mut self, requests: Vec<Box<dyn Request>>) {
         self.at(Point::Asked);
+        let begun = self.say(BEGIN);
+        self.begun(requests, begun);
+    }
+
+    /// The same for one, who gets it back where another process is writing.
+    pub(crate) fn commit_at_once(
+        &mut self,
+        request: Box<dyn Request>,
+    ) -> Result<(), Box<dyn Request>> {
+        self.at(Point::Asked);
+        let begun = open::at_once(&mut self.db, |db| db.prepare_cached(BEGIN)?.execute([]));
+        if begun.is_err() {
+            return Err(request);
+        }
+        self.begun(vec![request], Ok(()));
+        Ok(())
+    }
+
+    fn begun(&mut self, requests: Vec<Box<dyn Request>>, begun: Result<(), Trouble>) {
         let mut ended = Vec::new();
-        let done = self.transaction(requests, held, &mut ended);
+        let done = self.transaction(requests, begun, &mut ended);
+        self.unfolded = true;
         if done.is_ok() {
             self.at(Point::Committed);
         }
@@ -179,11 +186,10 @@ impl Writer {
     fn transaction(
         &mut self,
         requests: Vec<Box<dyn Request>>,
-        held: &mut BTreeSet<String>,
+        begun: Result<(), Trouble>,
         ended: &mut Vec<Ended>,
     ) -> Result<bool, Trouble> {
         let (mut waiting, db) = (requests.into_iter(), &self.db);
-        let begun = self.say("BEGIN IMMEDIATE");
         let full = begun.and_then(|()| self.beyond_limit());
         let full = match full {
             Ok(full) => full,
@@ -194,11 +200,11 @@ impl Writer {
             }
         };
         self.at(Point::Begun);
-        let mut all = self.work(held);
+        let mut all = self.work();
         for mut request in waiting.by_ref() {
             let end = match &full {
                 Some(trouble) if !request.beyond_limit() => Err(trouble.clone()),
-                _ => self.one(&mut *request, held, &mut all),
+                _ => self.one(&mut *request, &mut all),
             };
             ended.push((request, end));
             // Some errors end the whole transaction, whatever was done before in it.
@@ -217,22 +223,18 @@ impl Writer {
             self.roll_back();
             return Err(trouble);
         }
-        held.extend(taken);
-        held.retain(|conversation| !released.contains(conversation));
+        self.held.extend(taken);
+        self.held
+            .retain(|conversation| !released.contains(conversation));
         Ok(shrunk)
     }
 
     /// One request within the transaction: it leaves all of its traces, or none.
-    fn one(
-        &self,
-        request: &mut dyn Request,
-        held: &BTreeSet<String>,
-        all: &mut Work<'_>,
-    ) -> Result<(), Trouble> {
+    fn one(&self, request: &mut dyn Request, all: &mut Work<'_>) -> Result<(), Trouble> {
         self.say("SAVEPOINT one")?;
         let mut work = Work {
             heads: all.heads.clone(),
-            ..self.work(held)
+            ..self.work()
         };
         let end = std::panic::catch_unwind(AssertUnwindSafe(|| request.run(&mut work)));
         let end = end.unwrap_or_else(|payload| Err(self.panicked(&*payload)));
@@ -277,13 +279,13 @@ impl Writer {
         }
     }
 
-    fn work<'a>(&'a self, held: &'a BTreeSet<String>) -> Work<'a> {
+    fn work(&self) -> Work<'_> {
         Work {
             db: &self.db,
             path: &self.path,
             me: &self.me,
             now_ms: self.clock.now_ms(),
-            held,
+            held: &self.held,
             heads: std::collections::BTreeMap::new(),
             note: None,
             taken: BTreeSet::new(),

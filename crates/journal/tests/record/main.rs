@@ -11,6 +11,7 @@
 
 mod commits;
 mod fixture;
+mod in_place;
 mod laws;
 mod leases;
 mod prune;
