@@ -68,7 +68,9 @@ pub(super) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Packet, Err
             flags | RecvFlags::CMSG_CLOEXEC,
         ) {
             Ok(got) => break got,
-            Err(Errno::INTR) => {}
+            // Whoever closes without having read everything leaves a reset, which is told
+            // once and before what was sent: that is still there.
+            Err(Errno::INTR | Errno::CONNRESET) => {}
             Err(errno) => return Err(errno),
         }
     };
@@ -110,5 +112,34 @@ pub(super) fn readable_of<const N: usize>(
             Err(Errno::INTR) => {}
             Err(errno) => return Err(errno),
         }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use rustix::io::Errno;
+    use rustix::net::RecvFlags;
+
+    use super::{pair, receive, send};
+
+    #[test]
+    fn what_was_said_arrives_although_the_answer_was_not_read() {
+        let (ours, theirs) = pair().unwrap();
+        send(&theirs, b"first", &[]).unwrap();
+        send(&theirs, b"last", &[]).unwrap();
+        send(&ours, b"an answer", &[]).unwrap();
+        drop(theirs);
+        let heard = || receive(&ours, RecvFlags::DONTWAIT).map(|packet| packet.bytes);
+        assert_eq!(heard(), Ok(b"first".to_vec()));
+        assert_eq!(heard(), Ok(b"last".to_vec()));
+        assert_eq!(heard(), Ok(Vec::new()), "nobody is there any more");
+    }
+
+    #[test]
+    fn who_has_said_nothing_is_not_waited_for_where_that_is_wanted() {
+        let (ours, _theirs) = pair().unwrap();
+        let heard = receive(&ours, RecvFlags::DONTWAIT);
+        assert_eq!(heard.map(|packet| packet.bytes), Err(Errno::AGAIN));
     }
 }
