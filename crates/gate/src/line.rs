@@ -175,10 +175,9 @@ impl Gate {
             // Durable before the effect: everything received and decided so far, and that this one starts.
             let mut entries = pending.clone();
             entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
-            // Whoever keeps the record begins first; getting ready has no effect.
-            let kept = self.inner.journal.commit(entries);
-            let ready = async { self.prepare(session, &mut authorized) };
-            let (kept, ready) = futures::join!(kept, ready);
+            // Getting ready has no effect, and what it begins goes on beside the record.
+            let ready = self.prepare(session, &mut authorized);
+            let kept = self.inner.journal.commit(entries).await;
             let kept = kept.map_err(|error| {
                 ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"))
             });

@@ -158,8 +158,8 @@ fn a_call_gets_ready_while_its_start_is_put_on_record_and_runs_after_it() {
         assert_eq!(
             diary.lines(),
             [
-                "record begun",
                 "prepared",
+                "record begun",
                 "on record",
                 "ran with it",
                 "thing gone"

@@ -43,6 +43,7 @@ pub use writer::Hook;
 
 use desk::Desk;
 use lease::Holder;
+use room::Room;
 use work::{About, Work};
 use writer::{Task, Writer};
 
@@ -93,7 +94,7 @@ pub struct Options {
     pub max_bytes: Option<u64>,
     /// Whether the log is folded into the file when nobody waits.
     pub folds_when_quiet: bool,
-    /// Whether results and intents are written by the thread that asks, where nobody else is
+    /// Whether entries and intents are written by the thread that asks, where nobody else is
     /// writing. That spares waking another one and back, which takes about as long as the disk
     /// does, and holds the asking thread up for one write: for runtimes with several.
     pub writes_in_place: bool,
@@ -142,15 +143,17 @@ impl SqliteJournal {
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, Trouble> {
         let path = path.into();
         let random = options.entropy.bits().ok_or(Trouble::NoRandomness)?;
+        let db = open::writable(&path)?;
         let writer = Writer {
-            db: open::writable(&path)?,
+            room: Room::of(&db),
+            db,
             path: path.display().to_string(),
             me: Holder::this(random),
             clock: Arc::clone(&options.clock),
             most_bytes: options.max_bytes,
             hook: options.hook,
             held: BTreeSet::new(),
-            unfolded: false,
+            commits: 0,
         };
         let desk =
             Desk::open(writer, options.folds_when_quiet).map_err(|error| Trouble::Other {
@@ -235,13 +238,7 @@ impl Journal for SqliteJournal {
             .all(|entry| matches!(entry.record, Record::Finished { .. }));
         Box::pin(async move {
             let task = move |work: &mut Work<'_>| work.append(&entries, About::Meant);
-            // Beside everything else there is something to get ready.
-            let written = if only_results {
-                self.ask_and_wait(true, task).await
-            } else {
-                self.ask(false, task).await
-            };
-            written.map_err(JournalError::from)
+            Ok(self.ask_and_wait(only_results, task).await?)
         })
     }
 

@@ -27,6 +27,7 @@ pub(crate) struct Room {
     log: Option<PathBuf>,
     length: u64,
     grown: u32,
+    wanted: bool,
 }
 
 impl Room {
@@ -38,26 +39,33 @@ impl Room {
             log: name.map(|name| open::log_of(Path::new(name))),
             length: 0,
             grown: 0,
+            wanted: false,
         }
     }
 
     /// To be called after every commit: looks whether it was one more that made the log
-    /// longer, and says whether room was made. Room that cannot be made is no trouble:
-    /// commits make their own, as before.
-    pub(crate) fn after_commit(&mut self, db: &mut Connection) -> bool {
+    /// longer, and says whether it is time to make room.
+    pub(crate) fn is_wanted(&mut self) -> bool {
         let found = self.log.as_deref().map(std::fs::symlink_metadata);
-        let Some((log, Ok(found))) = self.log.as_deref().zip(found) else {
+        let Some(Ok(found)) = found else {
             return false;
         };
         let grown = found.len() > self.length;
         self.length = found.len();
         self.grown += u32::from(grown && self.grown < PATIENCE);
-        if !grown || self.grown < PATIENCE {
-            return false;
+        self.wanted |= grown && self.grown >= PATIENCE;
+        self.wanted
+    }
+
+    /// Makes it, and says whether that went well. Room that cannot be made is no trouble:
+    /// commits make their own, as before.
+    pub(crate) fn make(&mut self, db: &mut Connection) -> bool {
+        self.wanted = false;
+        let made = self.log.as_deref().map(|log| make(log, db));
+        if let Some(Ok(length)) = made {
+            self.length = length;
         }
-        let made = make(log, db);
-        self.length = *made.as_ref().unwrap_or(&self.length);
-        made.is_ok()
+        matches!(made, Some(Ok(_)))
     }
 }
 

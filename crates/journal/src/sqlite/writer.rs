@@ -18,6 +18,7 @@ use toolgate_gate::Clock;
 use super::Point;
 use super::lease::{self, Holder};
 use super::open;
+use super::room::Room;
 use super::trouble::Trouble;
 use super::work::Work;
 
@@ -97,8 +98,10 @@ pub(crate) struct Writer {
     pub(crate) hook: Option<Hook>,
     /// Conversations of this process.
     pub(crate) held: BTreeSet<String>,
-    /// Whether something was committed since the log was folded into the file.
-    pub(crate) unfolded: bool,
+    /// Room in the log.
+    pub(crate) room: Room,
+    /// How many commits were made.
+    pub(crate) commits: u64,
 }
 
 impl Writer {
@@ -115,8 +118,19 @@ impl Writer {
         let _ = self
             .db
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
-        self.unfolded = false;
         self.at(Point::Folded);
+    }
+
+    /// Whether it is time to make room in the log.
+    pub(crate) fn looks_for_room(&mut self) -> bool {
+        self.room.is_wanted()
+    }
+
+    /// Makes room in the log for the next commits.
+    pub(crate) fn make_room(&mut self) {
+        if self.room.make(&mut self.db) {
+            self.at(Point::Lengthened);
+        }
     }
 
     /// Gives a sign of life.
@@ -160,7 +174,7 @@ impl Writer {
     fn begun(&mut self, requests: Vec<Box<dyn Request>>, begun: Result<(), Trouble>) {
         let mut ended = Vec::new();
         let done = self.transaction(requests, begun, &mut ended);
-        self.unfolded = true;
+        self.commits += 1;
         if done.is_ok() {
             self.at(Point::Committed);
         }

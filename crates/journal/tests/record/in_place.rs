@@ -1,6 +1,8 @@
-//! Results written by the thread that asks: in turn, and without waiting for others.
+//! Entries written by the thread that asks: in turn, and without waiting for others.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
@@ -9,7 +11,7 @@ use rusqlite::Connection;
 use toolgate_gate::journal::Journal;
 use toolgate_journal::{Options, Point, SqliteJournal};
 
-use crate::fixture::{Place, commit, entry, finished, start};
+use crate::fixture::{Place, commit, entry, finished, start, whole};
 
 fn in_place(place: &Place) -> Options {
     Options {
@@ -18,15 +20,14 @@ fn in_place(place: &Place) -> Options {
     }
 }
 
-/// Which of the commits of fifty calls were written by the thread that asked for them: how
-/// many starts and how many results.
-fn written_here(options: Options, place: &Place) -> (usize, usize) {
+/// How many of the hundred commits of fifty calls were written by the thread that asked.
+fn written_here(options: Options, place: &Place) -> usize {
     let here = std::thread::current().id();
-    let last = Arc::new(Mutex::new(false));
-    let noted = Arc::clone(&last);
+    let count = Arc::new(AtomicUsize::new(0));
+    let noted = Arc::clone(&count);
     let hook = move |point| {
-        if point == Point::Committed {
-            *noted.lock().unwrap() = std::thread::current().id() == here;
+        if point == Point::Committed && std::thread::current().id() == here {
+            noted.fetch_add(1, Ordering::SeqCst);
         }
     };
     let options = Options {
@@ -34,29 +35,46 @@ fn written_here(options: Options, place: &Place) -> (usize, usize) {
         ..options
     };
     let journal = SqliteJournal::open(place.file(), options).unwrap();
-    let (mut starts, mut results) = (0, 0);
     for call in 1..=50 {
-        let id = call.to_string();
-        commit(&journal, start("c", &id, call)).unwrap();
-        starts += usize::from(*last.lock().unwrap());
-        commit(&journal, vec![entry("c", &id, call, finished(&id))]).unwrap();
-        results += usize::from(*last.lock().unwrap());
+        whole(&journal, "c", &call.to_string(), call);
     }
     drop(journal);
     assert_eq!(place.verify().problems, []);
     assert_eq!(place.entries().len(), 200);
-    (starts, results)
+    count.load(Ordering::SeqCst)
 }
 
 #[test]
-fn a_result_is_written_by_who_asks_where_that_is_wanted_and_a_start_never() {
+fn who_asks_writes_where_that_is_wanted() {
     let place = Place::new();
-    assert_eq!(written_here(place.options(), &place), (0, 0));
+    assert_eq!(written_here(place.options(), &place), 0);
     let place = Place::new();
-    // Now and then the thread is still looking at the log, and takes the result as well.
-    let (starts, results) = written_here(in_place(&place), &place);
-    assert_eq!(starts, 0);
-    assert!(results > 0);
+    // Now and then the thread is busy with the log, and takes a commit as well.
+    let here = written_here(in_place(&place), &place);
+    assert!(here > 0);
+}
+
+#[test]
+fn the_log_is_folded_in_and_gets_room_by_the_thread() {
+    let place = Place::new();
+    let (to, points) = channel();
+    let here = std::thread::current().id();
+    let hook = move |point| {
+        let by_the_thread = std::thread::current().id() != here;
+        to.send((point, by_the_thread)).unwrap();
+    };
+    let options = Options {
+        hook: Some(Arc::new(hook)),
+        ..in_place(&place)
+    };
+    let journal = SqliteJournal::open(place.file(), options).unwrap();
+    for call in 1..=10 {
+        whole(&journal, "c", &call.to_string(), call);
+    }
+    for wanted in [Point::Lengthened, Point::Folded] {
+        let seen = points.iter().find(|(point, _)| *point == wanted);
+        assert_eq!(seen, Some((wanted, true)));
+    }
 }
 
 #[test]
@@ -77,12 +95,11 @@ fn who_asks_is_not_held_up_by_another_process_that_writes() {
 }
 
 #[test]
-fn nobody_who_waits_already_is_overtaken() {
+fn what_was_given_up_on_is_written_before_what_is_asked_later() {
     let place = Place::quick();
     let journal = SqliteJournal::open(place.file(), in_place(&place)).unwrap();
     for call in 1..=300 {
         let id = call.to_string();
-        // Asked and given up on: it is written all the same, before what is asked later.
         let _ = journal.commit(start("c", &id, call)).now_or_never();
         commit(&journal, vec![entry("c", &id, call, finished(&id))]).unwrap();
     }
