@@ -3,6 +3,7 @@
 
 mod trial;
 
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
@@ -50,6 +51,10 @@ const TRIALS: &[Trial] = &[
     (
         "a working folder outside is told as a failed step",
         cwd_outside,
+    ),
+    (
+        "a root in /var/tmp is shown, and the rest of it is new",
+        var_tmp,
     ),
     ("an exit code comes back", exit_code),
     ("what seccomp refuses is counted", counted),
@@ -245,6 +250,32 @@ fn cwd_outside() {
         panic!("{ran:?}");
     };
     assert_eq!(failure.step, Step::Cwd);
+}
+
+fn var_tmp() {
+    let place = Place::in_folder("/var/tmp");
+    place.write("ws/kept", "kept");
+    place.write("ws/.env", "K=1");
+    place.write("out/canary", "x");
+    let wall = wall(&place.rules());
+    let (ws, out) = (place.ws.display(), place.out.display());
+    // Twice: the second one gets a sandbox that was made for it.
+    for nth in ["1", "2"] {
+        let look = format!(
+            "pwd && cat kept && echo {nth} > made && ls /var/tmp {out} 2>&1; \
+             echo x > /var/tmp/own && ls /var/tmp/own /tmp/own 2>&1; cat .env 2>&1"
+        );
+        let said = line(&wall, &place, &look).text();
+        let folder = place.folder.path().file_name().unwrap().to_string_lossy();
+        let expected = format!(
+            "{ws}\nkeptls: cannot access '{out}': No such file or directory\n/var/tmp:\n{folder}\n\
+             ls: cannot access '/tmp/own': No such file or directory\n/var/tmp/own\n\
+             cat: .env: Permission denied\n"
+        );
+        assert_eq!(said, expected);
+        assert_eq!(place.read("ws/made").trim(), nth);
+    }
+    assert!(!Path::new("/var/tmp/own").exists());
 }
 
 fn exit_code() {

@@ -331,7 +331,7 @@ fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Fu
     let places = Places {
         home: HOME,
         temporary: "/tmp",
-        private: &["/tmp", "/run", "/dev/shm"],
+        private: &["/tmp", "/run", "/dev/shm", "/var/tmp"],
     };
     let machine = template.machine;
     let (listener, ready) = match confine::drop_capabilities()

@@ -29,7 +29,9 @@ pub(super) const SYSTEM: [&str; 11] = [
 pub(super) const DEVICES: [&str; 5] = ["null", "zero", "full", "random", "urandom"];
 
 /// Where every sandbox has a file system in memory of its own, over whatever is there.
-const PRIVATE: [&[u8]; 2] = [b"run", b"tmp"];
+const PRIVATE: [&[u8]; 3] = [b"run", b"tmp", VAR_TMP.as_bytes()];
+/// A link to `/tmp`, except where something of the machine's own is shown.
+const VAR_TMP: &str = "var/tmp";
 
 /// The new root, while it hangs in the old tree and when it is the only one.
 #[derive(Debug)]
@@ -155,7 +157,21 @@ impl NewRoot {
             self.mkdir(name, 0o755)?;
         }
         self.mkdir("proc", 0o555)?;
-        rustix::fs::symlinkat("/tmp", &self.root, "var/tmp")
+        rustix::fs::symlinkat("/tmp", &self.root, VAR_TMP)
+    }
+
+    /// Makes a folder of the link, so that something can be shown in it.
+    fn make_var_tmp(&self) -> Result<(), Errno> {
+        if self.has_var_tmp() {
+            return Ok(());
+        }
+        rustix::fs::unlinkat(&self.root, VAR_TMP, AtFlags::empty())?;
+        self.mkdir(VAR_TMP, 0o755)
+    }
+
+    fn has_var_tmp(&self) -> bool {
+        rustix::fs::statat(&self.root, VAR_TMP, AtFlags::SYMLINK_NOFOLLOW)
+            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
     }
 
     /// Mounts what no sandbox shares with another: memory for files, and `/proc`. What
@@ -218,13 +234,23 @@ impl NewRoot {
     fn scratch(&self, bytes: u64) -> Result<(), Errno> {
         tmpfs("/run", &format!("mode=755,size={bytes},nr_inodes=1m"))?;
         let run = open_folder(&self.root, "run")?;
-        for (name, mode) in [("home", 0o700), ("tmp", 0o1777), ("shm", 0o1777)] {
+        let everybody = 0o1777;
+        let mut own = vec![
+            ("home", 0o700, None),
+            ("tmp", everybody, Some("tmp")),
+            ("shm", everybody, Some("dev/shm")),
+        ];
+        if self.has_var_tmp() {
+            own.push(("var-tmp", everybody, Some(VAR_TMP)));
+        }
+        for (name, mode, place) in own {
             rustix::fs::mkdirat(&run, name, Mode::from_raw_mode(mode))?;
             // The umask had its say in mkdir.
             rustix::fs::chmodat(&run, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
+            if let Some(place) = place {
+                bind(&run, name, &self.root, place, 0)?;
+            }
         }
-        bind(&run, "tmp", &self.root, "tmp", 0)?;
-        bind(&run, "shm", &self.root, "dev/shm", 0)?;
         Ok(())
     }
 
@@ -309,6 +335,9 @@ impl NewRoot {
             return Err(failed(Errno::STALE));
         }
         let attributes = NOSUID | NODEV | if writable { 0 } else { RDONLY };
+        if is_within(path.strip_prefix(b"/").unwrap_or(&path), VAR_TMP.as_bytes()) {
+            self.make_var_tmp().map_err(failed)?;
+        }
         let target = self.make_folders(&path).map_err(failed)?;
         let tree = bind(&here, "", &target, "", attributes).map_err(failed)?;
         Ok(Shown { tree, path, id })
