@@ -221,13 +221,16 @@ fn either_ignore_file_counts_without_the_other_and_for_itself() {
 }
 
 #[test]
-fn an_ignore_file_is_read_up_to_its_first_mebibyte() {
-    let place = place_with(&["file early", "file late"]);
-    let mut text = "#".repeat((1 << 20) - "\nearly\n".len());
-    text.push_str("\nearly\nlate\n");
-    write(&place, ".gitignore", &text);
-    let seen = paths(&place.wall(METHODS[0]), ".", &WalkOptions::default());
-    assert_eq!(seen, ["late"]);
+fn of_an_ignore_file_the_whole_lines_of_its_first_mebibyte_count() {
+    let place = place_with(&["file early", "file late", "file la"]);
+    // Up to the end of `early`, and into the middle of `late`.
+    for more in ["", "la"] {
+        let mut text = "#".repeat((1 << 20) - "\nearly\n".len() - more.len());
+        text.push_str("\nearly\nlate\n");
+        write(&place, ".gitignore", &text);
+        let seen = paths(&place.wall(METHODS[0]), ".", &WalkOptions::default());
+        assert_eq!(seen, ["la", "late"], "{more:?}");
+    }
 }
 
 #[test]

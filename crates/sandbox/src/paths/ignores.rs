@@ -13,7 +13,8 @@ use rustix::fs::{FileType, Mode, OFlags};
 use super::PathWall;
 use super::resolve::Want;
 
-/// Longer ignore files are cut: they are nobody's honest work.
+/// Of longer ignore files the whole lines before this count: they are nobody's honest work,
+/// and a part of a line would exclude something else.
 const LONGEST: u64 = 1024 * 1024;
 
 /// The ignore files of the folders from the root down to where a walk stands.
@@ -136,6 +137,10 @@ fn load(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
         .take(LONGEST)
         .read_to_end(&mut text)
         .ok()?;
+    if text.len() as u64 == LONGEST {
+        let whole = text.iter().rposition(|byte| *byte == b'\n');
+        text.truncate(whole.unwrap_or(0));
+    }
     compile(&text)
 }
 
