@@ -31,9 +31,9 @@ pub(crate) struct Desk {
 
 /// What the thread is woken for.
 enum Errand {
-    /// Somebody waits.
+    /// Somebody waits for an answer.
     Request(Box<dyn Request>),
-    /// Somebody has written who did not wait for it.
+    /// Something was written without it: there is a log to look after.
     Written,
 }
 
