@@ -14,6 +14,7 @@ use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::{Definition, Registry, RegistryError};
 use toolgate_gate::session::{KeptOnDisk, Session};
 use toolgate_gate::store::Store;
+use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
@@ -157,6 +158,22 @@ fn trust_level(name: &str) -> Result<Trust, Failure> {
         })
 }
 
+/// The tools of which only the definitions are known, where a person answers the calls. They
+/// take the place of the others.
+fn described(config: &Effective) -> Vec<Described> {
+    let tools = &config.settings().tools;
+    let definitions = tools.definitions.iter();
+    let definitions = definitions.filter(|_| tools.mode == Mode::ParseOnly);
+    definitions
+        .map(|tool| {
+            Described::new(ToolSpec {
+                side_effects: true,
+                ..ToolSpec::new(&tool.name, &tool.description, tool.parameters.clone())
+            })
+        })
+        .collect()
+}
+
 impl App {
     pub(crate) fn load(common: &Common, out: &Out, purpose: Purpose<'_>) -> Result<Self, Failure> {
         Self::load_with(common, out, purpose, |_| {})
@@ -202,7 +219,14 @@ impl App {
             let redactor = Redactor::new(secrets::of_environment(&config));
             let redactor = redactor.map_err(|error| Failure::internal(error.to_string()))?;
             let tools = tool_settings(&config, Arc::clone(&around.settings), record.store())?;
-            toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
+            let described = described(&config);
+            if described.is_empty() {
+                toolgate_tools::register_all(&registry, &tools).map_err(|error| usage(&error))?;
+            }
+            for tool in described {
+                let tool = registry.register(Arc::new(tool));
+                tool.map_err(|error| usage(&error))?;
+            }
             Ok((record, redactor))
         })?;
         let grants =
@@ -327,9 +351,10 @@ impl App {
         match approve {
             Some(Approve::All) => Some(Arc::new(ApproveAll)),
             Some(Approve::None) => None,
-            Some(Approve::Ask) | None => {
-                Terminal::is_there().then(|| Arc::new(Terminal) as Arc<dyn Approver>)
+            Some(Approve::Ask) => {
+                Terminal::can_be_asked().then(|| Arc::new(Terminal) as Arc<dyn Approver>)
             }
+            None => Terminal::is_there().then(|| Arc::new(Terminal) as Arc<dyn Approver>),
         }
     }
 
@@ -339,18 +364,9 @@ impl App {
         if tools.mode == Mode::Disabled {
             return Ok(Vec::new());
         }
-        if tools.mode == Mode::ParseOnly && !tools.definitions.is_empty() {
-            let manual = tools.definitions.iter().map(|tool| Definition {
-                name: tool.name.clone(),
-                description: tool.description.clone(),
-                input_schema: tool.parameters.clone(),
-                tool: tool.name.clone(),
-                read_only: false,
-                requires_approval: false,
-            });
-            return Ok(manual.collect());
-        }
-        let profile = tools.profile.as_deref().unwrap_or_default();
+        let own = !described(&self.config).is_empty();
+        let profile = tools.profile.as_deref().filter(|_| !own);
+        let profile = profile.unwrap_or_default();
         let found = self.gate.registry().definitions(profile);
         found.map(|all| all.to_vec()).map_err(|error| match error {
             RegistryError::NoSuchTool { name } => Failure::usage(format!(

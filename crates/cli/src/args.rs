@@ -162,7 +162,10 @@ pub(crate) struct RunArgs {
     /// Go on with this conversation [default: a new one]
     #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
-    /// Results of the calls that the last turn left to you: JSON lines {"call_id", "content"}
+    /// A conversation to go on with that was held elsewhere, as `journal export --format json` writes it
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["conversation", "results"])]
+    pub(crate) history: Option<PathBuf>,
+    /// Results of the calls that the last turn left to you: JSON lines {"call_id", "content"}, or "error" instead of "content"
     #[arg(long, value_name = "FILE", requires = "conversation", conflicts_with_all = ["prompt", "file"])]
     pub(crate) results: Option<PathBuf>,
     #[command(flatten)]

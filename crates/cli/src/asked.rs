@@ -77,6 +77,11 @@ impl Source {
         })
     }
 
+    /// Whether this names a provider.
+    pub(crate) fn is_known(config: &Effective, name: &str) -> bool {
+        config.settings().providers.contains_key(name) || Self::built_in(name).is_some()
+    }
+
     /// Every provider of the configuration.
     pub(crate) fn all(config: &Effective) -> Vec<Self> {
         let providers = config.settings().providers.iter();

@@ -3,11 +3,12 @@
 
 use anstream::adapter::strip_str;
 use serde_json::{Value, json};
-use toolgate_engine::Outcome;
+use toolgate_engine::{Outcome, Streamed};
 use toolgate_gate::journal::{Entry, Journal, Record as Noted};
 use toolgate_gate::output::approval_text;
 use toolgate_journal::{Body, Class, Filter, Reader, Recovery, SqliteJournal, Trouble, Unfinished};
-use toolgate_model::{ConversationId, ErrorKind, ToolError, ToolResult};
+use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
+use toolgate_providers::Content;
 use toolgate_sandbox::paths::PathWall;
 
 use crate::out::style::{BOLD, DIM, GREEN, RESET, YELLOW};
@@ -46,6 +47,8 @@ struct Turn {
     waits_for_results: bool,
     /// The calls of its last answer that have a result, with their tools.
     finished: Vec<(String, String)>,
+    /// An answer that did not come to its end.
+    streamed: Streamed,
 }
 
 impl Turn {
@@ -64,7 +67,11 @@ impl Turn {
                     ..Self::default()
                 };
             }
-            Noted::AssistantMessage { .. } => self.finished.clear(),
+            Noted::AssistantMessage { .. } => {
+                self.finished.clear();
+                self.streamed = Streamed::default();
+            }
+            part @ Noted::Streamed { .. } => self.streamed.take(Some(part)),
             Noted::Finished { result } if self.open.is_some() => {
                 let call = result.call_id.as_str().to_owned();
                 self.finished.push((call, result.tool));
@@ -91,6 +98,11 @@ impl CutOff {
             }
             true
         })?;
+        let cut_short = std::mem::take(&mut turn.streamed).into_content();
+        if !cut_short.is_empty() {
+            turn.finished.clear();
+            end_answer(journal, id, cut_short).await?;
+        }
         Ok(Self {
             id: id.clone(),
             calls: journal.unfinished(Some(id)).await?,
@@ -171,18 +183,54 @@ impl CutOff {
     /// Puts on record how the turn ended.
     async fn mark(&self, journal: &SqliteJournal, turn: u64, outcome: &str) -> Result<(), Trouble> {
         let outcome = outcome.to_owned();
-        let entry = Entry {
-            conversation: self.id.clone(),
-            call: "".into(),
-            at_ms: clock::now_ms(),
-            record: Noted::TurnFinished { turn, outcome },
+        let record = Noted::TurnFinished {
+            turn,
+            outcome,
+            error: None,
         };
-        let marked = journal.commit(vec![entry]).await;
-        marked.map_err(|error| Trouble::Other {
-            path: journal.path().display().to_string(),
-            why: error.to_string(),
-        })
+        write(journal, vec![entry(&self.id, "".into(), record)]).await
     }
+}
+
+/// Puts on record what there is of an answer that was cut off while it came in, and that
+/// its calls were received: from here on they are calls that were not started.
+async fn end_answer(
+    journal: &SqliteJournal,
+    id: &ConversationId,
+    content: Vec<Content>,
+) -> Result<(), Trouble> {
+    let said = Noted::AssistantMessage {
+        content: serde_json::to_value(&content).unwrap_or_default(),
+        stop: "interrupted".to_owned(),
+        usage: None,
+    };
+    let mut entries = vec![entry(id, "".into(), said)];
+    for part in content {
+        let (call, record) = match part {
+            Content::Call { call } => (call.id.clone(), Noted::Received { call }),
+            Content::BadCall { call } => (call.id.clone(), Noted::ReceivedBad { call }),
+            Content::Text { .. } | Content::Thinking { .. } => continue,
+        };
+        entries.push(entry(id, call, record));
+    }
+    write(journal, entries).await
+}
+
+fn entry(id: &ConversationId, call: CallId, record: Noted) -> Entry {
+    Entry {
+        conversation: id.clone(),
+        call,
+        at_ms: clock::now_ms(),
+        record,
+    }
+}
+
+async fn write(journal: &SqliteJournal, entries: Vec<Entry>) -> Result<(), Trouble> {
+    let written = journal.commit(entries).await;
+    written.map_err(|error| Trouble::Other {
+        path: journal.path().display().to_string(),
+        why: error.to_string(),
+    })
 }
 
 const fn named(class: Class) -> &'static str {

@@ -2,11 +2,15 @@
 
 use std::fmt;
 
+use toolgate_model::ErrorKind;
+
 /// Why a command could not do its job.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line or the configuration is wrong.
     Usage(String),
+    /// A person has to say something, and nobody is there.
+    Nobody(String),
     /// Something on this machine went wrong.
     Internal(String),
 }
@@ -16,6 +20,10 @@ impl Failure {
         Self::Usage(message.into())
     }
 
+    pub(crate) fn nobody(message: impl Into<String>) -> Self {
+        Self::Nobody(message.into())
+    }
+
     pub(crate) fn internal(message: impl Into<String>) -> Self {
         Self::Internal(message.into())
     }
@@ -23,6 +31,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
+            Self::Nobody(_) => ErrorKind::NoApprover.exit_code(),
             Self::Internal(_) => 1,
         }
     }
@@ -31,7 +40,9 @@ impl Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Usage(message) | Self::Internal(message) => f.write_str(message),
+            Self::Usage(message) | Self::Nobody(message) | Self::Internal(message) => {
+                f.write_str(message)
+            }
         }
     }
 }

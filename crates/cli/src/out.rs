@@ -73,6 +73,14 @@ impl Out {
         }
     }
 
+    /// A piece of a line on standard error, unless they want quiet.
+    pub(crate) fn piece(&self, text: &str) {
+        if !self.quiet {
+            let mut stderr = anstream::AutoStream::auto(io::stderr());
+            let _ = write!(stderr, "{text}").and_then(|()| stderr.flush());
+        }
+    }
+
     /// Why the command failed, on standard error.
     pub(crate) fn failure(&self, failure: &Failure) {
         let mut stderr = anstream::AutoStream::auto(io::stderr());

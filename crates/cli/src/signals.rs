@@ -1,4 +1,5 @@
-//! Ctrl-C: once means stop what runs, twice means now.
+//! Ctrl-C: once means stop what runs, twice means now. So do a request to end and a terminal
+//! that goes away.
 //!
 //! Until a call is under way nobody listens, and the system's own way of ending a program holds.
 
@@ -15,6 +16,11 @@ pub(crate) fn stop_token() -> Result<CancellationToken, Failure> {
     };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;
+    // Whoever started it so that it outlives the terminal wants it to go on.
+    let mut hangup = match outlives_its_terminal() {
+        true => None,
+        false => Some(listen(SignalKind::hangup())?),
+    };
     let token = CancellationToken::new();
     let stop = token.clone();
     tokio::spawn(async move {
@@ -22,6 +28,7 @@ pub(crate) fn stop_token() -> Result<CancellationToken, Failure> {
             tokio::select! {
                 _ = interrupt.recv() => {}
                 _ = terminate.recv() => {}
+                Some(_) = async { hangup.as_mut()?.recv().await } => {}
             }
             if stop.is_cancelled() {
                 #[allow(clippy::exit)]
@@ -31,4 +38,13 @@ pub(crate) fn stop_token() -> Result<CancellationToken, Failure> {
         }
     });
     Ok(token)
+}
+
+/// Whether this program was started with hang-ups ignored, as `nohup` does.
+fn outlives_its_terminal() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    // The first signal is the hang-up.
+    ignored.is_some_and(|mask| mask & 1 == 1)
 }

@@ -17,7 +17,12 @@ pub(crate) struct Terminal;
 impl Terminal {
     /// Whether somebody is there: there is a terminal and what is shown on it can be seen.
     pub(crate) fn is_there() -> bool {
-        std::io::stderr().is_terminal() && open().is_ok()
+        std::io::stderr().is_terminal() && Self::can_be_asked()
+    }
+
+    /// Whether there is a terminal at all, for a person who wants to be asked on it.
+    pub(crate) fn can_be_asked() -> bool {
+        open().is_ok()
     }
 }
 

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 use toolgate_gate::journal::Record;
-use toolgate_model::{CallId, ErrorKind, ToolError, ToolResult};
-use toolgate_providers::{Content, Message};
+use toolgate_model::{Call, CallId, ErrorKind, ToolError, ToolResult};
+use toolgate_providers::request::HistoryFault;
+use toolgate_providers::{Content, Message, Reply, StreamEvent};
 
 /// What stands for words that are no longer on record.
 const PRUNED: &str = "(this message is no longer on record)";
@@ -19,6 +20,8 @@ pub struct History {
     pub turns: u64,
     /// The calls of the last answer, in their order, and their results so far.
     open: Vec<(CallId, String, Option<ToolResult>)>,
+    /// An answer that is not known to have come to its end.
+    streamed: Streamed,
 }
 
 impl History {
@@ -35,23 +38,64 @@ impl History {
     /// Takes the next entry.
     pub fn take(&mut self, kind: &str, record: Option<Record>) {
         match (kind, record) {
-            ("turn_started", _) => {
-                self.close();
-                self.turns += 1;
-            }
+            // It does not end the calls before it: it may begin with their results.
+            ("turn_started", _) => self.turns += 1,
             ("user_message", Some(Record::UserMessage { text })) => self.said(Message::user(text)),
             ("user_message", _) => self.said(Message::user(PRUNED)),
+            ("carried_in", record) => self.carried(record),
+            ("streamed", record) => self.streamed.take(record),
+            // It says again what was streamed.
             ("assistant_message", Some(Record::AssistantMessage { content, .. })) => {
+                self.streamed = Streamed::default();
                 self.said(Message::Assistant {
                     content: read_content(content),
                 });
             }
-            ("assistant_message", _) => self.said(Message::Assistant {
-                content: vec![Content::text(PRUNED)],
-            }),
-            (_, Some(Record::Finished { result })) => self.settled(*result),
+            ("assistant_message", _) => {
+                self.streamed = Streamed::default();
+                self.said(Message::Assistant {
+                    content: vec![Content::text(PRUNED)],
+                });
+            }
+            (_, Some(Record::Finished { result })) => {
+                // A person's own calls between two turns are no part of what was said.
+                self.settled(*result);
+            }
             _ => {}
         }
+    }
+
+    /// A conversation that was held elsewhere, as it can be gone on with: every call has its
+    /// one result, in call order. A call without one gets one that says so; a result without
+    /// a call is a mistake of whoever carries it in.
+    pub fn carried_in(messages: Vec<Message>) -> Result<Vec<Message>, HistoryFault> {
+        let mut history = Self::default();
+        for message in messages {
+            match message {
+                Message::Tool { results } => {
+                    for result in results {
+                        let call = result.call_id.clone();
+                        if !history.settled(result) {
+                            return Err(HistoryFault::UnknownResult { call });
+                        }
+                    }
+                }
+                said => history.said(said),
+            }
+        }
+        history.close();
+        Ok(history.messages)
+    }
+
+    fn carried(&mut self, record: Option<Record>) {
+        self.close();
+        let messages = match record {
+            Some(Record::CarriedIn { messages }) => serde_json::from_value(messages).ok(),
+            _ => None,
+        };
+        let gone = || vec![Message::user(PRUNED)];
+        self.messages
+            .extend::<Vec<Message>>(messages.unwrap_or_else(gone));
     }
 
     /// Whether nothing was ever said.
@@ -59,8 +103,12 @@ impl History {
         self.turns == 0 && self.messages.is_empty()
     }
 
-    /// Gives every call that has no result one that says so.
+    /// Gives every call that has no result one that says so, and a cut-off answer its end.
     pub fn close(&mut self) {
+        let content = std::mem::take(&mut self.streamed).into_content();
+        if !content.is_empty() {
+            self.said(Message::Assistant { content });
+        }
         if self.open.is_empty() {
             return;
         }
@@ -82,20 +130,23 @@ impl History {
         found.map(|(_, tool, _)| tool.as_str())
     }
 
-    /// Takes a person's results for the calls that wait, and hands all of the last answer's
-    /// results out in call order; or the calls for which one is still missing.
-    pub fn supplied(&mut self, results: Vec<ToolResult>) -> Result<Vec<ToolResult>, Vec<CallId>> {
-        results.into_iter().for_each(|result| self.settled(result));
+    /// Takes a person's results for the calls that wait; or names the calls for which one
+    /// is still missing. A result that nobody waits for is not taken.
+    pub fn supplied(&mut self, results: Vec<ToolResult>) -> Result<Supplied, Vec<CallId>> {
+        let mut given = Vec::new();
+        for result in results {
+            if self.settled(result.clone()) {
+                given.push(result);
+            }
+        }
         let open = self.open.iter().filter(|(.., result)| result.is_none());
         let missing: Vec<CallId> = open.map(|(id, ..)| id.clone()).collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        Ok(self
-            .open
-            .drain(..)
-            .filter_map(|(.., result)| result)
-            .collect())
+        let all = self.open.drain(..);
+        let all = all.filter_map(|(.., result)| result).collect();
+        Ok(Supplied { given, all })
     }
 
     fn said(&mut self, message: Message) {
@@ -115,9 +166,8 @@ impl History {
         self.messages.push(message);
     }
 
-    /// A result belongs to the first call of its id that has none; other calls, such as a
-    /// person's own between two turns, are no part of what was said.
-    fn settled(&mut self, result: ToolResult) {
+    /// A result belongs to the first call of its id that has none. Whether there is one.
+    fn settled(&mut self, result: ToolResult) -> bool {
         // Of two equal ids the second is refused before the first one ends.
         let refused = result.kind() == Some(ErrorKind::DuplicateCallId);
         let mut open: VecDeque<_> = self.open.iter_mut().collect();
@@ -127,9 +177,69 @@ impl History {
         let place = open
             .into_iter()
             .find(|(id, _, there)| *id == result.call_id && there.is_none());
-        if let Some((.., there)) = place {
-            *there = Some(result);
+        match place {
+            Some((.., there)) => {
+                *there = Some(result);
+                true
+            }
+            None => false,
         }
+    }
+}
+
+/// Results of a person for calls that waited for them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Supplied {
+    /// What the person gave.
+    pub given: Vec<ToolResult>,
+    /// All results of the answer that made the calls, in call order.
+    pub all: Vec<ToolResult>,
+}
+
+/// What there is of an answer, from the parts that were noted while it came in.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Streamed(Reply);
+
+impl Streamed {
+    /// Takes the next part; nothing is one whose body is gone.
+    pub fn take(&mut self, part: Option<Record>) {
+        let content = match part {
+            Some(Record::Streamed { content }) => read_content(content),
+            _ => vec![Content::text(PRUNED)],
+        };
+        for part in content {
+            self.0.extend(events(part));
+        }
+    }
+
+    /// All of it, as one answer.
+    pub fn into_content(self) -> Vec<Content> {
+        self.0.content
+    }
+}
+
+/// The events that a part of an answer was made of.
+fn events(part: Content) -> Vec<StreamEvent> {
+    match part {
+        Content::Text {
+            text,
+            refusal: false,
+        } => vec![StreamEvent::Text(text)],
+        Content::Text {
+            text,
+            refusal: true,
+        } => vec![StreamEvent::Refusal(text)],
+        Content::Thinking { text, seal } => {
+            // A seal can come without words.
+            let words = seal.is_none() || !text.is_empty();
+            let words = words.then_some(StreamEvent::Thinking(text));
+            words
+                .into_iter()
+                .chain(seal.map(StreamEvent::Sealed))
+                .collect()
+        }
+        Content::Call { call } => vec![StreamEvent::Call(Call::Whole(call))],
+        Content::BadCall { call } => vec![StreamEvent::Call(Call::Bad(call))],
     }
 }
 

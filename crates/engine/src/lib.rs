@@ -23,7 +23,7 @@ mod run;
 mod turn;
 
 pub use capacity::{Context, context_of};
-pub use history::History;
+pub use history::{History, Streamed, Supplied};
 pub use ledger::Ledger;
 pub use preset::{CODER, system_prompt};
 pub use run::{Around, run_turn};

@@ -1,19 +1,24 @@
 //! The whole loop.
 
 use std::sync::Arc;
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::approve::Approver;
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::journal::{Entry, Record};
 use toolgate_gate::session::Session;
-use toolgate_gate::{Clock, Gate, Passage};
+use toolgate_gate::{ByHand, Clock, Gate, Passage};
 use toolgate_model::{Call, CallId, Event, ToolResult};
 use toolgate_providers::request::HistoryFault;
 use toolgate_providers::{Provider, StreamFault};
 
 use crate::ledger::Ledger;
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
+
+/// So long something of an answer may stand nowhere but in memory.
+const NOTED: Duration = Duration::from_millis(250);
 
 /// What stands around a turn.
 #[derive(Clone)]
@@ -44,8 +49,10 @@ pub async fn run_turn(
     prompt: Prompt,
 ) -> Finished {
     let mut step = turn.begin(prompt);
+    let mut unkept = Unkept::default();
     loop {
         let done = around.carry_out(step.effects, provider).await;
+        unkept.watch(&step.next);
         let input = match (done, step.next) {
             (_, Next::Finish(finished)) => return finished,
             (Err(fault), _) => Input::Broken(StreamFault::History(fault)),
@@ -56,10 +63,19 @@ pub async fn run_turn(
                 }
                 Input::Results(results)
             }
+            (Ok(()), Next::HandOver(calls)) => {
+                let by_hand = around.hand_over(calls).await;
+                if around.cancel.is_cancelled() {
+                    turn.step(Input::Cancel);
+                }
+                Input::HandedOver(by_hand)
+            }
+            (Ok(()), _) if unkept.is_due() => Input::Elapsed,
             (Ok(()), next) => tokio::select! {
                 biased;
                 () = around.cancel.cancelled() => Input::Cancel,
                 input = wait_for(next, provider) => input,
+                () = unkept.due() => Input::Elapsed,
             },
         };
         step = turn.step(input);
@@ -72,13 +88,40 @@ async fn wait_for(next: Next, provider: &mut dyn Provider) -> Input {
             Ok(()) => Input::Asked,
             Err(refused) => Input::Refused(refused),
         },
-        Next::Listen => Input::Heard(provider.hear().await),
+        Next::Listen { .. } => Input::Heard(provider.hear().await),
         Next::Wait(delay) => {
             tokio::time::sleep(delay).await;
             Input::Elapsed
         }
         // These are not waited for here.
-        Next::Run(_) | Next::Await | Next::Finish(_) => std::future::pending().await,
+        Next::Run(_) | Next::HandOver(_) | Next::Await | Next::Finish(_) => {
+            std::future::pending().await
+        }
+    }
+}
+
+/// Since when something of an answer is not noted.
+#[derive(Default)]
+struct Unkept(Option<Instant>);
+
+impl Unkept {
+    fn watch(&mut self, next: &Next) {
+        self.0 = match next {
+            Next::Listen { unkept: true } => self.0.or_else(|| Instant::now().checked_add(NOTED)),
+            _ => None,
+        };
+    }
+
+    /// Whether it is time, however fast more of it comes.
+    fn is_due(&self) -> bool {
+        self.0.is_some_and(|due| Instant::now() >= due)
+    }
+
+    async fn due(&self) {
+        match self.0 {
+            Some(due) => tokio::time::sleep_until(due).await,
+            None => std::future::pending().await,
+        }
     }
 }
 
@@ -95,12 +138,12 @@ impl Around {
                 Effect::Say(message) => done = done.and(provider.push(&message)),
                 Effect::Record(record) => self.note("".into(), record),
                 Effect::Settle { calls, results } => self.settle(calls, results).await,
-                Effect::Receive(calls) => calls.into_iter().for_each(|call| self.receive(call)),
                 Effect::Supply(results) => results
                     .into_iter()
                     .for_each(|result| self.note_result(result)),
                 Effect::Keep => self.keep().await,
-                Effect::Capacity(bytes) => self.session.set_available_capacity(bytes),
+                Effect::Capacity(Some(bytes)) => self.session.set_available_capacity(bytes),
+                Effect::Capacity(None) => self.session.forget_available_capacity(),
                 Effect::Emit(event) => self.emit(event).await,
             }
         }
@@ -109,12 +152,21 @@ impl Around {
 
     /// The line for one batch.
     async fn run_batch(&self, calls: Vec<Call>) -> Vec<ToolResult> {
-        let passage = Passage {
+        self.gate.run(&self.session, calls, &self.passage()).await
+    }
+
+    /// The same as far as a person takes over.
+    async fn hand_over(&self, calls: Vec<Call>) -> ByHand {
+        let passage = self.passage();
+        self.gate.hand_over(&self.session, calls, &passage).await
+    }
+
+    fn passage(&self) -> Passage {
+        Passage {
             approver: self.approver.clone(),
             events: self.events.clone(),
             cancel: self.cancel.clone(),
-        };
-        self.gate.run(&self.session, calls, &passage).await
+        }
     }
 
     async fn settle(&self, calls: Vec<Call>, results: Vec<ToolResult>) {

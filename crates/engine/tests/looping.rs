@@ -12,7 +12,8 @@ use std::sync::Arc;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_engine::{
-    Around, Finished, History, Ledger, Outcome, Prompt, ToolsFor, Turn, TurnSettings, run_turn,
+    Around, Context, Finished, History, Ledger, Outcome, Prompt, ToolsFor, Turn, TurnSettings,
+    run_turn,
 };
 use toolgate_gate::Gate;
 use toolgate_gate::execute::EventSink;
@@ -25,7 +26,7 @@ use toolgate_model::{ErrorKind, Event, Status};
 use toolgate_providers::provider::Played;
 use toolgate_providers::replay::Script;
 use toolgate_providers::request::{Conversation, HistoryFault, Tools};
-use toolgate_providers::{Message, Provider, Refused, StopReason, StreamEvent, Wire};
+use toolgate_providers::{Content, Message, Provider, Refused, StopReason, StreamEvent, Wire};
 use toolgate_testkit::{Act, FakeClock, Scripted, Workspace, kinds, paused};
 
 /// A provider that notes what it is told and asked.
@@ -115,6 +116,17 @@ impl Table {
             all.push(event);
         }
         kinds(&all)
+    }
+
+    /// The conversation as it would be read back.
+    fn history(&self) -> History {
+        let entries = self.journal.entries();
+        let entries = entries.iter().map(|entry| &entry.record);
+        let mut history = History::default();
+        for record in entries {
+            history.take(record.kind(), Some(record.clone()));
+        }
+        history
     }
 
     fn kinds_on_record(&self) -> Vec<String> {
@@ -323,8 +335,9 @@ fn calls_that_a_person_answers_end_the_turn_and_their_results_begin_the_next() {
         let Outcome::ResultsWanted(calls) = finished.outcome else {
             panic!("{finished:?}")
         };
-        let id = calls[0].id().clone();
-        let results = vec![toolgate_model::ToolResult::ok(id, "look", "seen by me")];
+        let id = calls[0].id.clone();
+        let given = vec![toolgate_model::ToolResult::ok(id, "look", "seen by me")];
+        let results = table.history().supplied(given).unwrap();
         let turn = Turn::new(2, settings);
         let finished = run_turn(
             &mut table.provider,
@@ -342,6 +355,229 @@ fn calls_that_a_person_answers_end_the_turn_and_their_results_begin_the_next() {
     });
 }
 
+/// A person is asked for results of calls that a tool would take, and for no others.
+#[test]
+fn calls_that_no_person_can_answer_have_their_results_at_once() {
+    paused(async {
+        let script = r#"
+            [[steps]]
+            [[steps.calls]]
+            id = "cut"
+            name = "look"
+            args_json = '{"text": '
+            [[steps.calls]]
+            id = "typo"
+            name = "lok"
+            args = {}
+            [[steps.calls]]
+            id = "fits"
+            name = "look"
+            args = {}
+            [[steps.calls]]
+            id = "fits"
+            name = "look"
+            args = {}
+            [[steps]]
+            text = "Done."
+        "#;
+        let mut table = Table::new(script, Mode::ParseOnly);
+        let settings = TurnSettings {
+            tools: ToolsFor::Person,
+            ..TurnSettings::default()
+        };
+        let finished = table.turn(settings.clone()).await;
+        let Outcome::ResultsWanted(calls) = &finished.outcome else {
+            panic!("{finished:?}")
+        };
+        let wanted: Vec<&str> = calls.iter().map(|call| call.id.as_str()).collect();
+        assert_eq!(wanted, ["fits"]);
+        let events = table.events();
+        for told in [
+            "call_received cut",
+            "call_finished cut",
+            "call_finished typo",
+            "call_planned fits",
+        ] {
+            assert!(events.contains(&told.to_owned()), "{told}: {events:?}");
+        }
+        // What is on record is what the next turn goes on with.
+        let mut history = table.history();
+        let given = |id: &str| toolgate_model::ToolResult::ok(id.into(), "look", "seen by me");
+        let results = history.supplied(vec![given("fits")]).unwrap();
+        let kinds: Vec<_> = results.all.iter().map(|result| result.kind()).collect();
+        let none_wanted = [
+            Some(ErrorKind::BadCall),
+            Some(ErrorKind::UnknownTool),
+            None,
+            Some(ErrorKind::DuplicateCallId),
+        ];
+        assert_eq!(kinds, none_wanted);
+        assert_eq!(results.given.len(), 1);
+        let turn = Turn::new(2, settings);
+        let prompt = Prompt::Results(results);
+        let finished = run_turn(&mut table.provider, &table.around, turn, prompt).await;
+        assert_eq!(finished.text, "Done.");
+        assert_eq!(table.history().messages, table.provider.said);
+    });
+}
+
+/// The turn goes on by itself where there is nothing for the person to do.
+#[test]
+fn a_batch_without_a_call_for_the_person_goes_back_to_the_model() {
+    paused(async {
+        let script = LOOK
+            .replace("name = \"look\"", "name = \"lok\"")
+            .replace("status = \"ok\"", "kind = \"unknown_tool\"")
+            .replace("contains = [\"seen\"]", "");
+        let mut table = Table::new(&script, Mode::ParseOnly);
+        let settings = TurnSettings {
+            tools: ToolsFor::Person,
+            ..TurnSettings::default()
+        };
+        let finished = table.turn(settings).await;
+        assert_eq!(finished.text, "Done.", "{finished:?}");
+        assert_eq!(table.history().messages, table.provider.said);
+    });
+}
+
+/// A crash in the middle of a long answer loses a moment of it, and its calls are known.
+#[test]
+fn a_long_answer_is_on_record_while_it_comes_in() {
+    paused(async {
+        let script = r#"
+            [[steps]]
+            text = "abcdefgh"
+            chunk_bytes = [1]
+            delay_ms = [100]
+            [[steps.calls]]
+            id = "l"
+            name = "look"
+            args = {}
+            [[steps]]
+            text = "Done."
+        "#;
+        let mut table = Table::new(script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.text, "Done.");
+        let entries = table.journal.entries();
+        let parts: Vec<Record> = entries
+            .iter()
+            .map(|entry| entry.record.clone())
+            .filter(|record| matches!(record, Record::Streamed { .. }))
+            .collect();
+        assert!(parts.len() >= 3, "{parts:?}");
+        // As if the program had been killed after any of them.
+        let mut before = String::new();
+        for killed in 1..=parts.len() {
+            let start = Record::UserMessage { text: "go".into() };
+            let left = std::iter::once(start).chain(parts.iter().take(killed).cloned());
+            let left: Vec<Record> = left.collect();
+            let history = History::read(left.iter().map(|one| (one.kind(), Some(one.clone()))));
+            let Message::Assistant { content } = &history.messages[1] else {
+                panic!("{history:?}")
+            };
+            let Content::Text { text, .. } = &content[0] else {
+                panic!("{content:?}")
+            };
+            assert!(
+                text.len() > before.len() || content.len() > 1,
+                "{killed}: {content:?}"
+            );
+            assert!("abcdefgh".starts_with(text.as_str()));
+            before.clone_from(text);
+            let calls = content.iter().filter_map(Content::call_id).count();
+            assert_eq!(history.messages.len(), 2 + calls.min(1));
+        }
+        // The whole answer says it again, and counts alone.
+        assert_eq!(table.history().messages, table.provider.said);
+    });
+}
+
+/// An answer that comes at once costs no commit of its own.
+#[test]
+fn a_quick_answer_is_on_record_with_its_calls_and_not_before() {
+    paused(async {
+        let mut table = Table::new(LOOK, Mode::Enabled);
+        table.turn(TurnSettings::default()).await;
+        let entries = table.journal.entries();
+        let streamed = entries.iter().filter(|one| one.record.kind() == "streamed");
+        assert_eq!(streamed.count(), 0);
+    });
+}
+
+#[test]
+fn a_conversation_that_was_held_elsewhere_is_gone_on_with_and_on_record() {
+    paused(async {
+        let call = |id: &str| Content::Call {
+            call: toolgate_model::ToolCall::new(id, "look", Default::default()),
+        };
+        let carried = History::carried_in(vec![
+            Message::user("hello"),
+            Message::Assistant {
+                content: vec![Content::text("I look"), call("1"), call("2"), call("3")],
+            },
+            Message::Tool {
+                results: vec![
+                    toolgate_model::ToolResult::ok("3".into(), "look", "c"),
+                    toolgate_model::ToolResult::ok("1".into(), "look", "a"),
+                ],
+            },
+        ])
+        .unwrap();
+        let Message::Tool { results } = &carried[2] else {
+            panic!("{carried:?}")
+        };
+        let kinds: Vec<_> = results
+            .iter()
+            .map(|result| (result.call_id.as_str(), result.kind()))
+            .collect();
+        let lost = Some(ErrorKind::Interrupted);
+        assert_eq!(kinds, [("1", None), ("2", lost), ("3", None)]);
+        let mut table = Table::new(LOOK, Mode::Enabled);
+        let prompt = Prompt::After {
+            history: carried.clone(),
+            message: "go".into(),
+        };
+        let turn = Turn::new(1, TurnSettings::default());
+        let finished = run_turn(&mut table.provider, &table.around, turn, prompt).await;
+        assert_eq!(finished.text, "Done.");
+        assert_eq!(table.provider.said[..3], carried[..]);
+        assert_eq!(table.history().messages, table.provider.said);
+        // A result of a call that nobody made is no history.
+        let stranger = Message::Tool {
+            results: vec![toolgate_model::ToolResult::ok("9".into(), "look", "x")],
+        };
+        let fault = History::carried_in(vec![Message::user("hello"), stranger]).unwrap_err();
+        assert!(matches!(fault, HistoryFault::UnknownResult { .. }));
+    });
+}
+
+/// What a result may have is what the context leaves, as far as the provider says what was used.
+#[test]
+fn the_room_for_results_is_computed_from_the_context_and_unknown_without_usage() {
+    paused(async {
+        for (usage, expected) in [
+            (
+                "usage = { input_tokens = 30000, output_tokens = 0 }",
+                180_000,
+            ),
+            ("", 64 * 1024),
+        ] {
+            let script = LOOK.replacen("usage = { input_tokens = 5, output_tokens = 1 }", usage, 1);
+            let mut table = Table::new(&script, Mode::Enabled);
+            // As an earlier answer left it.
+            table.around.session.set_available_capacity(5);
+            let settings = TurnSettings {
+                context: Some(Context::new(100_000, Some(10_000))),
+                ..TurnSettings::default()
+            };
+            let finished = table.turn(settings).await;
+            assert_eq!(finished.text, "Done.");
+            assert_eq!(table.around.session.available_capacity(), expected);
+        }
+    });
+}
+
 #[test]
 fn a_provider_that_breaks_off_is_told_and_the_conversation_goes_on() {
     paused(async {
@@ -355,14 +591,7 @@ fn a_provider_that_breaks_off_is_told_and_the_conversation_goes_on() {
         assert!(table.events().contains(&"error".to_owned()));
         let finished = table.turn(TurnSettings::default()).await;
         assert_eq!(finished.text, "Back.");
-        let history = History::read(
-            table
-                .journal
-                .entries()
-                .iter()
-                .map(|entry| (entry.record.kind(), Some(entry.record.clone()))),
-        );
-        assert_eq!(history.messages, table.provider.said);
+        assert_eq!(table.history().messages, table.provider.said);
     });
 }
 

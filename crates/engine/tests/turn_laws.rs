@@ -12,8 +12,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use toolgate_engine::{
-    Context, Effect, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, Turn, TurnSettings,
+    Context, Effect, Input, Next, Outcome, Prompt, Retry, Step, Streamed, ToolsFor, Turn,
+    TurnSettings,
 };
+use toolgate_gate::ByHand;
+use toolgate_gate::journal::Record;
 use toolgate_model::{BadCall, Call, ErrorKind, Event, ToolCall, ToolError, ToolResult};
 use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
 use toolgate_providers::{
@@ -28,6 +31,10 @@ enum Move {
     Refuses(bool, Option<u64>),
     /// Results come: shuffled, short of one, or with a stranger.
     Settles(u8),
+    /// The batch is checked for the person; the bits say which calls are theirs to answer.
+    HandsOver(u8),
+    /// Time passes.
+    Elapses,
     Cancels,
     Breaks,
 }
@@ -70,6 +77,8 @@ fn moves() -> impl Strategy<Value = Move> {
         }),
         1 => (any::<bool>(), prop::option::of(0_u64..100)).prop_map(|(r, s)| Move::Refuses(r, s)),
         3 => any::<u8>().prop_map(Move::Settles),
+        3 => any::<u8>().prop_map(Move::HandsOver),
+        2 => Just(Move::Elapses),
         1 => Just(Move::Cancels),
         1 => Just(Move::Breaks),
     ]
@@ -83,6 +92,8 @@ struct Seen {
     asked: Vec<Tools>,
     batches: Vec<Vec<Call>>,
     settled_aside: usize,
+    /// What was noted of the answer that comes in.
+    streamed: Streamed,
     outcome: Option<Outcome>,
 }
 
@@ -96,16 +107,65 @@ impl Seen {
                     assert_eq!(calls.len(), results.len());
                     self.settled_aside += calls.len();
                 }
+                Effect::Record(part @ Record::Streamed { .. }) => {
+                    self.streamed.take(Some(part.clone()));
+                }
+                Effect::Record(Record::AssistantMessage { content, .. }) => {
+                    let parts = std::mem::take(&mut self.streamed).into_content();
+                    self.noted_is_a_beginning(&parts, content);
+                }
                 _ => {}
             }
         }
         match &step.next {
             Next::Ask(tools) => self.asked.push(*tools),
-            Next::Run(calls) => self.batches.push(calls.clone()),
+            Next::Run(calls) | Next::HandOver(calls) => self.batches.push(calls.clone()),
             Next::Finish(finished) => self.outcome = Some(finished.outcome.clone()),
-            Next::Listen | Next::Wait(_) | Next::Await => {}
+            Next::Listen { .. } | Next::Wait(_) | Next::Await => {}
         }
     }
+
+    /// What was noted on the way is how the whole answer begins.
+    fn noted_is_a_beginning(&self, parts: &[Content], whole: &serde_json::Value) {
+        let whole: Vec<Content> = serde_json::from_value(whole.clone()).unwrap();
+        assert!(parts.len() <= whole.len(), "{parts:?} {whole:?}");
+        for (at, (part, full)) in parts.iter().zip(&whole).enumerate() {
+            match (part, full) {
+                (a, b) if a == b => {}
+                (
+                    Content::Text {
+                        text: a,
+                        refusal: c,
+                    },
+                    Content::Text {
+                        text: b,
+                        refusal: d,
+                    },
+                ) => {
+                    assert!(at + 1 == parts.len() && c == d && b.starts_with(a.as_str()));
+                }
+                (Content::Thinking { text: a, seal }, Content::Thinking { text: b, .. }) => {
+                    assert!(at + 1 == parts.len() && seal.is_none() && b.starts_with(a.as_str()));
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+}
+
+fn by_hand(calls: &[Call], which: u8) -> ByHand {
+    let mut by_hand = ByHand::default();
+    for (at, call) in calls.iter().enumerate() {
+        match call {
+            Call::Whole(call) if which >> (at % 8) & 1 == 1 => by_hand.wanted.push(call.clone()),
+            call => {
+                let error = ToolError::new(ErrorKind::BadArgs, "no");
+                let result = ToolResult::failed(call.id().clone(), "t", error);
+                by_hand.refused.push(result);
+            }
+        }
+    }
+    by_hand
 }
 
 fn results(calls: &[Call], how: u8) -> Vec<ToolResult> {
@@ -126,7 +186,7 @@ fn play(settings: TurnSettings, moves: Vec<Move>) -> Seen {
     let mut seen = Seen::default();
     let mut step = turn.begin(Prompt::Message("hi".into()));
     seen.take(&step);
-    let end = [Move::Cancels, Move::Settles(0)];
+    let end = [Move::Cancels, Move::Settles(0), Move::HandsOver(0)];
     for one in moves.into_iter().chain(end) {
         let before = step.next.clone();
         let input = match (&step.next, one) {
@@ -138,7 +198,11 @@ fn play(settings: TurnSettings, moves: Vec<Move>) -> Seen {
                 retry_after: seconds.map(Duration::from_secs),
             }),
             (Next::Ask(_), _) => Input::Asked,
-            (Next::Listen, Move::Says(event)) => Input::Heard(event),
+            (Next::Listen { .. }, Move::Says(event)) => Input::Heard(event),
+            (Next::HandOver(_) | Next::Await, Move::HandsOver(which)) => {
+                let calls = seen.batches.last().cloned().unwrap_or_default();
+                Input::HandedOver(by_hand(&calls, which))
+            }
             (Next::Run(_) | Next::Await, Move::Settles(how)) => {
                 let calls = seen.batches.last().cloned().unwrap_or_default();
                 Input::Results(results(&calls, how))
@@ -148,13 +212,20 @@ fn play(settings: TurnSettings, moves: Vec<Move>) -> Seen {
             (_, Move::Says(event)) => Input::Heard(event),
             (_, Move::Refuses(..)) => Input::Refused(fault(true).into()),
             (_, Move::Settles(_)) => Input::Results(Vec::new()),
+            (_, Move::HandsOver(_)) => Input::HandedOver(ByHand::default()),
+            (_, Move::Elapses) => Input::Elapsed,
         };
         let out_of_place = matches!(
             (&before, &input),
             (
-                Next::Run(_),
+                Next::Run(_) | Next::HandOver(_),
                 Input::Heard(_) | Input::Refused(_) | Input::Elapsed
-            ) | (Next::Await, Input::Heard(_) | Input::Refused(_))
+            ) | (Next::Run(_), Input::HandedOver(_))
+                | (Next::HandOver(_), Input::Results(_))
+                | (
+                    Next::Await,
+                    Input::Heard(_) | Input::Refused(_) | Input::Elapsed
+                )
         );
         step = turn.step(input);
         if out_of_place {
@@ -227,9 +298,13 @@ proptest! {
             serde_json::from_slice::<serde_json::Value>(&request.to_vec()).expect("JSON");
         }
         prop_assert!(seen.batches.len() <= usize::try_from(max_iterations).unwrap());
-        let started = seen.events.first();
-        prop_assert_eq!(started, Some(&Event::TurnStarted { turn: 1 }));
-        prop_assert_eq!(seen.events.last(), Some(&Event::TurnFinished { turn: 1 }));
+        let started = matches!(seen.events.first(), Some(Event::TurnStarted { turn: 1, .. }));
+        prop_assert!(started);
+        let last = seen.events.last();
+        let Some(Event::TurnFinished { turn: 1, outcome: told, .. }) = last else {
+            panic!("{last:?}")
+        };
+        prop_assert_eq!(told.as_str(), outcome.as_str());
     }
 }
 

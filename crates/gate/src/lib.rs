@@ -10,6 +10,7 @@
 //! context that only `execute` can issue.
 
 pub mod approve;
+mod by_hand;
 mod clock;
 pub mod execute;
 mod gate;
@@ -28,6 +29,7 @@ pub mod store;
 mod sync;
 pub mod tool;
 
+pub use by_hand::ByHand;
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
 pub use gate::{BuildError, Builder, Gate, OnError, Rules, Settings, Timeouts};
 pub use ground::place;

@@ -84,9 +84,7 @@ impl Gate {
         match self.policy_for(session, &[]) {
             Ok(policy) => self.planner(session, &policy).plan(calls).await,
             // A policy that cannot be made denies everything and says why.
-            Err(error) => Planned {
-                slots: calls.into_iter().map(|call| deny(call, &error)).collect(),
-            },
+            Err(error) => denied_all(calls, &error),
         }
     }
 
@@ -219,8 +217,9 @@ impl Gate {
         results
     }
 
-    async fn refused(&self, session: &Session, refusal: Refusal, passage: &Passage) -> ToolResult {
-        let result = self.settler(session).settle(
+    /// The result of a call that ended before it ran.
+    pub(crate) fn settled(&self, session: &Session, refusal: Refusal) -> ToolResult {
+        self.settler(session).settle(
             session,
             Unsettled {
                 call_id: refusal.call_id,
@@ -230,7 +229,11 @@ impl Gate {
                 ran_for: std::time::Duration::ZERO,
                 still_running: false,
             },
-        );
+        )
+    }
+
+    async fn refused(&self, session: &Session, refusal: Refusal, passage: &Passage) -> ToolResult {
+        let result = self.settled(session, refusal);
         passage
             .events
             .send(|| Event::CallFinished {
@@ -294,13 +297,21 @@ impl Gate {
 impl ManualCall {
     /// The person's result for a call that was read and not run.
     pub fn supply(self, content: impl Into<String>) -> ToolResult {
-        ToolResult::ok(self.call.id, self.call.name, content)
+        let call = &self.shown.call;
+        ToolResult::ok(call.id.clone(), call.name.clone(), content)
     }
 }
 
 pub(crate) fn finished(result: &ToolResult) -> Record {
     Record::Finished {
         result: Box::new(result.clone()),
+    }
+}
+
+/// What planning makes of a batch that cannot be planned.
+pub(crate) fn denied_all(calls: Vec<Call>, error: &ToolError) -> Planned {
+    Planned {
+        slots: calls.into_iter().map(|call| deny(call, error)).collect(),
     }
 }
 
@@ -315,11 +326,11 @@ fn deny(call: Call, error: &ToolError) -> (Call, Plan) {
 }
 
 fn unsupplied(manual: ManualCall) -> Refusal {
-    let ManualCall { call } = manual;
+    let call = manual.call();
     let message = "the call was read and checked; tools are in parse_only mode, so a person has to supply its result";
     Refusal {
-        call_id: call.id,
-        tool: call.name,
+        call_id: call.id.clone(),
+        tool: call.name.clone(),
         error: ToolError::new(ErrorKind::Disabled, message),
         record: None,
     }

@@ -125,6 +125,8 @@ impl Step {
             Record::Recovered { outcome, .. } => Self::Recover(*outcome != Recovered::LeftAlone),
             Record::TurnStarted { .. }
             | Record::UserMessage { .. }
+            | Record::CarriedIn { .. }
+            | Record::Streamed { .. }
             | Record::AssistantMessage { .. }
             | Record::TurnFinished { .. } => Self::Note,
             Record::Finished { result } => {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::ids::{ApprovalId, CallId};
+use crate::ids::{ApprovalId, CallId, ConversationId};
 use crate::plan::{PlanRecord, Risk};
 use crate::result::ToolResult;
 
@@ -24,8 +25,14 @@ pub enum Stream {
 pub enum Event {
     /// The person said something and the model begins.
     TurnStarted {
-        /// The turn's number in its conversation.
+        /// The conversation.
+        conversation: ConversationId,
+        /// The turn's number in it.
         turn: u64,
+        /// Who is asked.
+        provider: String,
+        /// Which model is asked.
+        model: String,
     },
     /// A piece of the answer's text.
     TextDelta {
@@ -92,6 +99,14 @@ pub enum Event {
     TurnFinished {
         /// The turn's number.
         turn: u64,
+        /// How it ended: `done`, `results_wanted`, `max_iterations`, `cancelled`, `failed`.
+        outcome: String,
+        /// Why the model stopped, where it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<String>,
+        /// What all its answers cost together, as far as the provider said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
     },
     /// Something went wrong that is not the result of a call.
     Error {
@@ -134,6 +149,7 @@ mod tests {
             result: Box::new(ToolResult::ok("d".into(), "t", "")),
         };
         assert_eq!(finished.call_id().unwrap().as_str(), "d");
-        assert!(Event::TurnStarted { turn: 1 }.call_id().is_none());
+        let message = "x".to_owned();
+        assert!(Event::Error { message }.call_id().is_none());
     }
 }

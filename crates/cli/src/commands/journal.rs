@@ -208,6 +208,7 @@ fn export(
         true
     });
     walked.map_err(failed)?;
+    transcript.close();
     let page = export::render(&transcript, format);
     let Some(file) = output else {
         return out.raw(&page).map(|()| 0);

@@ -1,5 +1,7 @@
 //! `toolgate run`: one turn without a screen.
 
+mod before;
+mod carried;
 mod prepare;
 mod shown;
 mod taken_up;
@@ -7,6 +9,7 @@ mod taken_up;
 use tokio::sync::mpsc;
 use toolgate_engine::{Finished, Outcome, Turn, run_turn};
 use toolgate_gate::execute::EventSink;
+use toolgate_gate::output::approval_text;
 use toolgate_model::Event;
 
 use crate::args::{Common, RunArgs};
@@ -37,7 +40,8 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     let around = app.around(&session, app.approver(common.approve), events)?;
     let turn = Turn::new(turn, settings);
     let work = tokio::spawn(async move { run_turn(&mut *provider, &around, turn, prompt).await });
-    let shown = show(listening, out).await;
+    let mut progress = Progress::new(out);
+    let shown = show(listening, &mut progress, out).await;
     let finished = work
         .await
         .map_err(|error| Failure::internal(format!("the turn broke off: {error}")))?;
@@ -53,26 +57,31 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
         session.id(),
         session.id()
     ));
-    ended(&finished, out)
+    ended(&finished, progress.has_shown_the_answer(), out)
 }
 
 /// Shows events until nobody sends any more. A reader that is gone does not stop the turn.
-async fn show(mut listening: mpsc::Receiver<Event>, out: &Out) -> Result<(), Failure> {
-    let mut progress = Progress::default();
+async fn show(
+    mut listening: mpsc::Receiver<Event>,
+    progress: &mut Progress,
+    out: &Out,
+) -> Result<(), Failure> {
     let mut shown = Ok(());
     while let Some(event) = listening.recv().await {
         if out.json {
             shown = shown.and_then(|()| out.json_line(&event));
         } else {
-            progress.take(&event, out);
+            shown = shown.and(progress.take(&event, out));
         }
     }
     shown
 }
 
-fn ended(finished: &Finished, out: &Out) -> Result<u8, Failure> {
+fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, Failure> {
     let text = toolgate_gate::output::sanitize(&finished.text);
-    if !out.json && !text.trim().is_empty() {
+    // Half an answer is not what was asked for.
+    let is_answer = !matches!(finished.outcome, Outcome::Cancelled | Outcome::Failed(_));
+    if is_answer && !seen && !out.json && !text.trim().is_empty() {
         out.raw(&format!("{}\n", text.trim_end()))?;
     }
     Ok(match &finished.outcome {
@@ -84,15 +93,14 @@ fn ended(finished: &Finished, out: &Out) -> Result<u8, Failure> {
         }
         Outcome::ResultsWanted(calls) => {
             for call in calls {
-                let name = call.name().unwrap_or_default();
                 out.remark(&format!(
                     "your result is wanted for {} ({})",
-                    toolgate_gate::output::approval_text(call.id().as_str()),
-                    toolgate_gate::output::approval_text(name)
+                    approval_text(call.id.as_str()),
+                    approval_text(&call.name)
                 ));
             }
             out.remark(
-                "supply them with --results FILE: JSON lines {\"call_id\": …, \"content\": …}",
+                "supply them with --results FILE: JSON lines {\"call_id\": …, \"content\": …}, or \"error\" where a call failed",
             );
             4
         }
@@ -100,8 +108,16 @@ fn ended(finished: &Finished, out: &Out) -> Result<u8, Failure> {
             out.remark("the model went on calling tools after the last round it was allowed");
             1
         }
-        Outcome::Cancelled => 130,
-        // The event has said why.
-        Outcome::Failed(_) => 1,
+        Outcome::Cancelled => {
+            out.remark("cancelled");
+            130
+        }
+        Outcome::Failed(fault) => {
+            // Whoever is not quiet was told when it happened.
+            if out.quiet {
+                out.failure(&Failure::internal(approval_text(&fault.to_string())));
+            }
+            1
+        }
     })
 }

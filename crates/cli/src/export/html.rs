@@ -42,6 +42,11 @@ pub(super) fn render(transcript: &Transcript) -> String {
                 calls,
                 by_model,
             } => answered(&mut page, text, thinking.as_deref(), calls, *by_model, &at),
+            Said::Ended { outcome, error } => page.add(&format!(
+                "<li class=\"said ended\"><h2>The turn ended: {}</h2>{at}<p class=\"words\">{}</p></li>",
+                safe(outcome),
+                safe(error.as_deref().unwrap_or_default())
+            )),
             Said::Tool(story) => {
                 number += 1;
                 told(&mut page, story, number, &at);

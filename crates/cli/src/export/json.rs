@@ -30,6 +30,11 @@ struct Entry<'a> {
     tool_result: Option<&'a ToolResult>,
     #[serde(skip_serializing_if = "Option::is_none")]
     approval: Option<Approved<'a>>,
+    /// Where a turn did not end as it should: how, and why.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    turn_ended: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -64,6 +69,8 @@ fn entry(message: &Message) -> Entry<'_> {
         tool_calls: &[],
         tool_result: None,
         approval: None,
+        turn_ended: None,
+        error: None,
     };
     match &message.said {
         Said::User { text } => entry.content = text,
@@ -77,6 +84,11 @@ fn entry(message: &Message) -> Entry<'_> {
             entry.content = text;
             entry.thinking = thinking.as_deref();
             entry.tool_calls = calls;
+        }
+        Said::Ended { outcome, error } => {
+            entry.role = "assistant";
+            entry.turn_ended = Some(outcome);
+            entry.error = error.as_deref();
         }
         Said::Tool(story) => {
             entry.role = "tool";

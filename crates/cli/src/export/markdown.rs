@@ -57,6 +57,15 @@ pub(super) fn render(transcript: &Transcript) -> String {
                 }
             }
             Said::Tool(story) => told(&mut page, story, &at),
+            Said::Ended { outcome, error } => {
+                line(
+                    &mut page,
+                    &format!("\n## The turn ended: {} · {at}\n", inline(outcome)),
+                );
+                if let Some(error) = error {
+                    line(&mut page, &quoted(error));
+                }
+            }
         }
     }
     page

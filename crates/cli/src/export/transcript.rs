@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
+use toolgate_engine::{Outcome, Streamed};
 use toolgate_gate::journal::{IntendedFile, Record, Recovered};
 use toolgate_journal::{Body, Conversation, Line};
 use toolgate_model::{Args, CallId, PlanRecord, ToolCall, ToolResult};
-use toolgate_providers::{Content, Usage};
+use toolgate_providers::{Content, Message as Carried, Usage};
 
 /// What stands for words that are no longer on record.
 pub(super) const PRUNED: &str = "(no longer on record)";
@@ -25,6 +26,8 @@ pub(crate) struct Transcript {
     expected: VecDeque<(CallId, usize)>,
     /// Where the calls of a batch that no model asked for are collected.
     batch: Option<usize>,
+    /// An answer that is not known to have come to its end, since this entry.
+    streamed: Option<(u64, u64, Streamed)>,
 }
 
 /// Something that was said or done.
@@ -49,6 +52,11 @@ pub(super) enum Said {
         by_model: bool,
     },
     Tool(Box<Story>),
+    /// A turn that did not end as it should.
+    Ended {
+        outcome: String,
+        error: Option<String>,
+    },
 }
 
 /// What became of a call.
@@ -127,7 +135,24 @@ impl Transcript {
             Body::Kept(record) => Some(*record),
             Body::Pruned | Body::Unreadable(_) => None,
         };
+        match line.kind.as_str() {
+            "streamed" => {
+                let (.., streamed) = self
+                    .streamed
+                    .get_or_insert((seq, at_ms, Streamed::default()));
+                return streamed.take(record);
+            }
+            // It says again what was streamed.
+            "assistant_message" => self.streamed = None,
+            _ => self.close(),
+        }
         match (line.kind.as_str(), record) {
+            ("turn_finished", Some(Record::TurnFinished { outcome, error, .. })) => {
+                if !matches!(outcome.as_str(), "done" | Outcome::RESULTS_WANTED) {
+                    self.push(seq, at_ms, Said::Ended { outcome, error });
+                }
+            }
+            ("carried_in", record) => self.carried_in(seq, at_ms, record),
             ("turn_started", Some(Record::TurnStarted { model, .. })) => self.model = Some(model),
             ("user_message", record) => {
                 let text = match record {
@@ -163,33 +188,71 @@ impl Transcript {
         }
     }
 
+    /// To be called after the last entry: an answer that was cut off is part of it.
+    pub(crate) fn close(&mut self) {
+        if let Some((seq, at_ms, streamed)) = self.streamed.take() {
+            self.said(seq, at_ms, streamed.into_content());
+        }
+    }
+
+    fn carried_in(&mut self, seq: u64, at_ms: u64, record: Option<Record>) {
+        let messages = match record {
+            Some(Record::CarriedIn { messages }) => serde_json::from_value(messages).ok(),
+            _ => None,
+        };
+        let gone = || vec![Carried::user(PRUNED)];
+        for message in messages.unwrap_or_else(gone) {
+            match message {
+                Carried::User { text } => {
+                    self.push(seq, at_ms, Said::User { text });
+                }
+                Carried::Assistant { content } => self.said(seq, at_ms, content),
+                Carried::Tool { results } => {
+                    for result in results {
+                        let expected = self.expected.iter();
+                        let mut expected = expected.filter(|(call, _)| *call == result.call_id);
+                        let at = expected.next().map(|(_, at)| *at);
+                        let message = at.and_then(|at| self.messages.get_mut(at));
+                        if let Some(Said::Tool(story)) = message.map(|message| &mut message.said) {
+                            story.result = Some(result);
+                        }
+                    }
+                }
+            }
+        }
+        self.expected.clear();
+    }
+
     fn push(&mut self, seq: u64, at_ms: u64, said: Said) -> usize {
         self.messages.push(Message { seq, at_ms, said });
         self.messages.len() - 1
     }
 
     fn answered(&mut self, seq: u64, at_ms: u64, record: Option<Record>) {
+        let mut parts = None;
+        if let Some(Record::AssistantMessage { content, usage, .. }) = record {
+            let usage = usage.and_then(|usage| serde_json::from_value(usage).ok());
+            self.spent(usage);
+            parts = serde_json::from_value(content).ok();
+        }
+        let parts = parts.unwrap_or_else(|| vec![Content::text(PRUNED)]);
+        self.said(seq, at_ms, parts);
+    }
+
+    fn said(&mut self, seq: u64, at_ms: u64, parts: Vec<Content>) {
         let (mut text, mut thinking, mut calls) = (String::new(), None::<String>, Vec::new());
-        match record {
-            Some(Record::AssistantMessage { content, usage, .. }) => {
-                let usage = usage.and_then(|usage| serde_json::from_value(usage).ok());
-                self.spent(usage);
-                match serde_json::from_value::<Vec<Content>>(content) {
-                    Ok(parts) => parts.into_iter().for_each(|part| match part {
-                        Content::Text { text: words, .. } => text.push_str(&words),
-                        Content::Thinking { text: words, .. } => {
-                            thinking.get_or_insert_default().push_str(&words);
-                        }
-                        Content::Call { call } => calls.push(call),
-                        Content::BadCall { call } => {
-                            let name = call.name.unwrap_or_default();
-                            calls.push(ToolCall::new(call.id, name, Args::new()));
-                        }
-                    }),
-                    Err(_) => PRUNED.clone_into(&mut text),
+        for part in parts {
+            match part {
+                Content::Text { text: words, .. } => text.push_str(&words),
+                Content::Thinking { text: words, .. } => {
+                    thinking.get_or_insert_default().push_str(&words);
+                }
+                Content::Call { call } => calls.push(call),
+                Content::BadCall { call } => {
+                    let name = call.name.unwrap_or_default();
+                    calls.push(ToolCall::new(call.id, name, Args::new()));
                 }
             }
-            _ => PRUNED.clone_into(&mut text),
         }
         let said = Said::Assistant {
             text,
@@ -209,16 +272,7 @@ impl Transcript {
 
     fn spent(&mut self, usage: Option<Usage>) {
         let Some(more) = usage else { return };
-        let total = self.usage.get_or_insert_default();
-        for (sum, part) in [
-            (&mut total.input_tokens, more.input_tokens),
-            (&mut total.output_tokens, more.output_tokens),
-            (&mut total.cache_read_tokens, more.cache_read_tokens),
-            (&mut total.cache_write_tokens, more.cache_write_tokens),
-            (&mut total.reasoning_tokens, more.reasoning_tokens),
-        ] {
-            *sum = sum.saturating_add(part);
-        }
+        self.usage = Some(self.usage.unwrap_or_default().and(more));
     }
 
     fn received(&mut self, seq: u64, at_ms: u64, id: (CallId, u64), record: Option<Record>) {

@@ -14,6 +14,8 @@ pub(super) struct Answer {
     text: Sanitizer,
     thinking: Sanitizer,
     began: bool,
+    /// What came since the last note of it.
+    unkept: Reply,
 }
 
 impl std::fmt::Debug for Answer {
@@ -37,6 +39,7 @@ impl Answer {
             _ => None,
         };
         self.began |= !matches!(event, StreamEvent::Usage(_) | StreamEvent::End(_));
+        self.unkept.push(event.clone());
         self.reply.push(event);
         let says = |event: &Event| match event {
             Event::TextDelta { text } | Event::ThinkingDelta { text } => !text.is_empty(),
@@ -48,6 +51,21 @@ impl Answer {
     /// Whether nothing of it has come.
     pub(super) const fn is_empty(&self) -> bool {
         !self.began
+    }
+
+    /// Whether something came that is not noted yet.
+    pub(super) const fn is_unkept(&self) -> bool {
+        !self.unkept.content.is_empty()
+    }
+
+    /// A note of what came since the last one.
+    pub(super) fn noted(&mut self) -> Vec<Effect> {
+        if !self.is_unkept() {
+            return Vec::new();
+        }
+        let part = std::mem::take(&mut self.unkept);
+        let content = written(&part.content);
+        vec![Effect::Record(Record::Streamed { content }), Effect::Keep]
     }
 
     pub(super) const fn usage(&self) -> Option<Usage> {
@@ -77,8 +95,7 @@ impl Answer {
         let usage = self.reply.usage;
         if !self.reply.content.is_empty() || usage.is_some() {
             effects.push(Effect::Record(Record::AssistantMessage {
-                // Text, maps of text and lists of them always serialize.
-                content: serde_json::to_value(&self.reply.content).unwrap_or_default(),
+                content: written(&self.reply.content),
                 stop: stop.to_owned(),
                 usage: usage.and_then(|usage| serde_json::to_value(usage).ok()),
             }));
@@ -89,4 +106,9 @@ impl Answer {
         }
         (effects, calls, text)
     }
+}
+
+fn written(content: &[Content]) -> serde_json::Value {
+    // Text, maps of text and lists of them always serialize.
+    serde_json::to_value(content).unwrap_or_default()
 }

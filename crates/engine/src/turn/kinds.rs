@@ -2,20 +2,29 @@
 
 use std::time::Duration;
 
+use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
-use toolgate_model::{Call, Event, ToolResult};
+use toolgate_model::{Call, ConversationId, Event, ToolCall, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault};
 
 use crate::capacity::Context;
+use crate::history::Supplied;
 
 /// With what a person begins a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prompt {
     /// Words.
     Message(String),
+    /// Words, after a conversation that was held elsewhere.
+    After {
+        /// What was said there: see [`crate::History::carried_in`].
+        history: Vec<Message>,
+        /// The words.
+        message: String,
+    },
     /// The results of the calls that the last turn left to the person.
-    Results(Vec<ToolResult>),
+    Results(Supplied),
     /// Nothing new: the last question is asked again.
     GoOn,
 }
@@ -91,10 +100,14 @@ impl Retry {
 /// How a turn is held.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnSettings {
+    /// The conversation, for whoever listens.
+    pub conversation: ConversationId,
     /// The provider's name, for the record.
     pub provider: String,
     /// The model's name, for the record.
     pub model: String,
+    /// The preset's name, for the record.
+    pub preset: Option<String>,
     /// Who runs calls.
     pub tools: ToolsFor,
     /// How many batches of calls one turn may have.
@@ -108,8 +121,10 @@ pub struct TurnSettings {
 impl Default for TurnSettings {
     fn default() -> Self {
         Self {
+            conversation: "".into(),
             provider: String::new(),
             model: String::new(),
+            preset: None,
             tools: ToolsFor::default(),
             max_iterations: 200,
             retry: Retry::default(),
@@ -129,7 +144,9 @@ pub enum Input {
     Heard(StreamEvent),
     /// The batch is done: one result per call.
     Results(Vec<ToolResult>),
-    /// The wait is over.
+    /// What of the batch the person has to answer, and the results of the rest.
+    HandedOver(ByHand),
+    /// The wait is over, or something of the answer has not been noted for a while.
     Elapsed,
     /// The person wants to stop.
     Cancel,
@@ -151,14 +168,12 @@ pub enum Effect {
         /// One result each, in the same order.
         results: Vec<ToolResult>,
     },
-    /// Notes calls that a person answers.
-    Receive(Vec<Call>),
-    /// Notes the person's results for such calls.
+    /// Notes results of calls that a person was to answer.
     Supply(Vec<ToolResult>),
     /// Makes everything that was noted durable.
     Keep,
-    /// Says how many bytes a result may have.
-    Capacity(usize),
+    /// Says how many bytes a result may have; nothing where that is not known.
+    Capacity(Option<usize>),
     /// Tells whoever listens.
     Emit(Event),
 }
@@ -169,9 +184,15 @@ pub enum Next {
     /// Ask the provider, then come with [`Input::Asked`] or [`Input::Refused`].
     Ask(Tools),
     /// Come with the next [`Input::Heard`].
-    Listen,
+    Listen {
+        /// Something of the answer is not noted yet: come with [`Input::Elapsed`] when that
+        /// has been so for a moment.
+        unkept: bool,
+    },
     /// Run the batch, then come with [`Input::Results`].
     Run(Vec<Call>),
+    /// Check the batch for the person who answers it, then come with [`Input::HandedOver`].
+    HandOver(Vec<Call>),
     /// Come with [`Input::Elapsed`] after this long.
     Wait(Duration),
     /// Something is still under way.
@@ -206,7 +227,7 @@ pub enum Outcome {
     /// The model has said what it had to say.
     Done(StopReason),
     /// The person has to supply the results of these calls.
-    ResultsWanted(Vec<Call>),
+    ResultsWanted(Vec<ToolCall>),
     /// The model went on calling after the last round.
     MaxIterations,
     /// The person stopped it.

@@ -5,8 +5,12 @@
 //!            ▼                                   │
 //! begin ──▶ Ask ──▶ Listen … StreamEvent::End ───┼──▶ Finish: done, failed, cancelled
 //!            ▲                                   │
-//!            └──── Results ◀── Run ◀── calls ────┘
+//!            ├──── Results ◀── Run ◀── calls ────┤
+//!            └── HandedOver ◀── HandOver ◀───────┘ where a person answers them
 //! ```
+//!
+//! While it listens, what has come is noted from time to time ([`Next::Listen`]), so that a
+//! crash in the middle of a long answer loses a moment of it.
 //!
 //! In: one [`Input`] at a time. Out: a [`Step`], which is what to do at once
 //! ([`Effect`], in order) and what to wait for ([`Next`]).
@@ -20,11 +24,13 @@ mod kinds;
 
 use std::time::Duration;
 
+use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
 use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault, Usage};
 
+use crate::history::Supplied;
 use answer::Answer;
 pub use kinds::{
     Effect, Finished, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, TurnSettings,
@@ -43,7 +49,10 @@ pub struct Turn {
     refused: u32,
     /// Whether the person wants to stop while a batch runs.
     cancelled: bool,
-    used: Usage,
+    /// What the last answer cost, if the provider said so.
+    used: Option<Usage>,
+    /// What all answers cost together.
+    spent: Option<Usage>,
     /// The words of the last answer.
     text: String,
 }
@@ -52,9 +61,10 @@ pub struct Turn {
 enum State {
     New,
     Asking,
-    Listening(Answer),
+    Listening(Box<Answer>),
     Waiting,
     Running(Vec<Call>),
+    HandingOver(Vec<Call>),
     Over,
 }
 
@@ -69,7 +79,8 @@ impl Turn {
             iterations: 0,
             refused: 0,
             cancelled: false,
-            used: Usage::default(),
+            used: None,
+            spent: None,
             text: String::new(),
         }
     }
@@ -78,11 +89,17 @@ impl Turn {
     pub fn begin(&mut self, prompt: Prompt) -> Step {
         let turn = self.number;
         let mut effects = vec![
-            Effect::Emit(Event::TurnStarted { turn }),
+            Effect::Emit(Event::TurnStarted {
+                conversation: self.settings.conversation.clone(),
+                turn,
+                provider: self.settings.provider.clone(),
+                model: self.settings.model.clone(),
+            }),
             Effect::Record(Record::TurnStarted {
                 turn,
                 provider: self.settings.provider.clone(),
                 model: self.settings.model.clone(),
+                preset: self.settings.preset.clone(),
             }),
         ];
         match prompt {
@@ -90,9 +107,19 @@ impl Turn {
                 effects.push(Effect::Record(Record::UserMessage { text: text.clone() }));
                 effects.push(Effect::Say(Message::User { text }));
             }
-            Prompt::Results(results) => {
-                effects.push(Effect::Supply(results.clone()));
-                effects.push(Effect::Say(Message::Tool { results }));
+            Prompt::After { history, message } => {
+                effects.push(Effect::Record(Record::CarriedIn {
+                    messages: serde_json::to_value(&history).unwrap_or_default(),
+                }));
+                effects.extend(history.into_iter().map(Effect::Say));
+                effects.push(Effect::Record(Record::UserMessage {
+                    text: message.clone(),
+                }));
+                effects.push(Effect::Say(Message::User { text: message }));
+            }
+            Prompt::Results(Supplied { given, all }) => {
+                effects.push(Effect::Supply(given));
+                effects.push(Effect::Say(Message::Tool { results: all }));
             }
             Prompt::GoOn => {}
         }
@@ -106,27 +133,32 @@ impl Turn {
     /// Takes what happened. What does not fit where the turn is changes nothing.
     pub fn step(&mut self, input: Input) -> Step {
         match (std::mem::replace(&mut self.state, State::Over), input) {
-            (State::Asking, Input::Asked) => {
-                self.go(State::Listening(Answer::default()), Next::Listen)
-            }
+            (State::Asking, Input::Asked) => self.listen(Box::default(), Vec::new()),
             (State::Asking, Input::Refused(refused)) => self.refuse(Vec::new(), refused),
             (State::Listening(answer), Input::Heard(event)) => self.hear(answer, event),
+            (State::Listening(mut answer), Input::Elapsed) => {
+                let effects = answer.noted();
+                self.listen(answer, effects)
+            }
             (State::Waiting, Input::Elapsed) => self.ask(Vec::new()),
             (State::Running(calls), Input::Results(results)) => self.settle(&calls, results),
-            (State::Running(calls), Input::Cancel) => {
+            (State::HandingOver(calls), Input::HandedOver(by_hand)) => {
+                self.handed_over(&calls, by_hand)
+            }
+            (state @ (State::Running(_) | State::HandingOver(_)), Input::Cancel) => {
                 self.cancelled = true;
-                self.go(State::Running(calls), Next::Await)
+                self.go(state, Next::Await)
             }
             (State::Listening(answer), Input::Cancel) => {
                 let why = ToolError::new(ErrorKind::Cancelled, "Cancelled by user");
-                self.break_off(answer, "cancelled", &why, Outcome::Cancelled)
+                self.break_off(*answer, "cancelled", &why, Outcome::Cancelled)
             }
             (State::Asking | State::Waiting, Input::Cancel) => {
                 self.finish(Vec::new(), Outcome::Cancelled)
             }
-            (State::Listening(answer), Input::Broken(fault)) => self.fail(answer, fault),
+            (State::Listening(answer), Input::Broken(fault)) => self.fail(*answer, fault),
             // The batch was to run and did not get there.
-            (State::Running(calls), Input::Broken(fault)) => {
+            (State::Running(calls) | State::HandingOver(calls), Input::Broken(fault)) => {
                 let mut effects = Vec::new();
                 give_up(&mut effects, calls, &not_run());
                 effects.push(error(&fault));
@@ -152,6 +184,15 @@ impl Turn {
         Step {
             effects: Vec::new(),
             next,
+        }
+    }
+
+    fn listen(&mut self, answer: Box<Answer>, effects: Vec<Effect>) -> Step {
+        let unkept = answer.is_unkept();
+        self.state = State::Listening(answer);
+        Step {
+            effects,
+            next: Next::Listen { unkept },
         }
     }
 
@@ -186,22 +227,18 @@ impl Turn {
         }
     }
 
-    fn hear(&mut self, mut answer: Answer, event: StreamEvent) -> Step {
+    fn hear(&mut self, mut answer: Box<Answer>, event: StreamEvent) -> Step {
         let end = match event {
             StreamEvent::End(end) => end,
             other => {
                 let effects = answer.take(other);
-                self.state = State::Listening(answer);
-                return Step {
-                    effects,
-                    next: Next::Listen,
-                };
+                return self.listen(answer, effects);
             }
         };
         match end {
-            Ok(stop) => self.answered(answer, stop),
+            Ok(stop) => self.answered(*answer, stop),
             Err(fault) if answer.is_empty() => self.refuse(Vec::new(), fault.into()),
-            Err(fault) => self.fail(answer, fault),
+            Err(fault) => self.fail(*answer, fault),
         }
     }
 
@@ -212,10 +249,6 @@ impl Turn {
         let (mut effects, calls) = said;
         if calls.is_empty() {
             return self.finish(effects, Outcome::Done(stop));
-        }
-        if self.settings.tools == ToolsFor::Person {
-            effects.push(Effect::Receive(calls.clone()));
-            return self.finish(effects, Outcome::ResultsWanted(calls));
         }
         if self.iterations >= self.settings.max_iterations {
             let most = self.settings.max_iterations;
@@ -232,9 +265,16 @@ impl Turn {
             return self.ask(effects);
         }
         self.iterations += 1;
+        if self.settings.tools == ToolsFor::Person {
+            self.state = State::HandingOver(calls.clone());
+            return Step {
+                effects,
+                next: Next::HandOver(calls),
+            };
+        }
         if let Some(context) = self.settings.context {
-            let bytes = context.capacity(self.used, calls.len());
-            effects.push(Effect::Capacity(bytes));
+            let capacity = self.used.map(|used| context.capacity(used, calls.len()));
+            effects.push(Effect::Capacity(capacity));
         }
         self.state = State::Running(calls.clone());
         Step {
@@ -252,6 +292,32 @@ impl Turn {
         self.ask(effects)
     }
 
+    /// What a person cannot answer has its result already; the rest ends the turn.
+    fn handed_over(&mut self, calls: &[Call], by_hand: ByHand) -> Step {
+        let ByHand {
+            wanted,
+            mut refused,
+        } = by_hand;
+        if wanted.is_empty() || self.cancelled {
+            let why = ToolError::new(ErrorKind::Cancelled, "Cancelled by user");
+            let given_up: Vec<ToolResult> = wanted
+                .into_iter()
+                .map(|call| ToolResult::failed(call.id, call.name, why.clone()))
+                .collect();
+            refused.extend(given_up.iter().cloned());
+            let results = one_each(calls, refused);
+            let effects = vec![
+                Effect::Supply(given_up),
+                Effect::Say(Message::Tool { results }),
+            ];
+            if self.cancelled {
+                return self.finish(effects, Outcome::Cancelled);
+            }
+            return self.ask(effects);
+        }
+        self.finish(Vec::new(), Outcome::ResultsWanted(wanted))
+    }
+
     fn fail(&mut self, answer: Answer, fault: StreamFault) -> Step {
         self.break_off(answer, "error", &not_run(), Outcome::Failed(fault))
     }
@@ -267,9 +333,11 @@ impl Turn {
     }
 
     fn said(&mut self, answer: Answer, stop: &str) -> (Vec<Effect>, Vec<Call>) {
-        if let Some(usage) = answer.usage() {
-            self.used = usage;
-        }
+        self.used = answer.usage();
+        self.spent = match (self.spent, self.used) {
+            (Some(before), Some(now)) => Some(before.and(now)),
+            (before, now) => before.or(now),
+        };
         let (effects, calls, text) = answer.said(stop);
         self.text = text;
         (effects, calls)
@@ -281,9 +349,23 @@ impl Turn {
         effects.push(Effect::Record(Record::TurnFinished {
             turn,
             outcome: outcome.as_str().to_owned(),
+            error: match &outcome {
+                Outcome::Failed(fault) => Some(fault.to_string()),
+                _ => None,
+            },
         }));
         effects.push(Effect::Keep);
-        effects.push(Effect::Emit(Event::TurnFinished { turn }));
+        effects.push(Effect::Emit(Event::TurnFinished {
+            turn,
+            outcome: outcome.as_str().to_owned(),
+            stop: match &outcome {
+                Outcome::Done(stop) => Some(stop.as_str().to_owned()),
+                _ => None,
+            },
+            usage: self
+                .spent
+                .and_then(|spent| serde_json::to_value(spent).ok()),
+        }));
         Step {
             effects,
             next: Next::Finish(Finished {
@@ -347,9 +429,13 @@ fn one_each(calls: &[Call], results: Vec<ToolResult>) -> Vec<ToolResult> {
 
 fn waiting_for(state: &State, tools: Tools) -> Next {
     match state {
-        State::New | State::Over | State::Waiting | State::Running(_) => Next::Await,
+        State::New | State::Over | State::Waiting | State::Running(_) | State::HandingOver(_) => {
+            Next::Await
+        }
         State::Asking => Next::Ask(tools),
-        State::Listening(_) => Next::Listen,
+        State::Listening(answer) => Next::Listen {
+            unkept: answer.is_unkept(),
+        },
     }
 }
 

@@ -65,7 +65,7 @@ impl Gate {
     }
 
     /// What has to be on record before anything else happens.
-    fn opening(&self, session: &Session, planned: &Planned) -> Vec<Entry> {
+    pub(crate) fn opening(&self, session: &Session, planned: &Planned) -> Vec<Entry> {
         let mut entries = Vec::with_capacity(planned.slots.len() * 2);
         for (call, plan) in &planned.slots {
             let received = match call {

@@ -92,11 +92,26 @@ pub enum Record {
         provider: String,
         /// Which model is asked.
         model: String,
+        /// How it works, where that has a name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preset: Option<String>,
     },
     /// The person said something.
     UserMessage {
         /// The words.
         text: String,
+    },
+    /// What was said before this conversation came here, as whoever carries it in tells it.
+    /// None of its calls ran here.
+    CarriedIn {
+        /// The messages, in their order.
+        messages: Value,
+    },
+    /// A part of an answer that is still coming in. The whole answer, when it is there,
+    /// says all of it again.
+    Streamed {
+        /// What came since the last part: text, thinking and whole calls, in their order.
+        content: Value,
     },
     /// The model answered.
     AssistantMessage {
@@ -114,6 +129,9 @@ pub enum Record {
         turn: u64,
         /// How it ended, in one word.
         outcome: String,
+        /// What went wrong, if something did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
     },
 }
 
@@ -132,6 +150,8 @@ impl Record {
             Self::Finished { .. } => "finished",
             Self::TurnStarted { .. } => "turn_started",
             Self::UserMessage { .. } => "user_message",
+            Self::CarriedIn { .. } => "carried_in",
+            Self::Streamed { .. } => "streamed",
             Self::AssistantMessage { .. } => "assistant_message",
             Self::TurnFinished { .. } => "turn_finished",
         }
@@ -141,7 +161,12 @@ impl Record {
     pub fn is_of_no_call(kind: &str) -> bool {
         matches!(
             kind,
-            "turn_started" | "user_message" | "assistant_message" | "turn_finished"
+            "turn_started"
+                | "user_message"
+                | "carried_in"
+                | "streamed"
+                | "assistant_message"
+                | "turn_finished"
         )
     }
 }

@@ -68,7 +68,8 @@ pub struct Authorized {
 /// A call that a person answers by hand.
 #[derive(Debug)]
 pub struct ManualCall {
-    pub(crate) call: ToolCall,
+    /// The call as that person is shown it. It goes on record with the result, not before.
+    pub(crate) shown: Arc<PlanRecord>,
 }
 
 /// The parsed call behind a plan.
@@ -104,7 +105,7 @@ impl Authorized {
 impl ManualCall {
     /// The call, checked.
     pub fn call(&self) -> &ToolCall {
-        &self.call
+        &self.shown.call
     }
 }
 

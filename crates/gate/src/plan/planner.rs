@@ -178,12 +178,44 @@ impl Planner<'_> {
             reason,
         };
         if self.mode == Mode::ParseOnly {
-            return Ok(Plan::Manual(ManualCall { call }));
+            return Ok(Plan::Manual(self.manual(call, &entry)));
         }
         let live = self
             .understand(call, entry)
             .map_err(|error| stop(&tool, error))?;
         self.decide(live).await
+    }
+
+    /// A call for a person to answer. What it would touch is that person's to know.
+    fn manual(&self, call: ToolCall, entry: &registry::Entry) -> ManualCall {
+        let args = serde_json::to_string(&call.args).unwrap_or_default();
+        let summary = format!("{} {args}", call.name);
+        let (summary, _) = self.redactor.redact(&summary);
+        let decision = Decision {
+            action: Action::Ask,
+            kind: None,
+            ..Decision::denied(
+                ErrorKind::Disabled,
+                "tools.mode",
+                "tools are in parse_only mode: the call is read and checked, and a person supplies its result",
+            )
+        };
+        ManualCall {
+            shown: Arc::new(PlanRecord {
+                conversation: self.session.id().clone(),
+                tool: call.name.clone(),
+                summary: approval_text(&summary),
+                risk: entry.spec().risk,
+                locations: Vec::new(),
+                facts: Facts::opaque(),
+                plan_hash: self.hash(entry, &call, &[]),
+                decision,
+                call,
+                preview: None,
+                rests_on: Vec::new(),
+                opens: Vec::new(),
+            }),
+        }
     }
 
     /// Lets the tool read its arguments and say what it will do. Foreign code: it may panic.

@@ -152,6 +152,11 @@ impl Session {
         self.capacity.store(bytes, Ordering::Relaxed);
     }
 
+    /// Says that nobody knows how many bytes of results the model's context still takes.
+    pub fn forget_available_capacity(&self) {
+        self.set_available_capacity(UNKNOWN_CAPACITY);
+    }
+
     /// What tools of one kind keep for this conversation.
     pub fn belonging<T: Belonging + Default>(&self) -> Arc<T> {
         self.belongings.get()

@@ -13,6 +13,7 @@
 
 mod ahead;
 mod context;
+mod described;
 mod typed;
 mod view;
 
@@ -25,6 +26,7 @@ use toolgate_model::{Args, Category, FileDigest, Metadata, OutputHandle, Risk, T
 pub use ahead::Ahead;
 pub(crate) use context::{ContextParts, Permit};
 pub use context::{OutputLimits, RunCtx};
+pub use described::Described;
 pub use typed::{TypedTool, typed};
 pub use view::{Seen, View, hex, path_error};
 

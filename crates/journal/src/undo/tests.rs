@@ -230,6 +230,7 @@ fn turns_hold_what_began_in_them_and_no_undo() {
         turn,
         provider: String::new(),
         model: String::new(),
+        preset: None,
     };
     history.add("", turn(1));
     history.change("1", &[("/a", Some("x".into()))], Went::Well);

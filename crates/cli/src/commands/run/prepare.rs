@@ -12,7 +12,7 @@ use toolgate_gate::plan::Mode;
 use toolgate_gate::session::Session;
 use toolgate_gate::{Entropy, SystemEntropy};
 use toolgate_journal::Trouble;
-use toolgate_model::{CallId, ToolResult};
+use toolgate_model::{CallId, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::fenced::{Definition, Language};
 use toolgate_providers::http::HttpProvider;
 use toolgate_providers::provider::{Fenced, Played, Recorded, fenced_system};
@@ -30,10 +30,12 @@ use crate::orphans::{self, Noted};
 use crate::out::Out;
 use crate::record::Record;
 
+use super::before;
+use super::carried::carried_in;
 use super::taken_up;
 
 /// The most bytes of a prompt, a script or a file of results.
-const INPUT: usize = 16 * 1024 * 1024;
+pub(super) const INPUT: usize = 16 * 1024 * 1024;
 
 /// A turn that can begin.
 pub(super) struct Prepared {
@@ -53,7 +55,10 @@ pub(super) async fn prepare(
     out: &Out,
     args: &RunArgs,
 ) -> Result<Prepared, Failure> {
-    let (common, preset) = with_preset(common, args)?;
+    let (common, args) = before::go_on(common, args)?;
+    let args = &args;
+    let recorded = args.record.as_deref().map(Recording::to).transpose()?;
+    let (common, preset) = with_preset(&common, args)?;
     let runs = Home::find()?.runs();
     orphans::end(&runs, out);
     let app = App::load(&common, out, Purpose::RunAll)?;
@@ -64,7 +69,6 @@ pub(super) async fn prepare(
     }
     let asker = Asker::choose(&app, args, &preset)?;
     let mut provider = asker.provider(&app, &preset, out)?;
-    let recorded = args.record.as_deref().map(Recording::to);
     if let Some(recording) = &recorded {
         let keep = recording.clone();
         let model = Some(asker.model.clone());
@@ -79,7 +83,8 @@ pub(super) async fn prepare(
     let session = Arc::new(app.session(id));
     let mut history = History::default();
     if args.conversation.is_some() {
-        history = taken_up::take_up(&common, &app, &session, out).await?;
+        let supplies = args.results.is_some();
+        history = taken_up::take_up(&common, &app, &session, supplies, out).await?;
     }
     let prompt = read_prompt(args, &mut history)?;
     if args.conversation.is_none() {
@@ -93,7 +98,11 @@ pub(super) async fn prepare(
         })?;
     }
     Ok(Prepared {
-        settings: asker.settings(&app),
+        settings: TurnSettings {
+            conversation: session.id().clone(),
+            preset: args.preset.clone(),
+            ..asker.settings(&app)
+        },
         turn: history.turns + 1,
         app,
         session,
@@ -251,6 +260,7 @@ impl Asker {
                 seed: seed(),
                 ..Retry::default()
             },
+            ..TurnSettings::default()
         }
     }
 }
@@ -286,7 +296,10 @@ fn language() -> Language {
 #[serde(deny_unknown_fields)]
 struct Supplied {
     call_id: CallId,
+    #[serde(default)]
     content: String,
+    /// What went wrong, where the call failed.
+    error: Option<String>,
 }
 
 /// What the turn begins with. Results of the person complete the history's last answer.
@@ -296,7 +309,11 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
         let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
         let mut results = Vec::new();
         for line in lines.filter(|line| !line.is_empty()) {
-            let Supplied { call_id, content } = serde_json::from_slice(line)
+            let Supplied {
+                call_id,
+                content,
+                error,
+            } = serde_json::from_slice(line)
                 .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
             let tool = history.tool_of(&call_id).ok_or_else(|| {
                 Failure::usage(format!(
@@ -304,7 +321,13 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
                     call_id.as_str()
                 ))
             })?;
-            results.push(ToolResult::ok(call_id, tool, content));
+            results.push(match error {
+                None => ToolResult::ok(call_id, tool, content),
+                Some(error) => {
+                    let error = ToolError::new(ErrorKind::Failed, error);
+                    ToolResult::failed(call_id, tool, error)
+                }
+            });
         }
         let results = history.supplied(results).map_err(|missing| {
             let missing: Vec<&str> = missing.iter().map(CallId::as_str).collect();
@@ -315,6 +338,7 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
         })?;
         return Ok(Prompt::Results(results));
     }
+    let carried = args.history.as_deref().map(carried_in).transpose()?;
     history.close();
     let text = match (&args.prompt, &args.file) {
         (Some(prompt), _) => prompt.clone(),
@@ -325,7 +349,13 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
         }
     };
     if !text.trim().is_empty() {
-        return Ok(Prompt::Message(text));
+        return Ok(match carried {
+            None => Prompt::Message(text),
+            Some(history) => Prompt::After {
+                history,
+                message: text,
+            },
+        });
     }
     // Nothing new to say, and something is still to be answered: the question is asked again.
     match history.messages.last() {
@@ -342,24 +372,27 @@ pub(super) struct Recording {
 }
 
 impl Recording {
-    fn to(path: &Path) -> Self {
-        Self {
+    /// A recording to this file. Whether it can be written is known before anybody is asked.
+    fn to(path: &Path) -> Result<Self, Failure> {
+        let told = |why: &dyn std::fmt::Display| {
+            Failure::usage(format!("cannot record to {}: {why}", path.display()))
+        };
+        if path.is_dir() {
+            return Err(told(&"it is a folder"));
+        }
+        tempfile::NamedTempFile::new_in(folder_of(path)).map_err(|error| told(&error))?;
+        Ok(Self {
             path: path.to_path_buf(),
             trouble: Arc::default(),
-        }
+        })
     }
 
     /// Writes the script so far, whole or not at all.
     fn write(&self, script: &Script) {
-        let folder = self
-            .path
-            .parent()
-            .filter(|folder| !folder.as_os_str().is_empty());
         let written = (|| {
             let text = script.to_toml().map_err(|fault| fault.to_string())?;
             let told = |error: std::io::Error| error.to_string();
-            let mut file =
-                tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new("."))).map_err(told)?;
+            let mut file = tempfile::NamedTempFile::new_in(folder_of(&self.path)).map_err(told)?;
             std::io::Write::write_all(&mut file, text.as_bytes()).map_err(told)?;
             file.persist(&self.path)
                 .map_err(|error| told(error.error))?;
@@ -378,4 +411,10 @@ impl Recording {
             .unwrap_or_else(PoisonError::into_inner)
             .take()
     }
+}
+
+fn folder_of(file: &Path) -> &Path {
+    let folder = file.parent();
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    folder.unwrap_or(Path::new("."))
 }

@@ -1,34 +1,113 @@
 //! What a person sees of a turn while it goes on.
 
+use std::io::IsTerminal;
+
 use toolgate_gate::output::{approval_text, sanitize};
 use toolgate_model::{Action, Event, Status};
 
+use crate::failure::Failure;
 use crate::out::Out;
 use crate::out::style::{BOLD, CYAN, DIM, GREEN, RED, RESET, YELLOW};
 
-/// Progress on standard error; the last answer is not part of it.
-#[derive(Default)]
+/// Progress for the person. On a terminal the answer is shown as it comes in; elsewhere
+/// standard output gets the last answer alone, when it is known to be the last.
 pub(super) struct Progress {
-    /// Words of the answer that may turn out to be the last.
+    live: Live,
+    /// Words of the answer that may turn out to be the last, where they are not shown yet.
     words: String,
+    /// Whether the cursor stands in a line.
+    in_line: bool,
+}
+
+/// Where a person sees words as they come.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Live {
+    /// On the terminal that standard output is.
+    Output,
+    /// On the terminal that standard error is, while standard output goes elsewhere.
+    Error,
+    Nowhere,
 }
 
 impl Progress {
-    pub(super) fn take(&mut self, event: &Event, out: &Out) {
+    pub(super) fn new(out: &Out) -> Self {
+        let live = if out.quiet || out.json {
+            Live::Nowhere
+        } else if std::io::stdout().is_terminal() {
+            Live::Output
+        } else if std::io::stderr().is_terminal() {
+            Live::Error
+        } else {
+            Live::Nowhere
+        };
+        Self {
+            live,
+            words: String::new(),
+            in_line: false,
+        }
+    }
+
+    pub(super) fn take(&mut self, event: &Event, out: &Out) -> Result<(), Failure> {
         match event {
-            Event::TextDelta { text } => self.words.push_str(text),
-            Event::CallReceived { .. } => {
-                let words = std::mem::take(&mut self.words);
-                if !words.trim().is_empty() {
-                    out.remark(words.trim());
+            Event::TextDelta { text } => match self.live {
+                Live::Output => {
+                    self.in_line = !text.ends_with('\n');
+                    out.raw(text)?;
                 }
+                Live::Error => self.piece(text, "", out),
+                Live::Nowhere => self.words.push_str(text),
+            },
+            Event::ThinkingDelta { text } if self.live != Live::Nowhere => {
+                self.piece(text, DIM, out);
+            }
+            // What was said before a call, or before the end of a turn that failed, is not
+            // the last word.
+            Event::CallReceived { .. } => self.told_aside(out)?,
+            Event::TurnFinished { outcome, .. } => {
+                if matches!(outcome.as_str(), "failed" | "cancelled") {
+                    self.told_aside(out)?;
+                }
+                self.end_line(out)?;
             }
             _ => {
                 if let Some(line) = told(event) {
+                    self.end_line(out)?;
                     out.remark(&line);
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Whether the person has seen the words on standard output already.
+    pub(super) fn has_shown_the_answer(&self) -> bool {
+        self.live == Live::Output
+    }
+
+    fn piece(&mut self, text: &str, style: &str, out: &Out) {
+        self.in_line = !text.ends_with('\n');
+        let end = if style.is_empty() { "" } else { RESET };
+        out.piece(&format!("{style}{text}{end}"));
+    }
+
+    fn told_aside(&mut self, out: &Out) -> Result<(), Failure> {
+        self.end_line(out)?;
+        let words = std::mem::take(&mut self.words);
+        if !words.trim().is_empty() {
+            out.remark(words.trim());
+        }
+        Ok(())
+    }
+
+    fn end_line(&mut self, out: &Out) -> Result<(), Failure> {
+        if std::mem::take(&mut self.in_line) {
+            match self.live {
+                Live::Output => out.raw("\n")?,
+                Live::Error => out.piece("\n"),
+                Live::Nowhere => {}
+            }
+        }
+        Ok(())
     }
 }
 

@@ -10,7 +10,7 @@ use toolgate_model::ConversationId;
 
 use crate::app::App;
 use crate::args::Common;
-use crate::cut_off::{CutOff, Settled};
+use crate::cut_off::{Choice, CutOff, Settled};
 use crate::failure::Failure;
 use crate::out::Out;
 
@@ -20,6 +20,7 @@ pub(super) async fn take_up(
     common: &Common,
     app: &App,
     session: &Session,
+    supplies: bool,
     out: &Out,
 ) -> Result<History, Failure> {
     let journal = app.record.durable()?;
@@ -30,9 +31,18 @@ pub(super) async fn take_up(
     app.record.mend(app.gate.wall(), &app.workspace, out).await;
     app.record.go_on(session, &app.workspace).await?;
     let cut_off = CutOff::look(journal, session.id()).await.map_err(told)?;
-    if cut_off.is_undecided() {
-        let Some(choice) = cut_off.ask().await else {
-            return Err(undecided(common, session.id(), &cut_off));
+    if cut_off.waits_for_results() && !supplies {
+        return Err(wanted(common, session.id(), &cut_off));
+    }
+    if cut_off.turn().is_some() {
+        let choice = if cut_off.is_undecided() {
+            match cut_off.ask().await {
+                Some(choice) => choice,
+                None => return Err(undecided(common, session.id(), &cut_off)),
+            }
+        } else {
+            out.remark("the last turn was cut off; the model is told what there is of it");
+            Choice::Keep
         };
         let settled = cut_off.settle(journal, app.gate.wall(), choice).await;
         let settled = settled.map_err(told)?;
@@ -94,6 +104,34 @@ fn read(journal: &SqliteJournal, id: &ConversationId) -> Result<History, Trouble
 
 /// What to type where nobody can be asked.
 fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
+    let command = typed_before(common);
+    let command = format!("{command} resume {}", typed(id.as_str()));
+    Failure::nobody(format!(
+        "the last turn was cut off before its calls had their results:\n{}\nnothing is run again; say what becomes of them, then go on:\n  {command} --keep     resumes with what there is\n  {command} --discard  gives the calls up",
+        listed(cut_off)
+    ))
+}
+
+/// What to type where the person has something to answer first.
+fn wanted(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
+    let (command, id) = (typed_before(common), typed(id.as_str()));
+    Failure::usage(format!(
+        "calls of the last turn wait for results of yours:\n{}\nsupply them, or give the calls up:\n  {command} run --conversation {id} --results FILE\n  {command} resume {id} --discard",
+        listed(cut_off)
+    ))
+}
+
+fn listed(cut_off: &CutOff) -> String {
+    let calls = cut_off.pictured();
+    let calls: Vec<String> = calls
+        .iter()
+        .map(|line| format!("  {}", strip_str(line)))
+        .collect();
+    calls.join("\n")
+}
+
+/// The program with the files that were named.
+fn typed_before(common: &Common) -> String {
     let mut command = String::from("toolgate");
     let files = [("--journal", &common.journal), ("--config", &common.config)];
     for (option, file) in files {
@@ -101,16 +139,7 @@ fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure 
             command.push_str(&format!(" {option} {}", typed(&whole(file))));
         }
     }
-    command.push_str(&format!(" resume {}", typed(id.as_str())));
-    let calls = cut_off.pictured();
-    let calls: Vec<String> = calls
-        .iter()
-        .map(|line| format!("  {}", strip_str(line)))
-        .collect();
-    Failure::usage(format!(
-        "the last turn was cut off before its calls had their results:\n{}\nnothing is run again; say what becomes of them, then go on:\n  {command} --keep     resumes with what there is\n  {command} --discard  gives the calls up",
-        calls.join("\n")
-    ))
+    command
 }
 
 /// The file's name from wherever the command is typed.

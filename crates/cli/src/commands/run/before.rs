@@ -1,0 +1,76 @@
+//! How a conversation was held before: who goes on with it says only what is to be different.
+
+use toolgate_gate::journal::Record;
+use toolgate_journal::{Body, Filter, Reader};
+
+use crate::app;
+use crate::args::{Common, RunArgs};
+use crate::asked::Source;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::kept::Kept;
+
+/// The options of a run, with what they leave out taken from the conversation's last turn:
+/// workspace, provider, model and preset.
+pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs), Failure> {
+    let (common, mut args) = (common.clone(), args.clone());
+    let Some(id) = &args.conversation else {
+        return Ok((common, args));
+    };
+    // What is not on record is told where it is taken up.
+    let Ok(kept) = Kept::find(&common, id) else {
+        return Ok((common, args));
+    };
+    let common = kept.common(&common)?;
+    let Some(last) = LastTurn::of(&kept) else {
+        return Ok((common, args));
+    };
+    let config = app::configuration(&common, &Home::find()?, &app::workspace(&common)?)?;
+    if args.script.is_none() && args.asked.provider.is_none() {
+        args.asked.provider =
+            Some(last.provider.clone()).filter(|name| Source::is_known(&config, name));
+    }
+    if args.preset.is_none() {
+        args.preset = last.preset;
+        if args.asked.model.is_none() && args.asked.provider == Some(last.provider) {
+            args.asked.model = Some(last.model);
+        }
+    }
+    Ok((common, args))
+}
+
+struct LastTurn {
+    provider: String,
+    model: String,
+    preset: Option<String>,
+}
+
+impl LastTurn {
+    fn of(kept: &Kept) -> Option<Self> {
+        let filter = Filter {
+            conversation: Some(kept.conversation.id.clone()),
+            ..Filter::default()
+        };
+        let mut last = None;
+        let walked = Reader::open(&kept.journal).and_then(|reader| {
+            reader.show(&filter, |line| {
+                if let Body::Kept(record) = line.body
+                    && let Record::TurnStarted {
+                        provider,
+                        model,
+                        preset,
+                        ..
+                    } = *record
+                {
+                    last = Some(Self {
+                        provider,
+                        model,
+                        preset,
+                    });
+                }
+                true
+            })
+        });
+        walked.ok().and(last)
+    }
+}

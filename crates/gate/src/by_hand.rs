@@ -1,0 +1,89 @@
+//! The line where a person answers the calls: checked like any other, and not run.
+
+use std::sync::Arc;
+
+use toolgate_model::{Call, ErrorKind, Event, PlanRecord, ToolCall, ToolError, ToolResult};
+
+use crate::gate::Gate;
+use crate::line::{Passage, finished};
+use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Planner};
+use crate::session::Session;
+use crate::settle::shown_name;
+
+/// A batch that a person answers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ByHand {
+    /// The calls whose results the person supplies, in call order.
+    pub wanted: Vec<ToolCall>,
+    /// The results of the others: damaged calls, unknown tools, arguments that do not fit.
+    pub refused: Vec<ToolResult>,
+}
+
+impl Gate {
+    /// Checks a batch for a person who answers it, and puts it on record.
+    ///
+    /// Every call is either wanted or has its result: a person is never asked for the result
+    /// of a call that no tool would take.
+    pub async fn hand_over(
+        &self,
+        session: &Arc<Session>,
+        calls: Vec<Call>,
+        passage: &Passage,
+    ) -> ByHand {
+        for call in &calls {
+            let call_id = call.id().clone();
+            let tool = shown_name(call.name().unwrap_or_default().to_owned());
+            passage
+                .events
+                .send(|| Event::CallReceived { call_id, tool })
+                .await;
+        }
+        let planned = match self.policy_for(session, &[]) {
+            Ok(policy) => {
+                let planner = self.planner(session, &policy);
+                let mode = match planner.mode {
+                    Mode::Disabled => Mode::Disabled,
+                    Mode::ParseOnly | Mode::Enabled => Mode::ParseOnly,
+                };
+                Planner { mode, ..planner }.plan(calls).await
+            }
+            Err(error) => crate::line::denied_all(calls, &error),
+        };
+        let mut entries = self.opening(session, &planned);
+        let (mut wanted, mut refused) = (Vec::new(), Vec::new());
+        for (_, plan) in planned.slots {
+            match plan {
+                Plan::Manual(ManualCall { shown }) => wanted.push(shown),
+                Plan::Settled(refusal) => refused.push(self.settled(session, *refusal)),
+                // Nothing else is planned where a person answers.
+                Plan::Ask(NeedsApproval { live }) | Plan::Go(Authorized { live }) => {
+                    wanted.push(live.record);
+                }
+            }
+        }
+        for result in &refused {
+            entries.push(self.entry(session, &result.call_id, finished(result)));
+        }
+        if let Err(error) = self.inner.journal.commit(entries).await {
+            // Nobody would know later which calls a person's results belong to.
+            let error = ToolError::new(ErrorKind::Journal, error.to_string());
+            let unkept = |plan: Arc<PlanRecord>| {
+                ToolResult::failed(plan.call.id.clone(), plan.tool.clone(), error.clone())
+            };
+            refused.extend(wanted.drain(..).map(unkept));
+        }
+        for plan in &wanted {
+            let plan = Arc::clone(plan);
+            passage.events.send(|| Event::CallPlanned { plan }).await;
+        }
+        for result in &refused {
+            let result = || Box::new(result.clone());
+            let event = || Event::CallFinished { result: result() };
+            passage.events.send(event).await;
+        }
+        ByHand {
+            wanted: wanted.iter().map(|plan| plan.call.clone()).collect(),
+            refused,
+        }
+    }
+}
