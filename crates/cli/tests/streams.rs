@@ -5,7 +5,8 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::indexing_slicing
+    clippy::indexing_slicing,
+    clippy::string_slice
 )]
 
 #[path = "support/program.rs"]
@@ -16,9 +17,10 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use program::{Bench, Done, finish};
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
-use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
+use toolgate_providers::{Reply, Wire};
 use toolgate_testkit::{Loopback, Sent, Told};
 
 const CALLS: &str = r#"
@@ -482,4 +484,103 @@ fn a_recording_that_cannot_be_written_is_told_before_anybody_is_asked() {
         assert!(done.stderr.contains("cannot record to"), "{done:?}");
     }
     assert!(server.heard().is_empty());
+}
+
+/// Whoever interrupts an answer keeps what came of it, in the recording too.
+#[test]
+fn a_recording_of_an_interrupted_answer_holds_what_came() {
+    let bench = Bench::new();
+    let step = Script::from_toml(CALLS).unwrap().steps.remove(0);
+    let begun = without_its_end(Wire::Anthropic, &step.render(Wire::Anthropic));
+    let server =
+        Loopback::start(move |_| stream(Wire::Anthropic, "").sent(Sent::Hangs(begun.clone())));
+    let more = ["--record", "rec.toml", "go"];
+    let mut child = asking(&bench, Wire::Anthropic, &server, &more)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    until("the answer comes in", || {
+        let noted = |entry: &Value| entry["kind"] == "streamed";
+        only_conversation(&bench).is_some_and(|id| entries(&bench, &id).iter().any(noted))
+    });
+    let process = Pid::from_child(&child);
+    kill_process(process, Signal::INT).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let script = Script::from_toml(&bench.read("rec.toml")).unwrap();
+    assert_eq!(script.steps.len(), 1);
+    let played = script.steps[0].play(Default::default(), 1);
+    let events = played.beats.into_iter().flat_map(|beat| beat.events);
+    let reply: Reply = events.collect();
+    assert_eq!(reply.calls().count(), 2, "{reply:?}");
+    // Every call has its result all the same.
+    let id = only_conversation(&bench).unwrap();
+    let ends = entries(&bench, &id);
+    let ends = ends.iter().filter(|entry| entry["kind"] == "finished");
+    assert_eq!(ends.count(), 2);
+}
+
+#[test]
+fn a_list_of_models_is_read_to_its_end() {
+    let bench = Bench::new();
+    let server = Loopback::start(|heard| {
+        let page = match heard.line.split_once("after_id=") {
+            None => json!({"data": [{"id": "m-2"}], "has_more": true, "last_id": "m-2"}),
+            Some(("GET /v1/models?", "m-2")) => {
+                json!({"data": [{"id": "m-1"}], "has_more": false, "last_id": "m-1"})
+            }
+            other => panic!("{other:?}"),
+        };
+        Told::new(200, "application/json", page.to_string())
+    });
+    let mut command = bench.toolgate();
+    command
+        .args(["models", "--provider", "anthropic", "--base-url"])
+        .arg(server.url());
+    let listed = finish(command, b"");
+    assert_eq!(listed.code, Some(0), "{listed:?}");
+    assert!(
+        listed.stdout.contains("m-1") && listed.stdout.contains("m-2"),
+        "{listed:?}"
+    );
+}
+
+/// An answer without an end costs no more than is shown of it, and the conversation goes on.
+#[test]
+fn after_an_answer_without_an_end_the_conversation_can_be_sent() {
+    let bench = Bench::new();
+    let piece =
+        json!({"message": {"role": "assistant", "content": "so on ".repeat(5_000)}, "done": false});
+    let piece = format!("{piece}\n").into_bytes();
+    let last = Script::from_toml("[[steps]]\ntext = \"Well.\"\n")
+        .unwrap()
+        .steps[0]
+        .render(Wire::Ollama);
+    let mut answers = vec![
+        stream(Wire::Ollama, "").sent(Sent::Repeated(piece, 1 << 30)),
+        stream(Wire::Ollama, last),
+    ]
+    .into_iter();
+    let server = Loopback::start(move |_| answers.next().unwrap());
+    let endless = finish(asking(&bench, Wire::Ollama, &server, &["go"]), b"");
+    assert_eq!(endless.code, Some(1), "{:?}", endless.stderr);
+    assert!(
+        endless.stderr.contains("was stopped"),
+        "{}",
+        endless.stderr.len()
+    );
+    let id = only_conversation(&bench).unwrap();
+    let done = finish(
+        asking(
+            &bench,
+            Wire::Ollama,
+            &server,
+            &["--conversation", &id, "well?"],
+        ),
+        b"",
+    );
+    assert_eq!(done.stdout, "Well.\n", "{:?}", done.stderr);
+    let sent = &server.heard()[1].body;
+    assert!(sent.len() < 128 * 1024, "{}", sent.len());
 }

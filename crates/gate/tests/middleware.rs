@@ -411,6 +411,28 @@ fn the_third_same_call_asks_and_the_fifth_settles_across_batches() {
             Some(ErrorKind::NoApprover),
             "the third asks, and nobody is there"
         );
+        assert!(third.content.contains("3. time in a row"), "{third:?}");
+    });
+}
+
+/// A no changes nothing, so the call after it is one more of the same.
+#[test]
+fn a_repeated_call_that_was_refused_does_not_begin_anew() {
+    paused(async {
+        let (no, over) = (Some(ErrorKind::UserDenied), Some(ErrorKind::RepeatedCall));
+        let bench = guarded(echo());
+        let mut kinds = Vec::new();
+        for turn in 1..=6 {
+            kinds.push(bench.run_asked(vec![same(turn)], Answer::no()).await[0].kind());
+        }
+        assert_eq!(kinds, [None, None, no, no, over, over]);
+        let nobody = Some(ErrorKind::NoApprover);
+        let bench = guarded(echo());
+        let mut kinds = Vec::new();
+        for turn in 1..=6 {
+            kinds.push(bench.run(vec![same(turn)]).await[0].kind());
+        }
+        assert_eq!(kinds, [None, None, nobody, nobody, over, over]);
     });
 }
 

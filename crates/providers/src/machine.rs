@@ -32,10 +32,13 @@ pub(crate) struct Answer {
     pub(crate) began: bool,
     pub(crate) ended: bool,
     pub(crate) out: Vec<StreamEvent>,
+    /// How many bytes it may say, and how many of them are left.
+    max_words: usize,
+    words_left: usize,
 }
 
 impl Answer {
-    pub(crate) const fn new(calls: Calls) -> Self {
+    pub(crate) const fn new(calls: Calls, max_words: usize) -> Self {
         Self {
             calls,
             usage: None,
@@ -43,24 +46,33 @@ impl Answer {
             began: false,
             ended: false,
             out: Vec::new(),
+            max_words,
+            words_left: max_words,
         }
     }
 
     pub(crate) fn text(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.out.push(StreamEvent::Text(text.to_owned()));
-        }
+        self.words(text, StreamEvent::Text);
     }
 
     pub(crate) fn refusal(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.out.push(StreamEvent::Refusal(text.to_owned()));
-        }
+        self.words(text, StreamEvent::Refusal);
     }
 
     pub(crate) fn thinking(&mut self, text: &str) {
-        if !text.is_empty() {
-            self.out.push(StreamEvent::Thinking(text.to_owned()));
+        self.words(text, StreamEvent::Thinking);
+    }
+
+    fn words(&mut self, text: &str, event: impl FnOnce(String) -> StreamEvent) {
+        match self.words_left.checked_sub(text.len()) {
+            Some(_) if text.is_empty() || self.ended => {}
+            Some(left) => {
+                self.words_left = left;
+                self.out.push(event(text.to_owned()));
+            }
+            None => self.close(Some(StreamFault::TooLarge {
+                max: self.max_words,
+            })),
         }
     }
 

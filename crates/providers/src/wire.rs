@@ -128,6 +128,8 @@ pub struct StreamLimits {
     pub args: JsonLimits,
     /// The most bytes of the whole stream.
     pub max_bytes: usize,
+    /// The most bytes of text and thinking in it: far more than any model says at once.
+    pub max_words: usize,
 }
 
 impl Default for StreamLimits {
@@ -136,6 +138,7 @@ impl Default for StreamLimits {
             decode: DecodeLimits::default(),
             args: JsonLimits::default(),
             max_bytes: 256 * 1024 * 1024,
+            max_words: 4 * 1024 * 1024,
         }
     }
 }
@@ -203,7 +206,7 @@ impl StreamDecoder {
         Self {
             framing,
             machine,
-            answer: Answer::new(Calls::new(limits.args, prefix, first)),
+            answer: Answer::new(Calls::new(limits.args, prefix, first), limits.max_words),
             left: limits.max_bytes,
             max_bytes: limits.max_bytes,
         }

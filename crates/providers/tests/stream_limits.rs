@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use toolgate_model::json::JsonLimits;
 use toolgate_providers::decode::{DecodeFault, DecodeLimits};
 use toolgate_providers::replay::{Arguments, Pace, Part, PlayedCall, Step};
-use toolgate_providers::{Reply, StreamDecoder, StreamFault, StreamLimits, Wire};
+use toolgate_providers::{Content, Reply, StreamDecoder, StreamFault, StreamLimits, Wire};
 
 fn read(wire: Wire, limits: StreamLimits, stream: &[u8]) -> Reply {
     let mut decoder = StreamDecoder::new(wire, limits);
@@ -100,6 +100,50 @@ fn an_answer_that_does_not_end_is_stopped() {
             ..limits
         };
         assert!(read(wire, enough, &stream).end.unwrap().is_ok(), "{wire}");
+    }
+}
+
+/// Many small pieces are a long answer too, and where it is stopped does not depend on how
+/// it was cut.
+#[test]
+fn an_answer_that_says_more_than_anybody_reads_is_stopped() {
+    let limits = StreamLimits {
+        max_words: 1_000,
+        ..StreamLimits::default()
+    };
+    for part in [
+        Part::Text("so on ".repeat(9_000)),
+        Part::Thinking {
+            text: "so on ".repeat(9_000),
+            seal: None,
+        },
+    ] {
+        let mut step = step(vec![part]);
+        step.pace.chunk_bytes = vec![60];
+        for wire in Wire::ALL {
+            let stream = step.render(wire);
+            let whole = read(wire, limits, &stream);
+            assert_eq!(
+                whole.end,
+                Some(Err(StreamFault::TooLarge { max: 1_000 })),
+                "{wire}"
+            );
+            let words: usize = whole
+                .content
+                .iter()
+                .map(|part| match part {
+                    Content::Text { text, .. } | Content::Thinking { text, .. } => text.len(),
+                    _ => 0,
+                })
+                .sum();
+            assert!((900..=1_000).contains(&words), "{wire}: {words}");
+            let mut decoder = StreamDecoder::new(wire, limits);
+            let mut reply = Reply::default();
+            for chunk in stream.chunks(7) {
+                reply.extend(decoder.push(chunk));
+            }
+            assert_eq!(reply, whole, "{wire}");
+        }
     }
 }
 

@@ -7,6 +7,9 @@ use toolgate_providers::{Content, Message, Reply, StreamEvent, Usage};
 
 use super::Effect;
 
+/// So many bytes of a part are left of an answer that was too long.
+const MOST_OF_TOO_MUCH: usize = 16 * 1024;
+
 /// What has come so far. People see it without what a terminal would obey.
 #[derive(Default)]
 pub(super) struct Answer {
@@ -46,6 +49,24 @@ impl Answer {
             _ => true,
         };
         emit.filter(says).map(Effect::Emit).into_iter().collect()
+    }
+
+    /// Leaves so much of its words that the history can still be sent: it was longer than
+    /// anybody takes. What came of it is on record.
+    pub(super) fn shorten(&mut self) {
+        for part in &mut self.reply.content {
+            let (Content::Text { text, .. } | Content::Thinking { text, .. }) = part else {
+                continue;
+            };
+            if text.len() > MOST_OF_TOO_MUCH {
+                text.truncate(text.floor_char_boundary(MOST_OF_TOO_MUCH));
+                text.push_str("\n[the answer was too long; the rest of it is left out]");
+                // What a seal was for is no longer there.
+                if let Content::Thinking { seal, .. } = part {
+                    *seal = None;
+                }
+            }
+        }
     }
 
     /// Whether nothing of it has come.

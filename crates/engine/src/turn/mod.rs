@@ -318,7 +318,10 @@ impl Turn {
         self.finish(Vec::new(), Outcome::ResultsWanted(wanted))
     }
 
-    fn fail(&mut self, answer: Answer, fault: StreamFault) -> Step {
+    fn fail(&mut self, mut answer: Answer, fault: StreamFault) -> Step {
+        if matches!(fault, StreamFault::TooLarge { .. }) {
+            answer.shorten();
+        }
         self.break_off(answer, "error", &not_run(), Outcome::Failed(fault))
     }
 

@@ -205,7 +205,12 @@ impl Gate {
             let answer = match answered {
                 Ok(answer) => answer,
                 Err(error) => {
-                    place(fates, index, refused(&needs.live.record, error.clone()));
+                    let mut error = error.clone();
+                    if error.kind == ErrorKind::NoApprover {
+                        let why = &needs.record().decision.reason;
+                        error.message = format!("{}. Why it asks: {why}", error.message);
+                    }
+                    place(fates, index, refused(&needs.live.record, error));
                     continue;
                 }
             };

@@ -155,7 +155,17 @@ impl Middleware for RepetitionGuard {
             && streak.call == call_hash(plan)
         {
             streak.counted.retain(|id| *id != plan.call.id);
-            if result.kind() == Some(ErrorKind::RepeatedCall) {
+            // A no is not a result of the tool: it says nothing about whether something moved.
+            let refused = matches!(
+                result.kind(),
+                Some(
+                    ErrorKind::RepeatedCall
+                        | ErrorKind::NoApprover
+                        | ErrorKind::UserDenied
+                        | ErrorKind::ApprovalExpired
+                )
+            );
+            if refused {
                 return result;
             }
             let now = result_hash(&result);

@@ -6,6 +6,7 @@ use toolgate_model::ToolResult;
 
 use super::{Provider, Refused};
 use crate::event::StreamEvent;
+use crate::fault::StreamFault;
 use crate::message::Message;
 use crate::replay::{Recorder, Script};
 use crate::request::{HistoryFault, Tools};
@@ -13,11 +14,13 @@ use crate::request::{HistoryFault, Tools};
 /// Passes everything on and notes what comes.
 ///
 /// It stands between messages and events, so it never sees a header or a key.
-pub struct Recorded<P, K> {
+pub struct Recorded<P, K: FnMut(&Script) + Send> {
     provider: P,
     recorder: Recorder,
     results: Vec<ToolResult>,
     keep: K,
+    /// Whether an answer is under way.
+    open: bool,
 }
 
 impl<P: Provider, K: FnMut(&Script) + Send> Recorded<P, K> {
@@ -28,11 +31,13 @@ impl<P: Provider, K: FnMut(&Script) + Send> Recorded<P, K> {
             recorder: Recorder::new(model),
             results: Vec::new(),
             keep,
+            open: false,
         }
     }
 
     fn note(&mut self, event: &StreamEvent) {
         self.recorder.event(event);
+        self.open = !matches!(event, StreamEvent::End(_));
         if matches!(event, StreamEvent::End(_)) {
             (self.keep)(self.recorder.script());
         }
@@ -69,5 +74,16 @@ impl<P: Provider, K: FnMut(&Script) + Send> Provider for Recorded<P, K> {
             event
         }
         .boxed()
+    }
+}
+
+/// Whoever stops listening in the middle of an answer has recorded what came of it.
+impl<P, K: FnMut(&Script) + Send> Drop for Recorded<P, K> {
+    fn drop(&mut self) {
+        if self.open {
+            self.recorder
+                .event(&StreamEvent::End(Err(StreamFault::Cut)));
+            (self.keep)(self.recorder.script());
+        }
     }
 }
