@@ -189,6 +189,27 @@ impl App {
         Self::load_from(&Home::find()?, common, out, purpose, last_word)
     }
 
+    /// The same for a conversation, from a configuration that was read already. What its
+    /// provider is asked with is shown nowhere.
+    pub(crate) fn load_for(
+        common: &Common,
+        out: &Out,
+        (workspace, config): (PathBuf, Effective),
+        asked_with: Vec<(String, String)>,
+    ) -> Result<Self, Failure> {
+        let home = Home::find()?;
+        let purpose = Purpose::RunAll;
+        Self::build(
+            &home,
+            common,
+            out,
+            purpose,
+            (workspace, config),
+            asked_with,
+            |_| {},
+        )
+    }
+
     /// The same with Toolgate's own files in this place.
     pub(crate) fn load_from(
         home: &Home,
@@ -199,6 +220,26 @@ impl App {
     ) -> Result<Self, Failure> {
         let workspace = workspace(common)?;
         let config = configuration(common, home, &workspace)?;
+        Self::build(
+            home,
+            common,
+            out,
+            purpose,
+            (workspace, config),
+            Vec::new(),
+            last_word,
+        )
+    }
+
+    fn build(
+        home: &Home,
+        common: &Common,
+        out: &Out,
+        purpose: Purpose<'_>,
+        (workspace, config): (PathBuf, Effective),
+        asked_with: Vec<(String, String)>,
+        last_word: impl FnOnce(&mut Settings),
+    ) -> Result<Self, Failure> {
         for ignored in config.ignored() {
             out.remark(&format!("{ignored}; `toolgate trust` lets this file widen"));
         }
@@ -216,7 +257,11 @@ impl App {
             } else {
                 Record::Passing
             };
-            let redactor = Redactor::new(secrets::of_environment(&config));
+            let known = secrets::of_environment(&config)
+                .into_iter()
+                .chain(secrets::of_headers(&config))
+                .chain(asked_with);
+            let redactor = Redactor::new(known);
             let redactor = redactor.map_err(|error| Failure::internal(error.to_string()))?;
             let tools = tool_settings(&config, Arc::clone(&around.settings), record.store())?;
             let described = described(&config);

@@ -139,17 +139,17 @@ impl Source {
         }
     }
 
-    /// A way to it, with its key.
-    pub(crate) fn client(&self, wire: Wire, out: &Out) -> Result<Client, Failure> {
-        let usage = |error: &dyn std::fmt::Display| {
-            Failure::usage(format!("provider {}: {error}", self.name))
-        };
+    /// Where it is, with its key.
+    pub(crate) fn endpoint(&self, wire: Wire) -> Result<Endpoint, Failure> {
         let key = self.key()?;
         let base = self.base_url.as_deref();
-        let headers = self.headers.clone();
-        let endpoint =
-            Endpoint::new(wire, base, key.as_ref(), headers).map_err(|error| usage(&error))?;
-        if key.is_some() && !endpoint.is_encrypted() && !endpoint.is_local() {
+        Endpoint::new(wire, base, key.as_ref(), self.headers.clone())
+            .map_err(|error| self.usage(&error))
+    }
+
+    /// A way there.
+    pub(crate) fn client(&self, endpoint: Endpoint, out: &Out) -> Result<Client, Failure> {
+        if !endpoint.secrets().is_empty() && !endpoint.is_encrypted() && !endpoint.is_local() {
             out.remark(&format!(
                 "the key of {} goes unencrypted to {}",
                 self.name,
@@ -160,7 +160,11 @@ impl Source {
             idle: self.idle,
             ..HttpTimeouts::default()
         };
-        Client::new(endpoint, timeouts).map_err(|error| usage(&error))
+        Client::new(endpoint, timeouts).map_err(|error| self.usage(&error))
+    }
+
+    fn usage(&self, error: &dyn std::fmt::Display) -> Failure {
+        Failure::usage(format!("provider {}: {error}", self.name))
     }
 
     fn key(&self) -> Result<Option<Secret>, Failure> {

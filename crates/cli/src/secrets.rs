@@ -1,7 +1,11 @@
-//! The secrets of this program's own environment.
+//! The secrets that the program knows: of its environment, and of its providers.
 
 use toolgate_config::Effective;
+use toolgate_providers::http::Secrets;
 use toolgate_sandbox::env;
+
+/// A name for secrets that have none.
+const OF_PROVIDER: &str = "PROVIDER_KEY";
 
 /// The variables that the configuration says hold keys, whatever they are called.
 pub(crate) fn named(config: &Effective) -> Vec<String> {
@@ -19,5 +23,21 @@ pub(crate) fn of_environment(config: &Effective) -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| env::is_secret(name) || named.contains(name))
+        .collect()
+}
+
+/// Headers of the configuration that are keys.
+pub(crate) fn of_headers(config: &Effective) -> Vec<(String, String)> {
+    let providers = config.settings().providers.values();
+    providers
+        .flat_map(|provider| of_provider(&Secrets::of(None, &provider.headers)))
+        .collect()
+}
+
+/// What a provider is asked with.
+pub(crate) fn of_provider(secrets: &Secrets) -> Vec<(String, String)> {
+    let values = secrets.expose();
+    values
+        .map(|value| (OF_PROVIDER.to_owned(), value.to_owned()))
         .collect()
 }

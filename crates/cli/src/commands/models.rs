@@ -36,7 +36,8 @@ async fn list(source: &Source, out: &Out) -> Result<Vec<String>, String> {
         return Ok(source.model.iter().cloned().collect());
     };
     let client = source
-        .client(wire, out)
+        .endpoint(wire)
+        .and_then(|endpoint| source.client(endpoint, out))
         .map_err(|failure| failure.to_string())?;
     let models = client
         .models()

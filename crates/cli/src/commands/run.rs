@@ -1,5 +1,6 @@
 //! `toolgate run`: one turn without a screen.
 
+mod asker;
 mod before;
 mod carried;
 mod prepare;

@@ -82,6 +82,11 @@ impl Client {
 
     /// Asks for an answer; what comes back is a stream of the wire's kind.
     pub(super) async fn stream(&self, body: Asked) -> Result<Response, Refused> {
+        let asked = self.ask(body).await;
+        asked.map_err(|refused| self.endpoint.secrets().refused(refused))
+    }
+
+    async fn ask(&self, body: Asked) -> Result<Response, Refused> {
         let request = self
             .request(Method::POST, self.endpoint.ask())
             .header(CONTENT_TYPE, "application/json")
@@ -140,7 +145,8 @@ impl Client {
         })
     }
 
-    /// Reads a body as far as the limit.
+    /// Reads a body as far as the limit, without the secrets that it repeats: no part of
+    /// one is left where only the start of the body is shown.
     pub(super) async fn read(
         &self,
         mut response: Response,
@@ -156,7 +162,7 @@ impl Client {
             }
         }
         body.truncate(most);
-        Ok(body)
+        Ok(self.endpoint.secrets().hide_bytes(body))
     }
 
     pub(super) fn silent(&self) -> StreamFault {

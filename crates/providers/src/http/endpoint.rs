@@ -5,28 +5,8 @@ use std::fmt;
 use reqwest::Url;
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 
+use super::secrets::{Secret, Secrets};
 use crate::wire::Wire;
-
-/// A text that is shown nowhere.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Secret(String);
-
-impl Secret {
-    /// Takes a key, without the blanks and line ends around it.
-    pub fn new(text: &str) -> Self {
-        Self(text.trim().to_owned())
-    }
-
-    pub(crate) fn expose(&self) -> &str {
-        &self.0
-    }
-}
-
-impl fmt::Debug for Secret {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Secret(…)")
-    }
-}
 
 /// Why there is nowhere to ask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,6 +43,7 @@ pub struct Endpoint {
     wire: Wire,
     base: Url,
     headers: HeaderMap,
+    secrets: Secrets,
 }
 
 impl fmt::Debug for Endpoint {
@@ -123,11 +104,12 @@ impl Endpoint {
             value.set_sensitive(true);
             all.insert(name, value);
         }
-        for (name, text) in headers {
+        let headers: Vec<(String, String)> = headers.into_iter().collect();
+        for (name, text) in &headers {
             let header = HeaderName::from_bytes(name.as_bytes()).ok();
-            let value = HeaderValue::from_str(&text).ok();
+            let value = HeaderValue::from_str(text).ok();
             let (Some(header), Some(mut value)) = (header, value) else {
-                return Err(EndpointFault::Header { name });
+                return Err(EndpointFault::Header { name: name.clone() });
             };
             value.set_sensitive(true);
             all.insert(header, value);
@@ -136,6 +118,7 @@ impl Endpoint {
             wire,
             base: url,
             headers: all,
+            secrets: Secrets::of(key, headers.iter().map(|(name, text)| (name, text))),
         })
     }
 
@@ -160,6 +143,11 @@ impl Endpoint {
     /// Where it is, for messages.
     pub fn address(&self) -> String {
         self.base.as_str().trim_end_matches('/').to_owned()
+    }
+
+    /// What must not be shown of it.
+    pub const fn secrets(&self) -> &Secrets {
+        &self.secrets
     }
 
     pub(crate) fn headers(&self) -> &HeaderMap {

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! In: messages; out: the events of an answer as it streams in. Keys are values that
-//! come in from outside and are shown nowhere. Redirects are not followed and no proxy
+//! come in from outside and are shown nowhere, also where a provider repeats them
+//! ([`Secrets`]). Redirects are not followed and no proxy
 //! is taken from the environment: a key goes to the address it was meant for.
 //!
 //! **What can go wrong** before anything of an answer came is a [`crate::Refused`], with
@@ -20,8 +21,11 @@ mod endpoint;
 mod models;
 mod patience;
 mod provider;
+mod secrets;
+mod veil;
 
 pub use client::{Client, HttpTimeouts};
-pub use endpoint::{Endpoint, EndpointFault, Secret};
+pub use endpoint::{Endpoint, EndpointFault};
 pub use models::ListedModel;
 pub use provider::HttpProvider;
+pub use secrets::{Secret, Secrets};

@@ -58,6 +58,11 @@ struct Tag {
 impl Client {
     /// Asks the provider for its models, sorted by name.
     pub async fn models(&self) -> Result<Vec<ListedModel>, Refused> {
+        let listed = self.list().await;
+        listed.map_err(|refused| self.endpoint().secrets().refused(refused))
+    }
+
+    async fn list(&self) -> Result<Vec<ListedModel>, Refused> {
         let mut models = Vec::new();
         let mut after = None;
         for _ in 0..PAGES {

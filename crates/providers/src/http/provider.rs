@@ -9,6 +9,7 @@ use reqwest::Response;
 use tokio::time::Instant;
 
 use super::client::Client;
+use super::veil::Veil;
 use crate::event::StreamEvent;
 use crate::fault::StreamFault;
 use crate::message::Message;
@@ -36,6 +37,7 @@ pub struct HttpProvider {
 struct Answer {
     response: Response,
     decoder: StreamDecoder,
+    veil: Veil,
     ready: VecDeque<StreamEvent>,
     deadline: Instant,
 }
@@ -65,6 +67,7 @@ impl HttpProvider {
         self.answer = Some(Answer {
             response,
             decoder: StreamDecoder::counting_from(wire, self.limits, first),
+            veil: Veil::new(self.client.endpoint().secrets().clone()),
             ready: VecDeque::new(),
             deadline: now.checked_add(total).unwrap_or(now),
         });
@@ -89,16 +92,25 @@ impl Answer {
                     return StreamEvent::End(Err(StreamFault::TooSlow { seconds }));
                 }
                 Ok(Err(_)) => return StreamEvent::End(Err(client.silent())),
-                Ok(Ok(Ok(Some(bytes)))) => self.ready.extend(self.decoder.push(&bytes)),
+                Ok(Ok(Ok(Some(bytes)))) => {
+                    let events = self.decoder.push(&bytes);
+                    self.show(events);
+                }
                 // A connection that breaks ends the answer where it is, like one that closes.
                 Ok(Ok(Ok(None) | Err(_))) => {
                     let rest = self.decoder.finish();
                     if rest.is_empty() {
                         return StreamEvent::End(Err(StreamFault::Cut));
                     }
-                    self.ready.extend(rest);
+                    self.show(rest);
                 }
             }
+        }
+    }
+
+    fn show(&mut self, events: Vec<StreamEvent>) {
+        for event in events {
+            self.veil.take(event, &mut self.ready);
         }
     }
 }

@@ -4,25 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
-use toolgate_config::settings::{Preset, ProviderKind};
-use toolgate_engine::{
-    CODER, Context, History, Prompt, Retry, ToolsFor, TurnSettings, context_of, system_prompt,
-};
-use toolgate_gate::plan::Mode;
+use toolgate_config::settings::Preset;
+use toolgate_engine::{CODER, History, Prompt, TurnSettings};
 use toolgate_gate::session::Session;
-use toolgate_gate::{Entropy, SystemEntropy};
 use toolgate_journal::Trouble;
 use toolgate_model::{CallId, ErrorKind, ToolError, ToolResult};
-use toolgate_providers::fenced::{Definition, Language};
-use toolgate_providers::http::HttpProvider;
-use toolgate_providers::provider::{Fenced, Played, Recorded, fenced_system};
+use toolgate_providers::provider::Recorded;
 use toolgate_providers::replay::Script;
-use toolgate_providers::request::{Frame, RequestOptions};
-use toolgate_providers::{Message, Provider, StreamLimits};
+use toolgate_providers::{Message, Provider};
 
-use crate::app::{self, App, Purpose};
+use crate::app::{self, App};
 use crate::args::{Common, RunArgs};
-use crate::asked::Source;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
@@ -30,6 +22,7 @@ use crate::orphans::{self, Noted};
 use crate::out::Out;
 use crate::record::Record;
 
+use super::asker::Asker;
 use super::before;
 use super::carried::carried_in;
 use super::taken_up;
@@ -58,16 +51,19 @@ pub(super) async fn prepare(
     let (common, args) = before::go_on(common, args)?;
     let args = &args;
     let recorded = args.record.as_deref().map(Recording::to).transpose()?;
+    let home = Home::find()?;
     let (common, preset) = with_preset(&common, args)?;
-    let runs = Home::find()?.runs();
+    let workspace = app::workspace(&common)?;
+    let config = app::configuration(&common, &home, &workspace)?;
+    let asker = Asker::choose(&config, args, &preset)?;
+    let runs = home.runs();
     orphans::end(&runs, out);
-    let app = App::load(&common, out, Purpose::RunAll)?;
+    let app = App::load_for(&common, out, (workspace, config), asker.asked_with())?;
     let noted = orphans::note(&runs);
     if let Record::Broken(newer @ Trouble::Newer { .. }) = &app.record {
         // Nothing is broken, so nothing is lost by using the newer program.
         return Err(Failure::internal(newer.to_string()));
     }
-    let asker = Asker::choose(&app, args, &preset)?;
     let mut provider = asker.provider(&app, &preset, out)?;
     if let Some(recording) = &recorded {
         let keep = recording.clone();
@@ -137,159 +133,6 @@ fn with_preset(common: &Common, args: &RunArgs) -> Result<(Common, Preset), Fail
     common.trust = common.trust.or(trust);
     common.profile = common.profile.or_else(|| preset.profile.clone());
     Ok((common, preset))
-}
-
-/// Who is asked, and for which model.
-struct Asker {
-    name: String,
-    model: String,
-    /// Nothing where a recording plays.
-    source: Option<Source>,
-    script: Option<Script>,
-}
-
-impl Asker {
-    fn choose(app: &App, args: &RunArgs, preset: &Preset) -> Result<Self, Failure> {
-        let wanted = args.asked.model.clone().or_else(|| preset.model.clone());
-        let source = match &args.script {
-            Some(_) => None,
-            None => Some(Source::chosen(&app.config, &args.asked)?),
-        };
-        let of_source = source
-            .as_ref()
-            .filter(|source| source.kind == ProviderKind::Replay);
-        let played = match (&args.script, of_source) {
-            (Some(path), _) => Some(path.clone()),
-            (None, Some(source)) => Some(source.script.clone().ok_or_else(|| {
-                Failure::usage(format!("provider {} has no script to play", source.name))
-            })?),
-            (None, None) => None,
-        };
-        let script = played.as_deref().map(read_script).transpose()?;
-        let name = source
-            .as_ref()
-            .map_or("replay", |source| source.name.as_str());
-        let recorded = script.as_ref().map(|script| {
-            let model = script.model.clone();
-            model.unwrap_or_else(|| "replay".to_owned())
-        });
-        let configured = source.as_ref().and_then(|source| source.model.clone());
-        let model = wanted.or(configured).or(recorded).ok_or_else(|| {
-            Failure::usage(format!(
-                "say which model of {name} is asked: --model NAME, or `model` in [providers.{name}]; `toolgate models` lists them"
-            ))
-        })?;
-        Ok(Self {
-            name: name.to_owned(),
-            model,
-            source: source.filter(|_| script.is_none()),
-            script,
-        })
-    }
-
-    fn provider(
-        &self,
-        app: &App,
-        preset: &Preset,
-        out: &Out,
-    ) -> Result<Box<dyn Provider>, Failure> {
-        let limits = app.limits();
-        let (source, wire) = match (&self.script, &self.source) {
-            (Some(script), _) => return Ok(Box::new(Played::new(script.clone(), limits))),
-            (None, Some(source)) => match source.wire() {
-                Some(wire) => (source, wire),
-                None => return Err(Failure::internal("a recording has no wire")),
-            },
-            (None, None) => return Err(Failure::internal("there is nobody to ask")),
-        };
-        let tools = app.definitions()?;
-        let workspace = app.workspace.display().to_string();
-        let language = language();
-        let system = match &preset.system_prompt {
-            Some(words) => words.clone(),
-            None => system_prompt(&tools, &workspace, language),
-        };
-        let definitions: Vec<Definition> = tools
-            .into_iter()
-            .map(|tool| Definition {
-                name: tool.name,
-                description: tool.description,
-                schema: tool.input_schema,
-                requires_approval: tool.requires_approval,
-            })
-            .collect();
-        let fenced = source.kind == ProviderKind::Fenced;
-        let mut options = RequestOptions::new(&self.model);
-        let (system, offered) = if fenced {
-            (
-                fenced_system(Some(&system), &definitions, language),
-                Vec::new(),
-            )
-        } else {
-            (system, definitions)
-        };
-        options.system = Some(system);
-        let frame = Frame::new(wire, &options, &offered)
-            .map_err(|fault| Failure::usage(fault.to_string()))?;
-        let stream = StreamLimits {
-            args: limits,
-            ..StreamLimits::default()
-        };
-        let provider = HttpProvider::new(source.client(wire, out)?, frame, stream);
-        Ok(if fenced {
-            Box::new(Fenced::new(provider, limits))
-        } else {
-            Box::new(provider)
-        })
-    }
-
-    fn settings(&self, app: &App) -> TurnSettings {
-        let tools = &app.config.settings().tools;
-        let most = tools.max_tool_iterations_per_user_turn;
-        TurnSettings {
-            provider: self.name.clone(),
-            model: self.model.clone(),
-            tools: match tools.mode {
-                Mode::Enabled => ToolsFor::Gate,
-                Mode::ParseOnly => ToolsFor::Person,
-                Mode::Disabled => ToolsFor::Nobody,
-            },
-            max_iterations: u32::try_from(most).unwrap_or(u32::MAX),
-            context: context_of(&self.model).map(|tokens| Context::new(tokens, None)),
-            retry: Retry {
-                seed: seed(),
-                ..Retry::default()
-            },
-            ..TurnSettings::default()
-        }
-    }
-}
-
-/// A number of this run's own; without randomness there are not many runs to tell apart.
-fn seed() -> u64 {
-    let bits = SystemEntropy.bits().unwrap_or_default();
-    u64::try_from(bits & u128::from(u64::MAX)).unwrap_or_default()
-}
-
-fn read_script(path: &Path) -> Result<Script, Failure> {
-    let bytes = input::file(Some(path), INPUT)?;
-    let told = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("the script {}: {error}", path.display()))
-    };
-    let text = String::from_utf8(bytes).map_err(|error| told(&error))?;
-    Script::from_toml(&text).map_err(|fault| told(&fault))
-}
-
-/// The language of the person's machine, as far as there are words in it.
-fn language() -> Language {
-    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let named = set("LC_ALL")
-        .or_else(|| set("LC_MESSAGES"))
-        .or_else(|| set("LANG"));
-    match named {
-        Some(name) if name.starts_with("pt") => Language::Portuguese,
-        _ => Language::English,
-    }
 }
 
 #[derive(Deserialize)]

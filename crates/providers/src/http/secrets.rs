@@ -1,0 +1,287 @@
+//! What nobody is shown of an endpoint: its key, and headers that are keys.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::fault::StreamFault;
+use crate::provider::Refused;
+
+/// What stands where a secret stood.
+pub(super) const MARKER: &str = "[redacted:key]";
+
+/// Shorter ones are words such as `ollama` or `none`, which stand in ordinary text.
+const LEAST_CHARS: usize = 8;
+
+/// Headers whose values say who asks, in lower case; as whole names and as parts of names.
+const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "auth", "x-auth"];
+const SECRET_PARTS: [&str; 6] = [
+    "key",
+    "token",
+    "secret",
+    "password",
+    "credential",
+    "authorization",
+];
+
+/// A text that is shown nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Takes a key, without the blanks and line ends around it.
+    pub fn new(text: &str) -> Self {
+        Self(text.trim().to_owned())
+    }
+
+    pub(crate) fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}
+
+/// The secrets of one endpoint, to be looked for in what others say.
+#[derive(Clone, Default)]
+pub struct Secrets {
+    /// The longest first: one may be the beginning of another.
+    values: Vec<String>,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secrets({})", self.values.len())
+    }
+}
+
+impl Secrets {
+    /// A key, and those of these headers that are secrets by their names.
+    pub fn of<'h>(
+        key: Option<&Secret>,
+        headers: impl IntoIterator<Item = (&'h String, &'h String)>,
+    ) -> Self {
+        let of_headers = headers.into_iter().filter(|(name, _)| is_secret(name));
+        let mut values: Vec<String> = key
+            .map(Secret::expose)
+            .into_iter()
+            .chain(of_headers.map(|(_, value)| without_scheme(value)))
+            .filter(|value| value.chars().count() >= LEAST_CHARS)
+            .map(str::to_owned)
+            .collect();
+        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
+        values.dedup();
+        Self { values }
+    }
+
+    /// The texts themselves, for whoever has to hide them elsewhere.
+    pub fn expose(&self) -> impl Iterator<Item = &str> {
+        self.values.iter().map(String::as_str)
+    }
+
+    /// Whether there are none.
+    pub const fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Whether a text holds one of them.
+    pub(super) fn are_in(&self, text: &str) -> bool {
+        self.expose().any(|value| text.contains(value))
+    }
+
+    /// Whether one of them stands somewhere in a value.
+    pub(super) fn are_in_value(&self, value: &Value) -> bool {
+        match value {
+            Value::String(text) => self.are_in(text),
+            Value::Array(items) => items.iter().any(|item| self.are_in_value(item)),
+            Value::Object(fields) => fields
+                .iter()
+                .any(|(name, value)| self.are_in(name) || self.are_in_value(value)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// The text without them, also where it was cut off in the middle of one.
+    pub(super) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut shown = self.hide_whole(text);
+        let open = shown.trim_end_matches('…');
+        let held = self.begun(open);
+        let start = open.len().saturating_sub(held);
+        if open.get(start..).map_or(0, |end| end.chars().count()) >= LEAST_CHARS {
+            let rest = open.get(..start).unwrap_or_default();
+            shown = Cow::Owned(format!("{rest}{MARKER}"));
+        }
+        shown
+    }
+
+    /// The text without those that stand in it from the first to the last character.
+    pub(super) fn hide_whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut shown = Cow::Borrowed(text);
+        for value in self.expose() {
+            if shown.contains(value) {
+                shown = Cow::Owned(shown.replace(value, MARKER));
+            }
+        }
+        shown
+    }
+
+    /// How many bytes at the end of a text may be the beginning of one of them.
+    pub(super) fn begun(&self, text: &str) -> usize {
+        let begun = |value: &str| {
+            let proper = value.char_indices().map(|(at, _)| at).rev();
+            proper
+                .filter(|at| *at > 0)
+                .find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
+        };
+        self.expose().filter_map(begun).max().unwrap_or(0)
+    }
+
+    /// A body without them.
+    pub(super) fn hide_bytes(&self, body: Vec<u8>) -> Vec<u8> {
+        let there = |value: &str| memchr::memmem::find(&body, value.as_bytes()).is_some();
+        if !self.expose().any(there) {
+            return body;
+        }
+        self.hide_whole(&String::from_utf8_lossy(&body))
+            .into_owned()
+            .into_bytes()
+    }
+
+    /// A value without them.
+    pub(super) fn hide_in_value(&self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.hide_in(text),
+            Value::Array(items) => items.iter_mut().for_each(|item| self.hide_in_value(item)),
+            Value::Object(fields) => fields
+                .values_mut()
+                .for_each(|item| self.hide_in_value(item)),
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// Hides them in this text.
+    pub(super) fn hide_in(&self, text: &mut String) {
+        if let Cow::Owned(shown) = self.hide(text) {
+            *text = shown;
+        }
+    }
+
+    /// What went wrong, in words that hold none of them.
+    pub(super) fn fault(&self, mut fault: StreamFault) -> StreamFault {
+        match &mut fault {
+            StreamFault::Provider(error) => {
+                self.hide_in(&mut error.message);
+                self.hide_in(&mut error.code);
+            }
+            StreamFault::Malformed {
+                message, excerpt, ..
+            } => {
+                self.hide_in(message);
+                self.hide_in(excerpt);
+            }
+            StreamFault::NotAStream {
+                content_type,
+                excerpt,
+            } => {
+                self.hide_in(content_type);
+                self.hide_in(excerpt);
+            }
+            StreamFault::Unreachable { message, .. } => self.hide_in(message),
+            // In these nothing stands that a provider said.
+            StreamFault::Cut
+            | StreamFault::Nothing
+            | StreamFault::Decode(_)
+            | StreamFault::TooLarge { .. }
+            | StreamFault::TooManyParts { .. }
+            | StreamFault::Silent { .. }
+            | StreamFault::TooSlow { .. }
+            | StreamFault::Recording { .. }
+            | StreamFault::Request(_)
+            | StreamFault::History(_) => {}
+        }
+        fault
+    }
+
+    /// The same for a question that got no answer.
+    pub(super) fn refused(&self, refused: Refused) -> Refused {
+        Refused {
+            fault: self.fault(refused.fault),
+            ..refused
+        }
+    }
+}
+
+/// Whether a header's value is a secret, by its name.
+fn is_secret(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
+}
+
+/// The secret of a value such as `Bearer …`.
+fn without_scheme(value: &str) -> &str {
+    let value = value.trim();
+    match value.split_once(' ') {
+        Some((scheme, rest)) if scheme.chars().all(|c| c.is_ascii_alphabetic()) => rest.trim(),
+        _ => value,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "sk-0123456789abcdef";
+
+    fn secrets(headers: &[(&str, &str)]) -> Secrets {
+        let headers: Vec<(String, String)> = headers
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect();
+        let pairs = headers.iter().map(|(name, value)| (name, value));
+        Secrets::of(Some(&Secret::new(KEY)), pairs)
+    }
+
+    #[test]
+    fn a_header_is_a_secret_by_its_name_and_without_its_scheme() {
+        for (name, value, secret) in [
+            ("Authorization", "Bearer abcdefgh1", Some("abcdefgh1")),
+            (
+                "Proxy-Authorization",
+                "Basic YWJjZGVmZ2g=",
+                Some("YWJjZGVmZ2g="),
+            ),
+            ("X-Api-Key", "abcdefgh1", Some("abcdefgh1")),
+            ("cookie", "sid=abcdef; b=1", Some("sid=abcdef; b=1")),
+            ("x-session-token", "abcdefgh1", Some("abcdefgh1")),
+            ("anthropic-beta", "tools-2024-05-16", None),
+            ("http-referer", "https://example.com", None),
+            ("x-api-key", "none", None),
+        ] {
+            let found = secrets(&[(name, value)]);
+            let mut found = found.expose().filter(|value| *value != KEY);
+            assert_eq!(found.next(), secret, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_text_shows_no_secret_and_no_beginning_of_one_where_it_was_cut() {
+        let secrets = secrets(&[("authorization", "Bearer other-secret")]);
+        for (text, shown) in [
+            ("nothing here", "nothing here"),
+            ("key sk-0123456789abcdef!", "key [redacted:key]!"),
+            ("sk-0123456789abcdef", "[redacted:key]"),
+            ("Bearer other-secret", "Bearer [redacted:key]"),
+            ("key sk-0123456789abcde…", "key [redacted:key]"),
+            ("key sk-01234…", "key [redacted:key]"),
+            // So little says nothing.
+            ("key sk-0123…", "key sk-0123…"),
+        ] {
+            assert_eq!(secrets.hide(text), shown, "{text}");
+        }
+        assert_eq!(Secrets::default().hide("sk-0123456789abcdef"), KEY);
+    }
+}
