@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use toolgate_config::Effective;
-use toolgate_config::settings::{Provider as Configured, ProviderKind};
+use toolgate_config::settings::{Provider as Configured, ProviderKind, WireKind};
 use toolgate_providers::Wire;
 use toolgate_providers::http::{Client, Endpoint, HttpTimeouts, Secret};
 
@@ -18,6 +18,7 @@ use crate::out::Out;
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) kind: ProviderKind,
+    over: WireKind,
     pub(crate) model: Option<String>,
     base_url: Option<String>,
     key_variable: Option<String>,
@@ -52,6 +53,7 @@ impl Source {
         Self {
             name: name.to_owned(),
             kind: provider.kind,
+            over: provider.over.unwrap_or_default(),
             model: provider.model.clone(),
             base_url: provider.base_url.clone(),
             key_variable: provider.api_key_env.clone(),
@@ -67,6 +69,7 @@ impl Source {
         Some(Self {
             name: name.to_owned(),
             kind,
+            over: WireKind::default(),
             model: None,
             base_url: None,
             key_variable: variable.map(str::to_owned),
@@ -132,9 +135,15 @@ impl Source {
     pub(crate) const fn wire(&self) -> Option<Wire> {
         match self.kind {
             ProviderKind::Anthropic => Some(Wire::Anthropic),
-            ProviderKind::OpenaiChat | ProviderKind::Fenced => Some(Wire::OpenAiChat),
+            ProviderKind::OpenaiChat => Some(Wire::OpenAiChat),
             ProviderKind::OpenaiResponses => Some(Wire::OpenAiResponses),
             ProviderKind::Ollama => Some(Wire::Ollama),
+            ProviderKind::Fenced => Some(match self.over {
+                WireKind::Anthropic => Wire::Anthropic,
+                WireKind::OpenaiChat => Wire::OpenAiChat,
+                WireKind::OpenaiResponses => Wire::OpenAiResponses,
+                WireKind::Ollama => Wire::Ollama,
+            }),
             ProviderKind::Replay => None,
         }
     }

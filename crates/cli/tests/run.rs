@@ -550,40 +550,43 @@ fn a_preset_says_what_the_model_is_told_and_models_lists_who_can_be_asked() {
 }
 
 #[test]
-fn a_model_without_tool_calls_works_with_fenced_blocks() {
-    let bench = Bench::new();
-    bench.write("notes.txt", "milk\n");
+fn a_model_without_tool_calls_works_with_fenced_blocks_over_each_wire() {
     let block =
         "I look.\n```tool\n{\"name\": \"read_file\", \"args\": {\"path\": \"notes.txt\"}}\n```\n";
     let script =
         format!("[[steps]]\ntext = {block:?}\nchunk_bytes = 3\n[[steps]]\ntext = \"Milk.\"\n");
-    let server = playing(Wire::OpenAiChat, &script);
-    bench.home(
-        "config.toml",
-        &format!(
-            "[providers.f]\nkind = \"fenced\"\nmodel = \"m\"\nbase_url = \"{}/v1\"\n",
-            server.url()
-        ),
-    );
-    let done = bench.run(&["run", "what is there"]);
-    assert_eq!(
-        (done.code, done.stdout.as_str()),
-        (Some(0), "Milk.\n"),
-        "{done:?}"
-    );
-    let second = server.heard()[1].json();
-    assert!(second.get("tools").is_none());
-    let last = second["messages"]
-        .as_array()
-        .unwrap()
-        .last()
-        .unwrap()
-        .clone();
-    assert_eq!(last["role"], "user");
-    assert!(
-        last["content"].to_string().contains("tool_result"),
-        "{last}"
-    );
+    let said = Wire::ALL.map(|wire| (wire, format!("over = \"{wire}\"")));
+    // Where nothing is said.
+    for (wire, over) in said.into_iter().chain([(Wire::OpenAiChat, String::new())]) {
+        let bench = Bench::new();
+        bench.write("notes.txt", "milk\n");
+        let server = playing(wire, &script);
+        bench.home(
+            "config.toml",
+            &format!(
+                "[providers.f]\nkind = \"fenced\"\nmodel = \"m\"\nbase_url = \"{}\"\n{over}\n",
+                base(wire, &server)
+            ),
+        );
+        let done = bench.run(&["run", "what is there"]);
+        let (code, shown) = (done.code, done.stdout.as_str());
+        assert_eq!((code, shown), (Some(0), "Milk.\n"), "{over}: {done:?}");
+        let heard = server.heard();
+        assert_eq!(heard.len(), 2, "{over}");
+        let second = heard[1].json();
+        assert!(second.get("tools").is_none(), "{over}");
+        let messages = second.get("messages").or_else(|| second.get("input"));
+        let last = messages.and_then(Value::as_array).unwrap().last().unwrap();
+        assert_eq!(last["role"], "user", "{over}");
+        let content = last["content"].to_string();
+        assert!(
+            content.contains("tool_result") && content.contains("milk"),
+            "{over}: {last}"
+        );
+        // The blocks are taught on every wire.
+        let first = String::from_utf8_lossy(&heard[0].body).into_owned();
+        assert!(first.contains("```tool"), "{over}: {first}");
+    }
 }
 
 #[test]

@@ -3,6 +3,8 @@
 //! There are no defaults here: they stand in the catalog, and a field that the
 //! catalog does not fill is an error of this program that a test finds.
 
+mod providers;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -15,6 +17,8 @@ use toolgate_model::Action;
 use toolgate_policy::{Mode, Trust};
 use toolgate_sandbox::paths::RootAccess;
 
+pub use providers::{Provider, ProviderKind, WireKind};
+
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,10 +28,10 @@ pub struct Settings {
     /// `[presets.NAME]`.
     #[serde(default)]
     pub presets: BTreeMap<String, Preset>,
-    /// `[providers.NAME]`; used once there are providers.
+    /// `[providers.NAME]`.
     #[serde(default)]
     pub providers: BTreeMap<String, Provider>,
-    /// `[search]`; used once there is `web_search`.
+    /// `[search]`.
     pub search: Search,
     /// `[mcp.NAME]`; used once there is MCP.
     #[serde(default)]
@@ -301,47 +305,6 @@ pub struct Preset {
     pub profile: Option<String>,
     /// How much is done without a question.
     pub trust: Option<Trust>,
-}
-
-/// `[providers.NAME]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Provider {
-    /// The wire format.
-    pub kind: ProviderKind,
-    /// Where it is reached.
-    pub base_url: Option<String>,
-    /// The model to use.
-    pub model: Option<String>,
-    /// The environment variable that holds the key.
-    pub api_key_env: Option<String>,
-    /// A program with its arguments that prints the key.
-    pub api_key_command: Option<Vec<String>>,
-    /// Further headers.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// How long an answer may stay silent.
-    pub timeout_seconds: u64,
-    /// The recording that `replay` plays.
-    pub script: Option<PathBuf>,
-}
-
-/// A wire format.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum ProviderKind {
-    /// Anthropic's messages.
-    Anthropic,
-    /// OpenAI's chat completions.
-    OpenaiChat,
-    /// OpenAI's responses.
-    OpenaiResponses,
-    /// Ollama.
-    Ollama,
-    /// Chat completions with fenced tool blocks.
-    Fenced,
-    /// A recording.
-    Replay,
 }
 
 /// `[search]`.

@@ -39,6 +39,11 @@ pub(super) const PROVIDER: &[Key] = &[
         "The wire format.",
     ),
     Key::new(
+        "over",
+        Shape::Choice(&["anthropic", "openai-chat", "openai-responses", "ollama"]),
+        "The wire whose text holds the blocks of `fenced`; `openai-chat` without it.",
+    ),
+    Key::new(
         "base_url",
         URL,
         "Where it is reached; the format's own address without it.",

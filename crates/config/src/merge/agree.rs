@@ -33,22 +33,7 @@ fn disagreement(kind: &str, name: &str, section: &Section<'_>) -> Option<Mistake
     let given = |key: &str| section.get(key).copied();
     let anything = section.values().next().copied();
     let (part, fault) = match kind {
-        "providers" => match (
-            given("kind"),
-            given("api_key_env"),
-            given("api_key_command"),
-        ) {
-            (None, _, _) => {
-                let key = "kind".to_owned();
-                let section = title;
-                (anything?, Fault::Missing { key, section })
-            }
-            (_, Some(_), Some(command)) => {
-                let problem = "has both `api_key_env` and `api_key_command`; keep one of them";
-                (command, conflict(&title, problem))
-            }
-            _ => return None,
-        },
+        "providers" => provider(&title, section)?,
         _ => match (given("command"), given("url")) {
             (None, None) => {
                 let problem = "has neither `command` nor `url`; a server is one or the other";
@@ -63,6 +48,27 @@ fn disagreement(kind: &str, name: &str, section: &Section<'_>) -> Option<Mistake
     };
     let (source, places) = part.places.as_ref()?;
     Some(Mistake::new(source, places.span.clone(), fault))
+}
+
+/// What does not go together in `[providers.NAME]`: the first that does not.
+fn provider<'m>(title: &str, given: &Section<'m>) -> Option<(&'m Part, Fault)> {
+    let of = |key: &str| given.get(key).copied();
+    let Some(kind) = of("kind") else {
+        let missing = Fault::Missing {
+            key: "kind".to_owned(),
+            section: title.to_owned(),
+        };
+        return Some((given.values().next().copied()?, missing));
+    };
+    if let (Some(_), Some(command)) = (of("api_key_env"), of("api_key_command")) {
+        let problem = "has both `api_key_env` and `api_key_command`; keep one of them";
+        return Some((command, conflict(title, problem)));
+    }
+    if let Some(over) = of("over").filter(|_| kind.value != "fenced") {
+        let problem = "has `over`, which only the kind `fenced` has; its kind is its wire";
+        return Some((over, conflict(title, problem)));
+    }
+    None
 }
 
 fn conflict(section: &str, problem: &str) -> Fault {

@@ -1,0 +1,64 @@
+//! `[providers.NAME]` as types.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+/// `[providers.NAME]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Provider {
+    /// The wire format.
+    pub kind: ProviderKind,
+    /// The wire under fenced blocks.
+    pub over: Option<WireKind>,
+    /// Where it is reached.
+    pub base_url: Option<String>,
+    /// The model to use.
+    pub model: Option<String>,
+    /// The environment variable that holds the key.
+    pub api_key_env: Option<String>,
+    /// A program with its arguments that prints the key.
+    pub api_key_command: Option<Vec<String>>,
+    /// Further headers.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// How long an answer may stay silent.
+    pub timeout_seconds: u64,
+    /// The recording that `replay` plays.
+    pub script: Option<PathBuf>,
+}
+
+/// A wire format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ProviderKind {
+    /// Anthropic's messages.
+    Anthropic,
+    /// OpenAI's chat completions.
+    OpenaiChat,
+    /// OpenAI's responses.
+    OpenaiResponses,
+    /// Ollama.
+    Ollama,
+    /// Fenced tool blocks in the text of another wire.
+    Fenced,
+    /// A recording.
+    Replay,
+}
+
+/// A wire that fenced blocks can travel on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WireKind {
+    /// Anthropic's messages.
+    Anthropic,
+    /// OpenAI's chat completions.
+    #[default]
+    OpenaiChat,
+    /// OpenAI's responses.
+    OpenaiResponses,
+    /// Ollama.
+    Ollama,
+}
