@@ -5,9 +5,12 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use toolgate_config::Effective;
-use toolgate_config::settings::{Provider as Configured, ProviderKind, WireKind};
+use toolgate_config::settings::{
+    Provider as Configured, ProviderKind, Reasoning as Thinking, ReasoningLevel, WireKind,
+};
 use toolgate_providers::Wire;
 use toolgate_providers::http::{Client, Endpoint, HttpTimeouts, Secret};
+use toolgate_providers::request::{Effort, Reasoning, RequestOptions};
 
 use crate::args::Asked;
 use crate::failure::Failure;
@@ -20,6 +23,9 @@ pub(crate) struct Source {
     pub(crate) kind: ProviderKind,
     over: WireKind,
     pub(crate) model: Option<String>,
+    pub(crate) context_tokens: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
+    reasoning: Reasoning,
     base_url: Option<String>,
     key_variable: Option<String>,
     key_command: Option<Vec<String>>,
@@ -55,6 +61,9 @@ impl Source {
             kind: provider.kind,
             over: provider.over.unwrap_or_default(),
             model: provider.model.clone(),
+            context_tokens: provider.context_tokens,
+            max_tokens: provider.max_tokens,
+            reasoning: provider.reasoning.map_or(Reasoning::Default, reasoning),
             base_url: provider.base_url.clone(),
             key_variable: provider.api_key_env.clone(),
             key_command: provider.api_key_command.clone(),
@@ -71,6 +80,9 @@ impl Source {
             kind,
             over: WireKind::default(),
             model: None,
+            context_tokens: None,
+            max_tokens: None,
+            reasoning: Reasoning::Default,
             base_url: None,
             key_variable: variable.map(str::to_owned),
             key_command: None,
@@ -148,6 +160,16 @@ impl Source {
         }
     }
 
+    /// What is asked of a model of it, as far as the configuration says so.
+    pub(crate) fn options(&self, model: &str) -> RequestOptions {
+        RequestOptions {
+            max_tokens: self.max_tokens,
+            context_tokens: self.context_tokens,
+            reasoning: self.reasoning,
+            ..RequestOptions::new(model)
+        }
+    }
+
     /// Where it is, with its key.
     pub(crate) fn endpoint(&self, wire: Wire) -> Result<Endpoint, Failure> {
         let key = self.key()?;
@@ -219,6 +241,21 @@ impl Source {
         key.map(|key| Secret::new(&key))
             .ok_or_else(|| fail("printed no key".to_owned()))
     }
+}
+
+const fn reasoning(wanted: Thinking) -> Reasoning {
+    let effort = match wanted {
+        Thinking::Tokens(tokens) => return Reasoning::Budget(tokens),
+        Thinking::Level(ReasoningLevel::Off) => return Reasoning::Off,
+        Thinking::Level(ReasoningLevel::On) => return Reasoning::On,
+        Thinking::Level(ReasoningLevel::Minimal) => Effort::Minimal,
+        Thinking::Level(ReasoningLevel::Low) => Effort::Low,
+        Thinking::Level(ReasoningLevel::Medium) => Effort::Medium,
+        Thinking::Level(ReasoningLevel::High) => Effort::High,
+        Thinking::Level(ReasoningLevel::XHigh) => Effort::XHigh,
+        Thinking::Level(ReasoningLevel::Max) => Effort::Max,
+    };
+    Reasoning::Effort(effort)
 }
 
 fn nobody() -> Failure {

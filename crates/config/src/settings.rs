@@ -17,7 +17,7 @@ use toolgate_model::Action;
 use toolgate_policy::{Mode, Trust};
 use toolgate_sandbox::paths::RootAccess;
 
-pub use providers::{Provider, ProviderKind, WireKind};
+pub use providers::{Provider, ProviderKind, Reasoning, ReasoningLevel, WireKind};
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Deserialize)]

@@ -10,6 +10,10 @@ const SECONDS: Shape = Shape::Count {
     min: 1,
     max: YEAR_SECONDS,
 };
+const TOKENS: Shape = Shape::Count { min: 1, max: MANY };
+const LEVEL: Shape = Shape::Choice(&[
+    "off", "on", "minimal", "low", "medium", "high", "xhigh", "max",
+]);
 
 /// The keys of `[presets.NAME]`.
 pub(super) const PRESET: &[Key] = &[
@@ -52,6 +56,17 @@ pub(super) const PROVIDER: &[Key] = &[
         "model",
         TEXT,
         "The model to use unless another is asked for.",
+    ),
+    Key::new(
+        "context_tokens",
+        TOKENS,
+        "How many tokens the model's context has; known for well-known models.",
+    ),
+    Key::new("max_tokens", TOKENS, "The most tokens of one answer."),
+    Key::new(
+        "reasoning",
+        Shape::Either(&[LEVEL, TOKENS]),
+        "How much the model thinks: a word, or the most tokens of it.",
     ),
     Key::new(
         "api_key_env",

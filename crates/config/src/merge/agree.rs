@@ -68,6 +68,13 @@ fn provider<'m>(title: &str, given: &Section<'m>) -> Option<(&'m Part, Fault)> {
         let problem = "has `over`, which only the kind `fenced` has; its kind is its wire";
         return Some((over, conflict(title, problem)));
     }
+    let tokens = |part: &Part| part.value.as_u64();
+    if let (Some(context), Some(answer)) = (of("context_tokens"), of("max_tokens"))
+        && tokens(answer) >= tokens(context)
+    {
+        let problem = "has answers of `max_tokens` that fill all of `context_tokens`; lower the one or raise the other";
+        return Some((answer, conflict(title, problem)));
+    }
     None
 }
 

@@ -17,6 +17,12 @@ pub struct Provider {
     pub base_url: Option<String>,
     /// The model to use.
     pub model: Option<String>,
+    /// How many tokens the model's context has.
+    pub context_tokens: Option<u64>,
+    /// The most tokens of one answer.
+    pub max_tokens: Option<u64>,
+    /// How much the model thinks.
+    pub reasoning: Option<Reasoning>,
     /// The environment variable that holds the key.
     pub api_key_env: Option<String>,
     /// A program with its arguments that prints the key.
@@ -61,4 +67,36 @@ pub enum WireKind {
     OpenaiResponses,
     /// Ollama.
     Ollama,
+}
+
+/// How much a model thinks before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Reasoning {
+    /// At most so many tokens.
+    Tokens(u64),
+    /// As a word says.
+    Level(ReasoningLevel),
+}
+
+/// Words for how much a model thinks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ReasoningLevel {
+    /// Not at all.
+    Off,
+    /// As much as it finds right.
+    On,
+    /// Hardly.
+    Minimal,
+    /// A little.
+    Low,
+    /// Some.
+    Medium,
+    /// Much.
+    High,
+    /// Very much.
+    XHigh,
+    /// As much as it can.
+    Max,
 }

@@ -11,7 +11,7 @@ use toolgate_providers::fenced::{Definition, Language};
 use toolgate_providers::http::{Endpoint, HttpProvider};
 use toolgate_providers::provider::{Fenced, Played, fenced_system};
 use toolgate_providers::replay::Script;
-use toolgate_providers::request::{Frame, RequestOptions};
+use toolgate_providers::request::Frame;
 use toolgate_providers::{Provider, StreamLimits};
 
 use crate::app::App;
@@ -128,7 +128,7 @@ impl Asker {
             })
             .collect();
         let fenced = source.kind == ProviderKind::Fenced;
-        let mut options = RequestOptions::new(&self.model);
+        let mut options = source.options(&self.model);
         let (system, offered) = if fenced {
             (
                 fenced_system(Some(&system), &definitions, language),
@@ -153,6 +153,16 @@ impl Asker {
         })
     }
 
+    /// The model's context: as the configuration says, or as it is known.
+    fn context(&self) -> Option<Context> {
+        let (tokens, answer) = match &self.answers {
+            Answers::Recording(_) => (None, None),
+            Answers::Provider(source, _) => (source.context_tokens, source.max_tokens),
+        };
+        let tokens = tokens.or_else(|| context_of(&self.model))?;
+        Some(Context::new(tokens, answer))
+    }
+
     pub(super) fn settings(&self, app: &App) -> TurnSettings {
         let tools = &app.config.settings().tools;
         let most = tools.max_tool_iterations_per_user_turn;
@@ -165,7 +175,7 @@ impl Asker {
                 Mode::Disabled => ToolsFor::Nobody,
             },
             max_iterations: u32::try_from(most).unwrap_or(u32::MAX),
-            context: context_of(&self.model).map(|tokens| Context::new(tokens, None)),
+            context: self.context(),
             retry: Retry {
                 seed: seed(),
                 ..Retry::default()
