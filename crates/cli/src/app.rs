@@ -1,24 +1,24 @@
-//! Configuration, gate and stores of one run.
+//! Gate and stores of one run.
 
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use toolgate_config::{ConfigError, Effective, GrantFile, Options, Source, Sources, TrustStore};
+use toolgate_config::{Effective, GrantFile};
 use toolgate_engine::{Around, Ledger};
 use toolgate_gate::approve::{ApproveAll, Approver};
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
 use toolgate_gate::output::Redactor;
 use toolgate_gate::plan::Mode;
-use toolgate_gate::registry::{Definition, Registry, RegistryError};
+use toolgate_gate::registry::{Definition, Registry};
 use toolgate_gate::session::{KeptOnDisk, Session};
 use toolgate_gate::store::Store;
 use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
-use toolgate_policy::{Policy, Trust};
+use toolgate_policy::Policy;
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
 use toolgate_tools::web::{PrivateHosts, WebSettings};
@@ -29,6 +29,7 @@ use toolgate_tools::{
 
 use crate::args::{Approve, Common};
 use crate::commands::exec::CALL;
+use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input::{self, Input};
@@ -38,9 +39,6 @@ use crate::secrets;
 use crate::signals;
 use crate::terminal::Terminal;
 use crate::walls::AroundCommands;
-
-/// The file in which a project speaks for itself.
-pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
 
 /// Everything a command needs.
 pub(crate) struct App {
@@ -88,74 +86,6 @@ impl Purpose<'_> {
     const fn needs_record(self) -> bool {
         matches!(self, Self::Run(_) | Self::RunAll)
     }
-}
-
-/// The folder that tools may use, with links resolved.
-pub(crate) fn workspace(common: &Common) -> Result<PathBuf, Failure> {
-    let given = common
-        .workspace
-        .clone()
-        .unwrap_or_else(|| PathBuf::from("."));
-    let found = given
-        .canonicalize()
-        .map_err(|error| Failure::usage(format!("workspace {}: {error}", given.display())))?;
-    if found.is_dir() {
-        Ok(found)
-    } else {
-        Err(Failure::usage(format!(
-            "workspace {} is no folder",
-            given.display()
-        )))
-    }
-}
-
-/// Reads every layer of the configuration.
-pub(crate) fn configuration(
-    common: &Common,
-    home: &Home,
-    workspace: &Path,
-) -> Result<Effective, Failure> {
-    let trust = common.trust.as_deref().map(trust_level).transpose()?;
-    let load = || -> Result<Effective, ConfigError> {
-        Effective::load(&Sources {
-            workspace: workspace.to_path_buf(),
-            user: Source::read_if_there(&home.user_config())?,
-            project: match workspace.join(PROJECT_FILE) {
-                file if is_vacant(&file) => None,
-                file => TrustStore::at(home.trust()).project(&file)?,
-            },
-            config: common.config.as_deref().map(Source::read).transpose()?,
-            options: Options {
-                trust,
-                profile: common.profile.clone(),
-                ..Options::default()
-            },
-        })
-    };
-    load().map_err(|error| match error {
-        ConfigError::Mistakes(mistakes) => Failure::usage(format!(
-            "the configuration has mistakes\n{}",
-            mistakes.pictures(Out::colours_on_stderr())
-        )),
-        other => Failure::usage(other.to_string()),
-    })
-}
-
-/// Whether a name is an empty folder: while commands run, the wall keeps the names of files
-/// that do not exist vacant with such folders, and a killed run leaves them until the next.
-fn is_vacant(file: &Path) -> bool {
-    std::fs::read_dir(file).is_ok_and(|mut entries| entries.next().is_none())
-}
-
-fn trust_level(name: &str) -> Result<Trust, Failure> {
-    let all = [Trust::Supervised, Trust::Guided, Trust::Autonomous];
-    all.into_iter()
-        .find(|level| level.as_str() == name)
-        .ok_or_else(|| {
-            Failure::usage(format!(
-                "{name:?} is no trust level; known are supervised, guided and autonomous"
-            ))
-        })
 }
 
 /// The tools of which only the definitions are known, where a person answers the calls. They
@@ -413,13 +343,9 @@ impl App {
         let profile = tools.profile.as_deref().filter(|_| !own);
         let profile = profile.unwrap_or_default();
         let found = self.gate.registry().definitions(profile);
-        found.map(|all| all.to_vec()).map_err(|error| match error {
-            RegistryError::NoSuchTool { name } => Failure::usage(format!(
-                "there is no profile {name:?}; known are {}",
-                self.gate.registry().profiles().join(", ")
-            )),
-            other => Failure::usage(other.to_string()),
-        })
+        found
+            .map(|all| all.to_vec())
+            .map_err(|error| Failure::usage(error.to_string()))
     }
 
     /// The rules as one policy.

@@ -39,7 +39,7 @@ pub(crate) struct Common {
     /// How much the model is trusted: supervised, guided or autonomous
     #[arg(long, global = true, value_name = "LEVEL")]
     pub(crate) trust: Option<String>,
-    /// Which names of the tools are advertised
+    /// Under which names tools are offered: bash, classic or shell [default: their own]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
     /// Machine-readable output

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use toolgate_journal::{Conversation, Reader};
 
-use crate::app::{configuration, workspace};
 use crate::args::Common;
+use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::record;

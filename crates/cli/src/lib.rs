@@ -13,6 +13,7 @@ mod args;
 mod asked;
 mod clock;
 mod commands;
+mod configured;
 mod cut_off;
 mod difference;
 mod export;

@@ -390,13 +390,82 @@ fn tools_come_in_the_form_of_every_wire() {
             "diagnostics are not offered"
         );
     }
-    let done = bench.run(&["--profile", "classic", "tools"]);
-    assert!(
-        done.stdout.contains("\"file_read\"") && done.stdout.contains("\"file_write\""),
-        "{done:?}"
-    );
-    assert_eq!(bench.run(&["--profile", "nonsense", "tools"]).code, Some(2));
     assert_eq!(bench.run(&["tools", "--format", "nonsense"]).code, Some(2));
+}
+
+#[test]
+fn a_profile_offers_the_names_that_a_model_knows_and_a_wrong_one_is_said_everywhere() {
+    for (profile, offers, instead) in [
+        (
+            "bash",
+            &["bash", "file_read", "file_write", "search"][..],
+            &["run_command", "read_file", "write_file", "grep"][..],
+        ),
+        (
+            "classic",
+            &["file_read", "file_write", "ls", "search"],
+            &["read_file", "write_file", "list_directory", "grep"],
+        ),
+        (
+            "shell",
+            &["shell", "ls"],
+            &["run_command", "list_directory"],
+        ),
+    ] {
+        let bench = Bench::new();
+        bench.home(
+            "config.toml",
+            &format!("[tools]\nprofile = \"{profile}\"\n"),
+        );
+        for done in [
+            bench.run(&["tools"]),
+            Bench::new().run(&["tools", "--profile", profile]),
+        ] {
+            let all: Vec<Value> = serde_json::from_str(&done.stdout).unwrap();
+            let names: Vec<&str> = all
+                .iter()
+                .filter_map(|tool| tool["name"].as_str())
+                .collect();
+            assert!(
+                offers.iter().all(|name| names.contains(name)),
+                "{profile}: {names:?}"
+            );
+            assert!(
+                !instead.iter().any(|name| names.contains(name)),
+                "{profile}: {names:?}"
+            );
+        }
+    }
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools]\nprofile = \"shel\"\n");
+    for args in [
+        &["tools"][..],
+        &["exec", "list_directory", "{}"],
+        &["batch"],
+        &["config", "show"],
+        &["policy", "check"],
+        &["policy", "explain", "glob", "{}"],
+        &["models"],
+        &["doctor"],
+        &["journal", "list"],
+        &["run", "hello"],
+    ] {
+        let done = bench.run(args);
+        assert_eq!(done.code, Some(2), "{args:?}: {done:?}");
+        for part in ["config.toml:2:11", "^^^^^^", "did you mean `shell`?"] {
+            assert!(done.stderr.contains(part), "{args:?}: {}", done.stderr);
+        }
+    }
+    for args in [
+        &["tools"][..],
+        &["exec", "list_directory", "{}"],
+        &["doctor"],
+    ] {
+        let done = Bench::new().run(&[args, &["--profile", "clasic"]].concat());
+        assert_eq!(done.code, Some(2), "{args:?}: {done:?}");
+        let told = "did you mean \"classic\"?; known are bash, classic, shell";
+        assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
+    }
 }
 
 #[test]

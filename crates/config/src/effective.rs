@@ -13,6 +13,7 @@ use crate::mistake::{ConfigError, Fault, Mistake, Mistakes};
 use crate::options::Options;
 use crate::picture::visible;
 use crate::policy::{self, Layers};
+use crate::read::Found;
 use crate::settings::Settings;
 use crate::source::Source;
 use crate::{read, walls};
@@ -39,6 +40,8 @@ pub struct Sources {
     pub config: Option<Source>,
     /// The command line.
     pub options: Options,
+    /// The profiles that tools can be offered under; without them no name of one is a mistake.
+    pub profiles: Option<Vec<String>>,
 }
 
 /// All layers as one.
@@ -248,7 +251,15 @@ fn layers(sources: &Sources) -> Result<Vec<Layer>, Vec<Mistake>> {
     for (name, source, trusted) in files {
         let Some(source) = source else { continue };
         match read::layer(source, name, trusted) {
-            Ok(layer) => layers.push(layer),
+            Ok(layer) => {
+                let known = sources.profiles.as_deref();
+                mistakes.extend(
+                    known
+                        .into_iter()
+                        .flat_map(|known| unknown_profiles(&layer, known)),
+                );
+                layers.push(layer);
+            }
             Err(more) => mistakes.extend(more),
         }
     }
@@ -258,6 +269,26 @@ fn layers(sources: &Sources) -> Result<Vec<Layer>, Vec<Mistake>> {
     } else {
         Err(mistakes)
     }
+}
+
+/// Names of profiles that there are not, also where the file of a project is ignored.
+fn unknown_profiles(layer: &Layer, known: &[String]) -> Vec<Mistake> {
+    let names_one = |path: &KeyPath| match path.names() {
+        [section, key] => section == "tools" && key == "profile",
+        [section, _, key] => section == "presets" && key == "profile",
+        _ => false,
+    };
+    let known = known.iter().map(String::as_str);
+    let unknown = |found: &Found| {
+        let name = found.value.as_str()?;
+        if !names_one(&found.path) || known.clone().any(|one| one == name) {
+            return None;
+        }
+        let fault = Fault::unknown_value(found.path.to_string(), name, known.clone());
+        let source = layer.source.as_ref()?;
+        Some(Mistake::new(source, found.places.span.clone(), fault))
+    };
+    layer.found.iter().filter_map(unknown).collect()
 }
 
 fn wrong(all: Vec<Mistake>) -> ConfigError {

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
+use toolgate_model::nearest::nearest;
 use toolgate_policy::RuleFault;
 use toolgate_sandbox::paths::PatternProblem;
 
@@ -70,9 +71,9 @@ pub enum Fault {
         /// What stands there.
         found: String,
         /// The known words.
-        known: &'static [&'static str],
+        known: Vec<String>,
         /// The one that was probably meant.
-        nearest: Option<&'static str>,
+        nearest: Option<String>,
     },
     /// Text that does not pass its check.
     #[error("`{key}` cannot be `{found}`: {problem}")]
@@ -132,13 +133,30 @@ pub enum Fault {
 }
 
 impl Fault {
+    /// A word of a file that is none of those known.
+    pub(crate) fn unknown_value<'k>(
+        key: String,
+        found: &str,
+        known: impl IntoIterator<Item = &'k str> + Clone,
+    ) -> Self {
+        let begins = |word: &&str| !found.is_empty() && word.starts_with(found);
+        let near = nearest(found, known.clone());
+        let near = near.or_else(|| known.clone().into_iter().find(begins));
+        Self::UnknownValue {
+            key,
+            found: picture::quoted(found),
+            nearest: near.map(str::to_owned),
+            known: known.into_iter().map(str::to_owned).collect(),
+        }
+    }
+
     /// What to do about it, if there is more to say than what is wrong.
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownKey { instead, .. } => instead.clone(),
-            Self::UnknownValue { nearest, .. } => {
-                nearest.map(|word| format!("did you mean `{word}`?"))
-            }
+            Self::UnknownValue { nearest, .. } => nearest
+                .as_ref()
+                .map(|word| format!("did you mean `{word}`?")),
             Self::WrongType {
                 expected, found, ..
             } if expected.starts_with("text") => {
@@ -257,7 +275,7 @@ fn bound(low: bool, min: u64, max: u64) -> String {
     }
 }
 
-fn listed(words: &[&str]) -> String {
+fn listed(words: &[String]) -> String {
     let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
     match quoted.split_last() {
         Some((last, [])) => last.clone(),

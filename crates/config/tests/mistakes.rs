@@ -8,7 +8,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use support::{Texts, source, workspace};
+use support::{Texts, profiles, source, workspace};
 use toolgate_config::{ConfigError, Effective, Fault, Mistakes, Sources};
 
 fn corpus() -> Vec<PathBuf> {
@@ -26,6 +26,7 @@ fn mistakes_of(text: &str) -> Mistakes {
     let sources = Sources {
         workspace: workspace(),
         user: Some(source("toolgate.toml", text)),
+        profiles: Some(profiles()),
         ..Sources::default()
     };
     match Effective::load(&sources) {

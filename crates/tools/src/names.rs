@@ -18,10 +18,14 @@ pub fn aliases() -> Vec<Alias> {
     ]
 }
 
-/// Sets of names to advertise.
+/// Sets of names to advertise; what they do not rename keeps its own name.
+///
+/// `bash` and `shell` are what models call the tools that were trained with a program of
+/// that name for commands; `classic` renames only the tools that work on files.
 pub fn profiles() -> Vec<Profile> {
-    vec![Profile::new(
-        "classic",
-        ["file_read", "file_write", "search", "ls"],
-    )]
+    vec![
+        Profile::new("bash", ["bash", "file_read", "file_write", "search"]),
+        Profile::new("classic", ["file_read", "file_write", "search", "ls"]),
+        Profile::new("shell", ["shell", "ls"]),
+    ]
 }

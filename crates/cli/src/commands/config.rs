@@ -1,7 +1,7 @@
 //! `toolgate config`: what is in force, and what could be.
 
-use crate::app::{configuration, workspace};
 use crate::args::{Common, ConfigCommand};
+use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;

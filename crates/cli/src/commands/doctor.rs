@@ -5,8 +5,8 @@ use toolgate_config::settings::CommandSandbox;
 use toolgate_sandbox::command::{DoctorReport, Network, Rung, WallRules, WallState, probe};
 use toolgate_sandbox::paths::PathWall;
 
-use crate::app::{configuration, workspace};
 use crate::args::Common;
+use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;

@@ -8,8 +8,8 @@ use toolgate_journal::{
     Verified,
 };
 
-use crate::app::{configuration, workspace};
 use crate::args::{Common, ExportFormat, JournalCommand};
+use crate::configured::{configuration, workspace};
 use crate::export::{self, Transcript};
 use crate::failure::Failure;
 use crate::home::Home;

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use crate::app::{configuration, workspace};
 use crate::args::{Asked, Common};
 use crate::asked::Source;
+use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;

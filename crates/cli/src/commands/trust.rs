@@ -5,8 +5,8 @@ use std::path::Path;
 use toolgate_config::{Source, StoreError, TrustStore};
 use toolgate_gate::{Clock, SystemClock};
 
-use crate::app::{PROJECT_FILE, workspace};
 use crate::args::{Common, TrustCommand};
+use crate::configured::{PROJECT_FILE, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;

@@ -127,17 +127,7 @@ impl Reader<'_> {
         if known.contains(&text) {
             return Some(Value::from(text));
         }
-        let fault = Fault::UnknownValue {
-            key: key.to_owned(),
-            found: quoted(text),
-            known,
-            nearest: nearest(text, known.iter().copied()).or_else(|| {
-                known
-                    .iter()
-                    .copied()
-                    .find(|word| !text.is_empty() && word.starts_with(text))
-            }),
-        };
+        let fault = Fault::unknown_value(key.to_owned(), text, known.iter().copied());
         self.mistake(value.span(), fault);
         None
     }

@@ -33,6 +33,7 @@ impl Texts<'_> {
             }),
             config: file("config.toml", self.config),
             options: self.options.clone(),
+            profiles: Some(profiles()),
         }
     }
 
@@ -43,6 +44,11 @@ impl Texts<'_> {
     pub(crate) fn effective(&self) -> Effective {
         self.load().unwrap_or_else(|error| panic!("{error}"))
     }
+}
+
+/// The profiles of the tests.
+pub(crate) fn profiles() -> Vec<String> {
+    ["bash", "classic", "shell"].map(str::to_owned).into()
 }
 
 /// A folder that is there; nothing is written to it.

@@ -3,9 +3,9 @@
 use toolgate_gate::journal::Record;
 use toolgate_journal::{Body, Filter, Reader};
 
-use crate::app;
 use crate::args::{Common, RunArgs};
 use crate::asked::Source;
+use crate::configured;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::kept::Kept;
@@ -25,7 +25,7 @@ pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs)
     let Some(last) = LastTurn::of(&kept) else {
         return Ok((common, args));
     };
-    let config = app::configuration(&common, &Home::find()?, &app::workspace(&common)?)?;
+    let config = configured::configuration(&common, &Home::find()?, &configured::workspace(&common)?)?;
     if args.script.is_none() && args.asked.provider.is_none() {
         args.asked.provider =
             Some(last.provider.clone()).filter(|name| Source::is_known(&config, name));

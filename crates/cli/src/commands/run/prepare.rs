@@ -13,8 +13,9 @@ use toolgate_providers::provider::Recorded;
 use toolgate_providers::replay::Script;
 use toolgate_providers::{Message, Provider};
 
-use crate::app::{self, App};
+use crate::app::App;
 use crate::args::{Common, RunArgs};
+use crate::configured;
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input;
@@ -53,8 +54,8 @@ pub(super) async fn prepare(
     let recorded = args.record.as_deref().map(Recording::to).transpose()?;
     let home = Home::find()?;
     let (common, preset) = with_preset(&common, args)?;
-    let workspace = app::workspace(&common)?;
-    let config = app::configuration(&common, &home, &workspace)?;
+    let workspace = configured::workspace(&common)?;
+    let config = configured::configuration(&common, &home, &workspace)?;
     let asker = Asker::choose(&config, args, &preset)?;
     let runs = home.runs();
     orphans::end(&runs, out);
@@ -115,7 +116,8 @@ fn with_preset(common: &Common, args: &RunArgs) -> Result<(Common, Preset), Fail
     let Some(name) = &args.preset else {
         return Ok((common, Preset::default()));
     };
-    let config = app::configuration(&common, &Home::find()?, &app::workspace(&common)?)?;
+    let config =
+        configured::configuration(&common, &Home::find()?, &configured::workspace(&common)?)?;
     let presets = &config.settings().presets;
     let preset = match presets.get(name) {
         Some(preset) => preset.clone(),

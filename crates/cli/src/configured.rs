@@ -1,0 +1,101 @@
+//! The configuration: every layer that there is, from files and from the command line.
+
+use std::path::{Path, PathBuf};
+
+use toolgate_config::{ConfigError, Effective, Options, Source, Sources, TrustStore};
+use toolgate_model::nearest::nearest;
+use toolgate_policy::Trust;
+
+use crate::args::Common;
+use crate::failure::Failure;
+use crate::home::Home;
+use crate::out::Out;
+
+/// The file in which a project speaks for itself.
+pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
+
+/// The folder that tools may use, with links resolved.
+pub(crate) fn workspace(common: &Common) -> Result<PathBuf, Failure> {
+    let given = common
+        .workspace
+        .clone()
+        .unwrap_or_else(|| PathBuf::from("."));
+    let found = given
+        .canonicalize()
+        .map_err(|error| Failure::usage(format!("workspace {}: {error}", given.display())))?;
+    if found.is_dir() {
+        Ok(found)
+    } else {
+        Err(Failure::usage(format!(
+            "workspace {} is no folder",
+            given.display()
+        )))
+    }
+}
+
+/// Reads every layer of the configuration.
+pub(crate) fn configuration(
+    common: &Common,
+    home: &Home,
+    workspace: &Path,
+) -> Result<Effective, Failure> {
+    let trust = common.trust.as_deref().map(trust_level).transpose()?;
+    let profiles = profiles(common.profile.as_deref())?;
+    let load = || -> Result<Effective, ConfigError> {
+        Effective::load(&Sources {
+            workspace: workspace.to_path_buf(),
+            user: Source::read_if_there(&home.user_config())?,
+            project: match workspace.join(PROJECT_FILE) {
+                file if is_vacant(&file) => None,
+                file => TrustStore::at(home.trust()).project(&file)?,
+            },
+            config: common.config.as_deref().map(Source::read).transpose()?,
+            options: Options {
+                trust,
+                profile: common.profile.clone(),
+                ..Options::default()
+            },
+            profiles: Some(profiles.clone()),
+        })
+    };
+    load().map_err(|error| match error {
+        ConfigError::Mistakes(mistakes) => Failure::usage(format!(
+            "the configuration has mistakes\n{}",
+            mistakes.pictures(Out::colours_on_stderr())
+        )),
+        other => Failure::usage(other.to_string()),
+    })
+}
+
+/// The profiles there are; the one of the command line has to be among them.
+fn profiles(wanted: Option<&str>) -> Result<Vec<String>, Failure> {
+    let all = toolgate_tools::profiles().into_iter();
+    let known: Vec<String> = all.map(|profile| profile.name).collect();
+    let Some(unknown) = wanted.filter(|name| !known.iter().any(|one| one == name)) else {
+        return Ok(known);
+    };
+    let near = nearest(unknown, known.iter().map(String::as_str));
+    Err(Failure::usage(format!(
+        "there is no profile {unknown:?}{}; known are {}",
+        near.map(|name| format!(", did you mean {name:?}?"))
+            .unwrap_or_default(),
+        known.join(", ")
+    )))
+}
+
+/// Whether a name is an empty folder: while commands run, the wall keeps the names of files
+/// that do not exist vacant with such folders, and a killed run leaves them until the next.
+fn is_vacant(file: &Path) -> bool {
+    std::fs::read_dir(file).is_ok_and(|mut entries| entries.next().is_none())
+}
+
+fn trust_level(name: &str) -> Result<Trust, Failure> {
+    let all = [Trust::Supervised, Trust::Guided, Trust::Autonomous];
+    all.into_iter()
+        .find(|level| level.as_str() == name)
+        .ok_or_else(|| {
+            Failure::usage(format!(
+                "{name:?} is no trust level; known are supervised, guided and autonomous"
+            ))
+        })
+}
