@@ -176,7 +176,7 @@ pub(crate) struct RunArgs {
     /// Writes what the model says to this file, to be played with --script
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
-    /// How the model works: coder, or one of the configuration [default: coder]
+    /// How the model works: a name from `toolgate config presets` [default: coder]
     #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 }
@@ -323,4 +323,6 @@ pub(crate) enum ConfigCommand {
     Show,
     /// Prints the JSON Schema of the configuration, for editors
     Schema,
+    /// Lists the presets and what each is for
+    Presets,
 }

@@ -24,6 +24,7 @@ mod kept;
 mod orphans;
 mod out;
 mod panics;
+mod presets;
 mod question;
 mod record;
 mod secrets;

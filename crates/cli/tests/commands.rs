@@ -569,3 +569,39 @@ fn config_shows_values_with_their_origin_and_a_schema() {
     let schema: Value = serde_json::from_str(&bench.run(&["config", "schema"]).stdout).unwrap();
     assert!(schema.pointer("/properties/tools").is_some());
 }
+
+#[test]
+fn presets_are_listed_with_what_they_are_for() {
+    let bench = Bench::new();
+    bench.home(
+        "config.toml",
+        "[presets.zen]\nmodel = \"m\"\n[presets.review]\ndescription = \"Reads and comments\\u001b[2J\"\n",
+    );
+    let shown = bench.run(&["config", "presets"]);
+    assert_eq!(shown.code, Some(0), "{shown:?}");
+    let lines: Vec<&str> = shown.stdout.lines().collect();
+    let starts = [
+        "coder  Works in your project",
+        "review  Reads and comments",
+        "zen  ",
+    ];
+    assert_eq!(lines.len(), starts.len(), "{lines:?}");
+    for (line, start) in lines.iter().zip(starts) {
+        assert!(line.starts_with(start), "{line}");
+        assert!(!line.contains('\u{1b}'), "{line}");
+    }
+    let listed = bench.run(&["config", "presets", "--json"]).stdout;
+    let second: Value = serde_json::from_str(listed.lines().nth(2).unwrap()).unwrap();
+    assert_eq!(
+        second,
+        serde_json::json!({ "name": "zen", "description": null })
+    );
+    let unknown = bench.run(&["run", "--preset", "revue", "x"]);
+    assert_eq!(unknown.code, Some(2), "{unknown:?}");
+    for part in ["coder, review, zen", "toolgate config presets"] {
+        assert!(unknown.stderr.contains(part), "{}", unknown.stderr);
+    }
+    // One's own takes the place of the built-in.
+    bench.home("config.toml", "[presets.coder]\ndescription = \"Mine\"\n");
+    assert_eq!(bench.run(&["config", "presets"]).stdout, "coder  Mine\n");
+}

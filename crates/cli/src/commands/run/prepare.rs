@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde::Deserialize;
 use toolgate_config::settings::Preset;
-use toolgate_engine::{CODER, History, Prompt, TurnSettings};
+use toolgate_engine::{History, Prompt, TurnSettings};
 use toolgate_gate::session::Session;
 use toolgate_journal::Trouble;
 use toolgate_model::{CallId, ErrorKind, ToolError, ToolResult};
@@ -21,6 +21,7 @@ use crate::home::Home;
 use crate::input;
 use crate::orphans::{self, Noted};
 use crate::out::Out;
+use crate::presets;
 use crate::record::Record;
 
 use super::asker::Asker;
@@ -118,19 +119,7 @@ fn with_preset(common: &Common, args: &RunArgs) -> Result<(Common, Preset), Fail
     };
     let config =
         configured::configuration(&common, &Home::find()?, &configured::workspace(&common)?)?;
-    let presets = &config.settings().presets;
-    let preset = match presets.get(name) {
-        Some(preset) => preset.clone(),
-        None if name == CODER => Preset::default(),
-        None => {
-            let known: Vec<&str> = presets.keys().map(String::as_str).collect();
-            return Err(Failure::usage(format!(
-                "there is no preset {name:?}; known are {CODER}{}{}",
-                if known.is_empty() { "" } else { ", " },
-                known.join(", ")
-            )));
-        }
-    };
+    let preset = presets::named(&config, name)?;
     let trust = preset.trust.map(|trust| trust.as_str().to_owned());
     common.trust = common.trust.or(trust);
     common.profile = common.profile.or_else(|| preset.profile.clone());
