@@ -237,7 +237,8 @@ fn show_says_where_each_value_comes_from() {
         "tools.mode = \"enabled\"  # built-in",
         "tools.max_concurrent = 3  # user user.toml:2",
         "tools.approval.trust = \"supervised\"  # option --trust",
-        "tools.approval.mode = (unset)  # built-in",
+        "tools.approval.mode = \"prompt\"  # option --trust",
+        "tools.approval.default_action = (unset)  # built-in",
         "tools.approval.denylist = [\"a\"]  # user user.toml:5",
         "tools.approval.denylist = [\"b\"]  # project toolgate.toml:2",
         "tools.approval.allowlist = [\"read_file\"]  # built-in",
@@ -274,6 +275,48 @@ fn show_says_where_each_value_comes_from() {
             "toolgate.toml:3: tools.approval.allowlist is ignored: a project's file may set it only once it is trusted"
         ]
     );
+}
+
+#[test]
+fn show_says_which_mode_holds_where_nobody_set_one() {
+    use toolgate_policy::Trust;
+    let trusting = |trust| toolgate_config::Options {
+        trust,
+        ..toolgate_config::Options::default()
+    };
+    for (user, option, line) in [
+        ("", None, "\"prompt\"  # built-in"),
+        ("", Some(Trust::Autonomous), "\"auto\"  # option --trust"),
+        ("", Some(Trust::Guided), "\"prompt\"  # option --trust"),
+        (
+            "[tools.approval]\ntrust = \"autonomous\"\n",
+            None,
+            "\"auto\"  # user user.toml:2",
+        ),
+        (
+            "[tools.approval]\nmode = \"deny\"\n",
+            Some(Trust::Autonomous),
+            "\"deny\"  # user user.toml:2",
+        ),
+    ] {
+        let effective = Texts {
+            user,
+            options: trusting(option),
+            ..Texts::default()
+        }
+        .effective();
+        let rows = effective.show();
+        let shown: Vec<String> = rows
+            .iter()
+            .filter(|row| row.key == "tools.approval.mode")
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(shown, [format!("tools.approval.mode = {line}")], "{user}");
+        // What is shown is what decides.
+        let row = rows.iter().find(|row| row.key == "tools.approval.mode");
+        let mode = effective.policy_settings().mode();
+        assert_eq!(row.unwrap().value, json!(mode.as_str()), "{user}");
+    }
 }
 
 #[test]
