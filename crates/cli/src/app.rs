@@ -33,6 +33,7 @@ use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::input::{self, Input};
+use crate::log;
 use crate::out::Out;
 use crate::record::{self, Record};
 use crate::secrets;
@@ -215,7 +216,15 @@ impl App {
             .map(|entry| entry.spec().name.clone())
             .collect::<Vec<_>>();
         let ledger = Ledger::new(record.journal());
-        let mut builder = Gate::builder(registry, wall, Arc::new(ledger.clone()))
+        let mut builder = Gate::builder(registry, wall, Arc::new(ledger.clone()));
+        // The first is the outermost: these see what came of everything else.
+        if common.metrics.is_some() {
+            builder = builder.middleware(Arc::new(common.counted.0.clone()));
+        }
+        if common.log.is_some() {
+            builder = builder.middleware(Arc::new(log::audit()));
+        }
+        builder = builder
             .settings(settings)
             .rules(config.rules())
             .grants(Arc::clone(&grants) as Arc<_>)

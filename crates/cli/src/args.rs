@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::counted::Counted;
+
 /// Stands between a language model and your machine: checks its tool calls, asks you,
 /// runs them behind walls and hands the results back.
 #[derive(Debug, Parser)]
@@ -42,6 +44,14 @@ pub(crate) struct Common {
     /// Under which names tools are offered: bash, classic or shell [default: their own]
     #[arg(long, global = true, value_name = "NAME")]
     pub(crate) profile: Option<String>,
+    /// Appends a JSON line to this file for every call: which, what was decided, how it ended
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// Writes counts of calls to this file at the end, as text for Prometheus
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) metrics: Option<PathBuf>,
+    #[arg(skip)]
+    pub(crate) counted: Counted,
     /// Machine-readable output
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -14,6 +14,7 @@ mod asked;
 mod clock;
 mod commands;
 mod configured;
+mod counted;
 mod cut_off;
 mod difference;
 mod export;
@@ -21,6 +22,7 @@ mod failure;
 mod home;
 mod input;
 mod kept;
+mod log;
 mod orphans;
 mod out;
 mod panics;
@@ -40,6 +42,7 @@ use clap::Parser;
 
 use args::Cli;
 use failure::Failure;
+use log::Log;
 use out::Out;
 
 /// Runs the program with these arguments.
@@ -67,6 +70,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 }
 
 fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
+    let log = cli.common.log.as_deref().map(Log::start).transpose()?;
+    let (counted, metrics) = (cli.common.counted.clone(), cli.common.metrics.clone());
     // Two workers: a tool that blocks one of them cannot hold the clock.
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
@@ -77,5 +82,9 @@ fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
     let done = runtime.block_on(commands::run(cli, out));
     // A thread that waits for a key is not waited for.
     runtime.shutdown_background();
-    done
+    if log.is_some_and(|log| log.is_broken()) {
+        out.remark("the log could not be written");
+    }
+    let written = metrics.map_or(Ok(()), |path| counted.write(&path));
+    done.and_then(|code| written.map(|()| code))
 }
