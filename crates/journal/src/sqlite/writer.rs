@@ -118,6 +118,7 @@ impl Writer {
         let _ = self
             .db
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        self.room.folded();
         self.at(Point::Folded);
     }
 

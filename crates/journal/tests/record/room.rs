@@ -1,9 +1,10 @@
 //! Room in the log: made where commits follow each other, and only zeros to whoever reads.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use toolgate_journal::{Options, Point, SqliteJournal};
+use toolgate_journal::{Options, Point, Reader, SqliteJournal};
 
 use crate::fixture::{LOG_FRAME as FRAME, LOG_HEADER as HEADER, Place, commit, start, whole};
 
@@ -105,8 +106,46 @@ fn room_is_not_made_while_somebody_else_writes() {
         whole(&journal, "c", &n.to_string(), n);
     }
     whole(&journal, "c", "3", 3);
-    // The fifth commit made the log longer again, and this time room was made.
+    assert!(looked_at(&place).1);
+    // Four more made the log longer, and this time room was made.
+    for n in 4..=5 {
+        whole(&journal, "c", &n.to_string(), n);
+    }
     assert!(!looked_at(&place).1);
     drop(journal);
     assert_eq!(place.verify().problems, []);
+}
+
+#[test]
+fn a_log_that_took_the_name_over_is_left_alone() {
+    let place = Place::new();
+    let lengthened = Arc::new(AtomicUsize::new(0));
+    let noted = Arc::clone(&lengthened);
+    let hook = move |point| {
+        noted.fetch_add(usize::from(point == Point::Lengthened), Ordering::SeqCst);
+    };
+    let options = Options {
+        hook: Some(Arc::new(hook)),
+        ..busy(&place)
+    };
+    let ours = SqliteJournal::open(place.file(), options).unwrap();
+    whole(&ours, "c", "1", 1);
+    let moved = place.folder().join("moved");
+    std::fs::rename(place.file().parent().unwrap(), &moved).unwrap();
+    let theirs = SqliteJournal::open(place.file(), busy(&place)).unwrap();
+    whole(&theirs, "d", "1", 1);
+    let before = std::fs::read(log(&place)).unwrap();
+    for n in 2..=6 {
+        whole(&ours, "c", &n.to_string(), n);
+    }
+    assert!(lengthened.load(Ordering::SeqCst) > 0);
+    assert!(before == std::fs::read(log(&place)).unwrap());
+    for n in 2..=6 {
+        whole(&theirs, "d", &n.to_string(), n);
+    }
+    drop((ours, theirs));
+    for file in [place.file(), moved.join("journal.db")] {
+        let verified = Reader::open(file).unwrap().verify(None).unwrap();
+        assert_eq!((verified.problems, verified.entries), (vec![], 24));
+    }
 }
