@@ -22,6 +22,8 @@ const PATIENCE: u32 = 4;
 /// The log is made twice as long, at least and at most by this much.
 const LEAST: u64 = 256 * 1024;
 const MOST: u64 = 1024 * 1024;
+/// Where less than so many times as much is free, it is left to whoever needs it.
+const SPARE: u64 = 16;
 
 /// The log of an open file, and how long it was after the last commit.
 pub(crate) struct Room {
@@ -111,11 +113,18 @@ fn lengthen(log: &File) -> Result<u64> {
     let length = log.metadata()?.len();
     let left = u64::from(open::LOG_BYTES).saturating_sub(length);
     let more = length.clamp(LEAST, MOST).min(left);
-    if more == 0 {
+    let disk = rustix::fs::fstatvfs(log)?;
+    let free = disk.f_bavail.saturating_mul(disk.f_frsize);
+    if more == 0 || free < more.saturating_mul(SPARE) {
         return Err(ErrorKind::StorageFull.into());
     }
     let zeros = vec![0; usize::try_from(more).map_err(Error::other)?];
-    log.write_all_at(&zeros, length)?;
-    log.sync_all()?;
-    Ok(length + more)
+    let made = log
+        .write_all_at(&zeros, length)
+        .and_then(|()| log.sync_all());
+    if made.is_err() {
+        // What was taken of a full disk is given back, while nobody can have written there.
+        let _ = log.set_len(length);
+    }
+    made.map(|()| length + more)
 }

@@ -48,6 +48,41 @@ fn a_full_disk_stops_the_writer_and_loses_nothing_acknowledged() {
     assert_eq!(place.verify().problems, []);
 }
 
+/// Whether there is room in the log before each of eight commits, in a shell that has run
+/// this first; `$0` is the folder of the journal.
+fn crowded(place: &Place, shell: &[&str], first: &str) -> Vec<String> {
+    let folder = place.file().parent().unwrap().to_path_buf();
+    std::fs::create_dir(&folder).unwrap();
+    let mut command = Command::new(shell[0]);
+    command
+        .args(&shell[1..])
+        .arg("-ec")
+        .arg(format!(r#"{first}; exec "$@""#))
+        .arg(folder)
+        .arg(std::env::current_exe().unwrap());
+    prepare(&mut command, "crowd", &place.file(), "");
+    Part::run(command).end()
+}
+
+#[test]
+fn room_takes_nothing_of_a_disk_that_is_nearly_full() {
+    let after = |room: usize| {
+        let mut said = vec!["none"; 8];
+        said[8 - room..].fill("room");
+        said
+    };
+    assert_eq!(crowded(&Place::new(), &["sh"], "true"), after(4));
+    // It fits, but would be a good part of what is left. Nothing but this part sees the disk.
+    let alone = ["unshare", "--user", "--map-root-user", "--mount", "sh"];
+    let disk = r#"mount -t tmpfs -o size=3m,mode=700 small "$0""#;
+    assert_eq!(crowded(&Place::new(), &alone, disk), after(0));
+    let disk = r#"mount -t tmpfs -o size=6m,mode=700 large "$0""#;
+    assert_eq!(crowded(&Place::new(), &alone, disk), after(4));
+    // It ends in the middle: no file grows beyond 256 KiB, which looks like a full disk.
+    let limit = "trap '' XFSZ; ulimit -f 512";
+    assert_eq!(crowded(&Place::new(), &["sh"], limit), after(0));
+}
+
 /// Runs a part as somebody who has no special rights, whoever runs the tests.
 fn ordinary(program: &Path, part: &str, journal: &Path) -> Vec<String> {
     let mut command = Command::new(program);

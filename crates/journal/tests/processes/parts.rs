@@ -39,6 +39,7 @@ fn this_process_plays_its_part() {
         "hold" => hold(&journal, &words),
         "count" => count(&journal, &words),
         "fill" => fill(&journal),
+        "crowd" => crowd(&journal),
         "open" => open(&journal),
         "patch" => patch(&journal, &words),
         other => panic!("there is no part {other}"),
@@ -165,6 +166,34 @@ fn fill(path: &Path) {
                     break;
                 }
             }
+        }
+    }
+}
+
+/// Commits eight times without a quiet moment, and says before each whether there is room in
+/// the log.
+fn crowd(path: &Path) {
+    let log = PathBuf::from(format!("{}-wal", path.display()));
+    let look = move || {
+        let length = std::fs::metadata(&log).unwrap().len();
+        let room = length > 0 && length > written(&log) as u64;
+        say(if room { "room" } else { "none" });
+    };
+    // The thread is done with the log of the commit before.
+    let hook = move |point| {
+        if point == Point::Asked {
+            look();
+        }
+    };
+    let options = Options {
+        folds_when_quiet: false,
+        hook: Some(Arc::new(hook)),
+        ..Options::default()
+    };
+    let journal = SqliteJournal::open(path, options).unwrap();
+    for round in 1..=4 {
+        for entries in commits_of("c", round) {
+            commit(&journal, entries).unwrap();
         }
     }
 }
