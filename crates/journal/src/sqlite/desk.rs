@@ -4,11 +4,12 @@
 //! ask ─┬─ nobody is writing: the one who asks does it ──┬──▶ a commit
 //!      └─ else it waits ──▶ thread: all that waits ─────┘
 //!
-//! thread: between two commits the log gets room for the next ones, where it keeps growing;
-//!         in a quiet moment it is folded into the file; a sign of life is given
+//! thread: between two commits the log gets room for the next ones, where it keeps growing, and
+//!         is folded into the file where it is long; in a quiet moment it is folded in as well;
+//!         a sign of life is given
 //! ```
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -17,7 +18,7 @@ use std::time::Duration;
 use super::lease::BEAT_MS;
 use super::writer::{Request, Writer};
 
-/// So many requests share a commit at most.
+/// So many errands are taken at once, and their requests share a commit.
 const TOGETHER: usize = 256;
 /// Nobody has waited for this long: time to fold the log into the file.
 const QUIET: Duration = Duration::from_millis(200);
@@ -29,22 +30,15 @@ pub(crate) struct Desk {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the thread is woken for.
-enum Errand {
-    /// Somebody waits for an answer.
-    Request(Box<dyn Request>),
-    /// Something was written without it: there is a log to look after.
-    Written,
-}
+/// What the thread is woken for: somebody who waits for an answer, or a log to look after.
+type Errand = Option<Box<dyn Request>>;
 
 struct Shared {
     /// Whoever writes holds it. A writer that panicked writes no more.
     writer: Mutex<Writer>,
-    /// How many requests were handed in and not begun. It becomes smaller only while the
+    /// How many errands were handed in and not begun. It becomes smaller only while the
     /// writer is held, so whoever holds it and sees none overtakes nobody.
     waiting: AtomicUsize,
-    /// Whether the thread watches for a quiet moment.
-    watched: AtomicBool,
 }
 
 impl Desk {
@@ -53,7 +47,6 @@ impl Desk {
         let shared = Arc::new(Shared {
             writer: Mutex::new(writer),
             waiting: AtomicUsize::new(0),
-            watched: AtomicBool::new(false),
         });
         let (to, errands) = channel();
         let its = Arc::clone(&shared);
@@ -72,11 +65,11 @@ impl Desk {
 
     /// Leaves it to the thread, which commits what waits together.
     pub(crate) fn hand_in(&self, request: Box<dyn Request>) {
-        self.shared.waiting.fetch_add(1, Ordering::SeqCst);
-        self.send(Errand::Request(request));
+        self.send(Some(request));
     }
 
     fn send(&self, errand: Errand) {
+        self.shared.waiting.fetch_add(1, Ordering::SeqCst);
         if let Some(to) = &self.to {
             // A request that is not taken is dropped, and its asker learns that.
             let _ = to.send(errand);
@@ -86,19 +79,20 @@ impl Desk {
     /// Does it here and now, or leaves it to the thread where somebody is writing or waiting
     /// already: at most one asker is held up, by the disk and by nobody else.
     pub(crate) fn do_at_once(&self, request: Box<dyn Request>) {
-        let nobody_waits = || self.shared.waiting.load(Ordering::SeqCst) == 0;
-        let (left, room_wanted) = match self.shared.writer.try_lock() {
-            Ok(mut writer) if nobody_waits() => match writer.commit_at_once(request) {
-                Ok(()) => (None, writer.looks_for_room()),
-                Err(request) => (Some(request), false),
-            },
-            _ => (Some(request), false),
+        let errand = match self.shared.writer.try_lock() {
+            Ok(mut writer) if self.shared.waiting.load(Ordering::SeqCst) == 0 => {
+                let was_folded = writer.is_folded();
+                match writer.commit_at_once(request) {
+                    // The thread watches for a quiet moment while there is something to fold.
+                    // What it has to do before the next commit counts as waiting.
+                    Ok(()) if writer.looks_at_log() || was_folded => None,
+                    Ok(()) => return,
+                    Err(request) => Some(request),
+                }
+            }
+            _ => Some(request),
         };
-        if let Some(request) = left {
-            self.hand_in(request);
-        } else if !self.shared.watched.swap(true, Ordering::SeqCst) || room_wanted {
-            self.send(Errand::Written);
-        }
+        self.send(errand);
     }
 }
 
@@ -127,33 +121,27 @@ impl Shared {
     fn write(&self, errands: &Receiver<Errand>, folds_when_quiet: bool) -> Result<(), Broken> {
         let clock = Arc::clone(&self.lock()?.clock);
         let mut beat_ms = clock.now_ms();
-        let mut folded = 0;
-        let mut seen = 0;
+        let (mut watches, mut seen) = (false, 0);
         loop {
-            let watched = folds_when_quiet && self.watched.load(Ordering::SeqCst);
             let beat = Duration::from_millis(BEAT_MS);
-            match errands.recv_timeout(if watched { QUIET } else { beat }) {
-                Ok(first) => {
-                    self.watched.store(true, Ordering::SeqCst);
-                    seen = self.answer(first, errands)?;
-                }
-                Err(RecvTimeoutError::Timeout) => {
-                    let mut writer = self.lock()?;
-                    // Whoever wrote since the last look may write again at once.
-                    let quiet = writer.commits == seen;
-                    seen = writer.commits;
-                    if quiet && folds_when_quiet && seen != folded {
-                        writer.fold();
-                        folded = seen;
-                    }
-                    // Who writes after this sees it, and wakes this thread.
-                    self.watched.store(seen != folded, Ordering::SeqCst);
-                }
+            let errand = match errands.recv_timeout(if watches { QUIET } else { beat }) {
+                Ok(errand) => Some(errand),
+                Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => break,
+            };
+            let mut writer = self.lock()?;
+            match errand {
+                Some(first) => self.answer(&mut writer, first, errands),
+                // Whoever wrote since the last look may write again at once.
+                None if watches && writer.tried == seen => writer.fold(),
+                None => {}
             }
+            // Who writes when everything is folded in wakes this thread.
+            watches = folds_when_quiet && !writer.is_folded();
+            seen = writer.tried;
             let now_ms = clock.now_ms();
             if now_ms.saturating_sub(beat_ms) >= BEAT_MS {
-                self.lock()?.beat(now_ms);
+                writer.beat(now_ms);
                 beat_ms = now_ms;
             }
         }
@@ -161,38 +149,33 @@ impl Shared {
         Ok(())
     }
 
-    /// Commits what waits, and makes room in the log where it is wanted. How many commits
-    /// there were.
-    fn answer(&self, first: Errand, errands: &Receiver<Errand>) -> Result<u64, Broken> {
-        let mut writer = self.lock()?;
+    /// Commits what waits, and looks after the log.
+    fn answer(&self, writer: &mut Writer, first: Errand, errands: &Receiver<Errand>) {
         let waiting = std::iter::once(first).chain(errands.try_iter());
-        let together: Vec<Box<dyn Request>> = waiting
-            .filter_map(|errand| match errand {
-                Errand::Request(request) => Some(request),
-                Errand::Written => None,
-            })
-            .take(TOGETHER)
-            .collect();
-        self.waiting.fetch_sub(together.len(), Ordering::SeqCst);
+        let taken: Vec<Errand> = waiting.take(TOGETHER).collect();
+        self.waiting.fetch_sub(taken.len(), Ordering::SeqCst);
+        let together: Vec<Box<dyn Request>> = taken.into_iter().flatten().collect();
         if !together.is_empty() {
             writer.commit(together);
         }
-        if writer.looks_for_room() {
-            writer.make_room();
+        if writer.looks_at_log() {
+            writer.tends_log();
         }
-        Ok(writer.commits)
     }
 }
 
 #[cfg(test)]
 #[allow(clippy::unwrap_used)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
     use futures::executor::block_on;
 
+    use crate::sqlite::trouble::Trouble;
     use crate::sqlite::work::Work;
     use crate::sqlite::writer::Task;
     use crate::{Options, Point, SqliteJournal};
@@ -250,6 +233,64 @@ mod tests {
             desk.do_at_once(second);
             block_on(answer).unwrap().unwrap();
             assert_eq!(*done.lock().unwrap(), ["first", "second"]);
+        }
+    }
+
+    #[test]
+    fn after_a_panic_in_the_middle_nobody_writes_and_everybody_is_told() {
+        let note = |name: &'static str| {
+            Task::new(true, move |work: &mut Work<'_>| work.open(name, None, 1))
+        };
+        for in_place in [true, false] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("journal.db");
+            let written = AtomicUsize::new(0);
+            let hook = move |point| {
+                if point == Point::Written {
+                    assert_eq!(written.fetch_add(1, Ordering::SeqCst), 0, "as it was meant");
+                }
+            };
+            let options = Options {
+                folds_when_quiet: false,
+                hook: Some(Arc::new(hook)),
+                ..Options::default()
+            };
+            let journal = SqliteJournal::open(&file, options).unwrap();
+            let desk = &journal.inner.desk;
+            let (request, answer) = note("before");
+            desk.hand_in(Box::new(request));
+            block_on(answer).unwrap().unwrap();
+            let (request, answer) = note("in the middle");
+            let asked = catch_unwind(AssertUnwindSafe(|| {
+                if in_place {
+                    // The thread is done with the one before.
+                    drop(desk.shared.writer.lock().unwrap());
+                    desk.do_at_once(Box::new(request));
+                } else {
+                    desk.hand_in(Box::new(request));
+                }
+            }));
+            assert_eq!(asked.is_err(), in_place);
+            assert!(block_on(answer).is_err());
+            for at_once in [true, false, true] {
+                let (request, answer) = note("after");
+                if at_once {
+                    desk.do_at_once(Box::new(request));
+                } else {
+                    desk.hand_in(Box::new(request));
+                }
+                assert!(block_on(answer).is_err());
+            }
+            let told = block_on(journal.begin(&"after".into(), None));
+            assert_eq!(told, Err(Trouble::Closed));
+            drop(journal);
+            let journal = SqliteJournal::open(&file, Options::default()).unwrap();
+            let count = "SELECT group_concat(id) FROM conversations";
+            let noted = block_on(journal.ask(false, move |work| {
+                let noted = work.db.query_row(count, [], |row| row.get::<_, String>(0));
+                noted.map_err(|error| work.fail(&error))
+            }));
+            assert_eq!(noted, Ok("before".to_owned()));
         }
     }
 }

@@ -153,7 +153,8 @@ impl SqliteJournal {
             most_bytes: options.max_bytes,
             hook: options.hook,
             held: BTreeSet::new(),
-            commits: 0,
+            tried: 0,
+            folded: 0,
         };
         let desk =
             Desk::open(writer, options.folds_when_quiet).map_err(|error| Trouble::Other {

@@ -19,7 +19,9 @@ use super::schema;
 use super::trouble::Trouble;
 
 /// Commits write this much before the log is folded into the file without waiting for a quiet moment.
-const LOG_PAGES: u32 = 4000;
+pub(crate) const LOG_PAGES: u32 = 4000;
+/// A page is as large as SQLite makes it.
+pub(crate) const PAGE_BYTES: u64 = 4096;
 /// What is kept of the log's file when it is empty: writing over it costs less than growing it.
 pub(crate) const LOG_BYTES: u32 = 32 * 1024 * 1024;
 /// Another process's commit takes milliseconds; this many short waits are half a minute.
@@ -51,7 +53,9 @@ pub(crate) fn writable(path: &Path) -> Result<Connection, Trouble> {
         });
     }
     set("synchronous", &"FULL")?;
-    set("wal_autocheckpoint", &LOG_PAGES)?;
+    // By itself SQLite folds a long log in with the commit that made it long. That can be made
+    // by somebody who waits for nothing but that commit, so the journal's thread does it.
+    set("wal_autocheckpoint", &0)?;
     set("journal_size_limit", &LOG_BYTES)?;
     // What is rolled back never touches a folder for temporary files.
     set("temp_store", &"MEMORY")?;

@@ -80,6 +80,11 @@ impl Room {
         self.wanted
     }
 
+    /// How long the log was after the last commit, where that could be seen.
+    pub(crate) fn length(&self) -> Option<u64> {
+        self.log.as_ref().map(|_| self.length)
+    }
+
     /// The log was folded in or cut, and is written from its beginning again.
     pub(crate) fn folded(&mut self) {
         self.grown = 0;

@@ -100,8 +100,11 @@ pub(crate) struct Writer {
     pub(crate) held: BTreeSet<String>,
     /// Room in the log.
     pub(crate) room: Room,
-    /// How many commits were made.
-    pub(crate) commits: u64,
+    /// How many transactions were tried, also those that failed or only read: who sees no
+    /// other number knows that nobody was here.
+    pub(crate) tried: u64,
+    /// How many of them the log had when it was last folded in.
+    pub(crate) folded: u64,
 }
 
 impl Writer {
@@ -118,20 +121,46 @@ impl Writer {
         let _ = self
             .db
             .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        self.folded = self.tried;
         self.room.folded();
         self.at(Point::Folded);
     }
 
-    /// Whether it is time to make room in the log.
-    pub(crate) fn looks_for_room(&mut self) -> bool {
-        self.room.is_wanted()
+    /// Whether nothing was tried since the log was folded into the file.
+    pub(crate) fn is_folded(&self) -> bool {
+        self.tried == self.folded
     }
 
-    /// Makes room in the log for the next commits.
-    pub(crate) fn make_room(&mut self) {
-        if self.room.make(&mut self.db) {
+    /// To be called after every commit: whether the log is to be looked after before the next.
+    pub(crate) fn looks_at_log(&mut self) -> bool {
+        let (room_wanted, long) = (self.room.is_wanted(), self.is_long());
+        room_wanted || long
+    }
+
+    /// Folds a long log in, or makes room in it for the next commits.
+    pub(crate) fn tends_log(&mut self) {
+        if self.is_long() {
+            self.fold();
+        } else if self.room.make(&mut self.db) {
             self.at(Point::Lengthened);
         }
+    }
+
+    /// Whether as much of the log as it may hold is not in the file yet.
+    fn is_long(&self) -> bool {
+        // Its file stays as long as it was when it is written from the beginning again, so
+        // how much is in it is asked as well: that copies nothing.
+        let long = u64::from(open::LOG_PAGES) * open::PAGE_BYTES;
+        if self.room.length().is_some_and(|length| length < long) {
+            return false;
+        }
+        let asked = self
+            .db
+            .prepare_cached("PRAGMA wal_checkpoint(NOOP)")
+            .and_then(|mut ask| {
+                ask.query_row([], |row| Ok((row.get::<_, i64>(1)?, row.get::<_, i64>(2)?)))
+            });
+        asked.is_ok_and(|(pages, folded)| pages - folded >= i64::from(open::LOG_PAGES))
     }
 
     /// Gives a sign of life.
@@ -163,11 +192,11 @@ impl Writer {
         &mut self,
         request: Box<dyn Request>,
     ) -> Result<(), Box<dyn Request>> {
-        self.at(Point::Asked);
         let begun = open::at_once(&mut self.db, |db| db.prepare_cached(BEGIN)?.execute([]));
         if begun.is_err() {
             return Err(request);
         }
+        self.at(Point::Asked);
         self.begun(vec![request], Ok(()));
         Ok(())
     }
@@ -175,7 +204,7 @@ impl Writer {
     fn begun(&mut self, requests: Vec<Box<dyn Request>>, begun: Result<(), Trouble>) {
         let mut ended = Vec::new();
         let done = self.transaction(requests, begun, &mut ended);
-        self.commits += 1;
+        self.tried += 1;
         if done.is_ok() {
             self.at(Point::Committed);
         }

@@ -1,15 +1,16 @@
 //! Entries written by the thread that asks: in turn, and without waiting for others.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use futures::FutureExt;
 use futures::executor::block_on;
 use rusqlite::Connection;
-use toolgate_gate::journal::Journal;
+use toolgate_gate::journal::{Entry, Journal, Record};
 use toolgate_journal::{Options, Point, SqliteJournal};
+use toolgate_model::ToolResult;
 
 use crate::fixture::{Place, commit, entry, finished, start, whole};
 
@@ -51,7 +52,7 @@ fn who_asks_writes_where_that_is_wanted() {
     let place = Place::new();
     // Now and then the thread is busy with the log, and takes a commit as well.
     let here = written_here(in_place(&place), &place);
-    assert!(here > 0);
+    assert!(here >= 50, "{here}");
 }
 
 #[test]
@@ -75,6 +76,55 @@ fn the_log_is_folded_in_and_gets_room_by_the_thread() {
         let seen = points.iter().find(|(point, _)| *point == wanted);
         assert_eq!(seen, Some((wanted, true)));
     }
+}
+
+/// A commit of half a mebibyte.
+fn large(call: &str) -> Entry {
+    let text = "0123456789abcde\n".repeat(32 * 1024);
+    let result = Box::new(ToolResult::ok(call.into(), "read_file", text));
+    entry("c", call, 2, Record::Finished { result })
+}
+
+#[test]
+fn a_long_log_is_folded_in_by_the_thread_although_there_is_no_quiet_moment() {
+    let place = Place::quick();
+    let here = std::thread::current().id();
+    let (to, points) = channel();
+    let (file, log) = (place.file(), place.folder().join("state/journal.db-wal"));
+    let before = Mutex::default();
+    let hook = move |point| {
+        let found = std::fs::metadata(&file).unwrap();
+        let found = Some((found.len(), found.modified().unwrap()));
+        match point {
+            Point::Written => *before.lock().unwrap() = found,
+            // Nothing but folding changes the file.
+            Point::Committed => assert_eq!(*before.lock().unwrap(), found),
+            _ => {}
+        }
+        let by_the_thread = std::thread::current().id() != here;
+        to.send((point, by_the_thread)).unwrap();
+    };
+    let options = Options {
+        folds_when_quiet: false,
+        hook: Some(Arc::new(hook)),
+        ..in_place(&place)
+    };
+    let journal = SqliteJournal::open(place.file(), options).unwrap();
+    let mut longest = 0;
+    for call in 1..=64 {
+        let id = call.to_string();
+        commit(&journal, start("c", &id, call)).unwrap();
+        commit(&journal, vec![large(&id)]).unwrap();
+        longest = longest.max(std::fs::metadata(&log).unwrap().len());
+    }
+    drop(journal);
+    assert!(longest < 20 << 20, "{longest}");
+    let points: Vec<(Point, bool)> = points.iter().collect();
+    let count = |wanted| points.iter().filter(|seen| **seen == wanted).count();
+    assert_eq!(count((Point::Folded, false)), 0);
+    assert!((2..=3).contains(&count((Point::Folded, true))));
+    assert!(count((Point::Committed, false)) >= 64);
+    assert!(place.verify().is_sound());
 }
 
 #[test]
