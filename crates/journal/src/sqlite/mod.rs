@@ -94,9 +94,11 @@ pub struct Options {
     pub max_bytes: Option<u64>,
     /// Whether the log is folded into the file when nobody waits.
     pub folds_when_quiet: bool,
-    /// Whether entries and intents are written by the thread that asks, where nobody else is
-    /// writing. That spares waking another one and back, which takes about as long as the disk
-    /// does, and holds the asking thread up for one write: for runtimes with several.
+    /// Whether entries are written by the thread that asks, where nobody else is writing. That
+    /// spares waking another one and back, which takes about as long as the disk does, and holds
+    /// the asking thread up for one write. Whatever else it would do waits as well: futures of
+    /// the same task with their deadlines, and the timers and sockets of a runtime that has no
+    /// other thread to look at them. For runtimes with several, and tasks that only wait.
     pub writes_in_place: bool,
     /// Called from whoever writes, at every point of a commit. For tests.
     pub hook: Option<Hook>,
@@ -215,20 +217,6 @@ impl SqliteJournal {
         self.inner.desk.hand_in(Box::new(request));
         answer.await.unwrap_or(Err(Trouble::Closed))
     }
-
-    /// The same for who has nothing else to do meanwhile.
-    async fn ask_and_wait<T: Send + 'static>(
-        &self,
-        beyond_limit: bool,
-        task: impl FnOnce(&mut Work<'_>) -> Result<T, Trouble> + Send + 'static,
-    ) -> Result<T, Trouble> {
-        if !self.inner.writes_in_place {
-            return self.ask(beyond_limit, task).await;
-        }
-        let (request, answer) = Task::new(beyond_limit, task);
-        self.inner.desk.do_at_once(Box::new(request));
-        answer.await.unwrap_or(Err(Trouble::Closed))
-    }
 }
 
 impl Journal for SqliteJournal {
@@ -239,7 +227,13 @@ impl Journal for SqliteJournal {
             .all(|entry| matches!(entry.record, Record::Finished { .. }));
         Box::pin(async move {
             let task = move |work: &mut Work<'_>| work.append(&entries, About::Meant);
-            Ok(self.ask_and_wait(only_results, task).await?)
+            let (request, answer) = Task::new(only_results, task);
+            if self.inner.writes_in_place {
+                self.inner.desk.do_at_once(Box::new(request));
+            } else {
+                self.inner.desk.hand_in(Box::new(request));
+            }
+            Ok(answer.await.unwrap_or(Err(Trouble::Closed))?)
         })
     }
 
@@ -250,7 +244,8 @@ impl Journal for SqliteJournal {
                 work.append(&[entry], About::Meant)?;
                 work.keep_images(&images, at_ms)
             };
-            Ok(self.ask_and_wait(false, task).await?)
+            // Whole files are hashed and written: that is left to the thread.
+            Ok(self.ask(false, task).await?)
         })
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use futures::FutureExt;
 use futures::executor::block_on;
 use rusqlite::Connection;
-use toolgate_gate::journal::{Entry, Journal, Record};
+use toolgate_gate::journal::{Entry, Image, Journal, Record};
 use toolgate_journal::{Options, Point, SqliteJournal};
 use toolgate_model::ToolResult;
 
@@ -125,6 +125,30 @@ fn a_long_log_is_folded_in_by_the_thread_although_there_is_no_quiet_moment() {
     assert!((2..=3).contains(&count((Point::Folded, true))));
     assert!(count((Point::Committed, false)) >= 64);
     assert!(place.verify().is_sound());
+}
+
+#[test]
+fn what_files_held_is_written_by_the_thread() {
+    let place = Place::new();
+    let here = std::thread::current().id();
+    let (to, committed) = channel();
+    let hook = move |point| {
+        if point == Point::Committed {
+            to.send(std::thread::current().id() == here).unwrap();
+        }
+    };
+    let options = Options {
+        hook: Some(Arc::new(hook)),
+        ..in_place(&place)
+    };
+    let journal = SqliteJournal::open(place.file(), options).unwrap();
+    for call in ["1", "2", "3", "4"] {
+        commit(&journal, start("c", call, 1)).unwrap();
+        committed.recv().unwrap();
+        let intent = entry("c", call, 2, Record::Intended { files: Vec::new() });
+        block_on(journal.intend(intent, vec![Image::of(b"before".to_vec())])).unwrap();
+        assert!(!committed.recv().unwrap());
+    }
 }
 
 #[test]
