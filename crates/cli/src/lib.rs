@@ -39,6 +39,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use tokio::runtime::Runtime;
 
 use args::Cli;
 use failure::Failure;
@@ -72,13 +73,7 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
 fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
     let log = cli.common.log.as_deref().map(Log::start).transpose()?;
     let (counted, metrics) = (cli.common.counted.clone(), cli.common.metrics.clone());
-    // Two workers: a tool that blocks one of them cannot hold the clock.
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_time()
-        .enable_io()
-        .build()
-        .map_err(|error| Failure::internal(format!("cannot start: {error}")))?;
+    let runtime = runtime().map_err(|error| Failure::internal(format!("cannot start: {error}")))?;
     let done = runtime.block_on(commands::run(cli, out));
     // A thread that waits for a key is not waited for.
     runtime.shutdown_background();
@@ -87,4 +82,87 @@ fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
     }
     let written = metrics.map_or(Ok(()), |path| counted.write(&path));
     done.and_then(|code| written.map(|()| code))
+}
+
+/// Three workers: a tool may block one of them, and an entry on record hold up the one that
+/// waits for it (`record`), until the disk has it. There is one left for the clock and for
+/// whoever has something to say.
+fn runtime() -> std::io::Result<Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(3)
+        .enable_time()
+        .enable_io()
+        .build()
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::sync::mpsc::channel;
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use rustix::process::{Signal, getpid, kill_process};
+    use tokio::signal::unix::{SignalKind, signal};
+    use toolgate_gate::journal::{Entry, Journal, Record};
+    use toolgate_journal::{Options, Point, SqliteJournal};
+    use toolgate_model::{Args, ToolCall};
+
+    #[test]
+    fn a_tool_that_blocks_and_a_slow_disk_hold_neither_the_clock_nor_who_listens() {
+        let long = Duration::from_secs(20);
+        let folder = tempfile::tempdir().unwrap();
+        let end = Arc::new(Mutex::new(()));
+        let until = Arc::clone(&end);
+        let (to, blocked) = channel();
+        let block = move |who: &str| {
+            to.send(who.to_owned()).unwrap();
+            drop(until.lock());
+        };
+        let disk = block.clone();
+        let hook = move |point| {
+            if point == Point::Written {
+                disk("disk");
+            }
+        };
+        let options = Options {
+            writes_in_place: true,
+            hook: Some(Arc::new(hook)),
+            ..Options::default()
+        };
+        let journal = SqliteJournal::open(folder.path().join("journal.db"), options).unwrap();
+        let runtime = super::runtime().unwrap();
+        // Let go before the runtime, which waits for its workers, however this ends.
+        let held = end.lock().unwrap();
+        let (to, told) = channel();
+        let listens = to.clone();
+        runtime.spawn(async move {
+            let mut calls = signal(SignalKind::user_defined1()).unwrap();
+            listens.send("ready").unwrap();
+            calls.recv().await;
+            listens.send("called").unwrap();
+        });
+        assert_eq!(told.recv_timeout(long), Ok("ready"));
+        runtime.spawn(async move { block("tool") });
+        assert_eq!(blocked.recv_timeout(long).unwrap(), "tool");
+        let received = Entry {
+            conversation: "c".into(),
+            call: "1".into(),
+            at_ms: 1,
+            record: Record::Received {
+                call: ToolCall::new("1", "noop", Args::new()),
+            },
+        };
+        let commit = runtime.spawn(async move { journal.commit(vec![received]).await });
+        assert_eq!(blocked.recv_timeout(long).unwrap(), "disk");
+        runtime.spawn(async move {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            to.send("late").unwrap();
+        });
+        assert_eq!(told.recv_timeout(long), Ok("late"));
+        kill_process(getpid(), Signal::USR1).unwrap();
+        assert_eq!(told.recv_timeout(long), Ok("called"));
+        drop(held);
+        runtime.block_on(commit).unwrap().unwrap();
+    }
 }

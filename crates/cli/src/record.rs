@@ -42,8 +42,9 @@ impl Record {
     pub(crate) fn open(path: &Path, config: &Effective) -> Self {
         let options = Options {
             max_bytes: config.settings().journal.max_bytes,
-            // There are two workers, and one of them is held up at most.
-            writes_in_place: true,
+            // One worker is held up at most, and only its own call waits with it: calls side by
+            // side are one task, in which the deadlines of the others would wait as well.
+            writes_in_place: config.settings().tools.max_concurrent <= 1,
             ..Options::default()
         };
         match SqliteJournal::open(path, options) {
