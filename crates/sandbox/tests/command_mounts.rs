@@ -65,6 +65,10 @@ const TRIALS: &[Trial] = &[
         one_in_another,
     ),
     (
+        "a root that holds /var/tmp shows the machine's, and what is granted in that",
+        around_var_tmp,
+    ),
+    (
         "a file of the system that is replaced meanwhile stays hidden",
         replaced_in_system,
     ),
@@ -149,7 +153,8 @@ fn elsewhere() {
         );
     }
     drop((wall, place));
-    let status = Command::new("umount").arg("/mnt").status();
+    // Lazily: the warden has it open until it has ended, which nobody waits for.
+    let status = Command::new("umount").args(["-l", "/mnt"]).status();
     assert!(status.unwrap().success());
 }
 
@@ -169,6 +174,34 @@ fn one_in_another() {
             &["echo z > inner/f", "cat inner/.env", "mv inner other"],
         );
     }
+}
+
+fn around_var_tmp() {
+    mount_memory(Path::new("/var"));
+    let place = Place::new();
+    place.setup("mkdir -p /var/tmp/inner; echo kept > /var/tmp/kept");
+    let (var, inner) = (Path::new("/var"), Path::new("/var/tmp/inner"));
+    let own = (place.ws.as_path(), RootAccess::ReadWrite);
+    let all = wall(&with_roots(&[own, (var, RootAccess::ReadWrite)]));
+    // Each time what was made for the one before is used again.
+    for nth in ["1", "2", "3"] {
+        let write = format!("cat /var/tmp/kept; echo {nth} > /var/tmp/made");
+        says(&all, &place, &write, "kept\n");
+        let made = std::fs::read_to_string("/var/tmp/made").unwrap();
+        assert_eq!(made.trim(), nth);
+    }
+    let (var, inner) = ((var, RootAccess::ReadOnly), (inner, RootAccess::ReadWrite));
+    for roots in [[own, var, inner], [own, inner, var]] {
+        let some = wall(&with_roots(&roots));
+        for nth in ["1", "2", "3"] {
+            let write = format!("cat /var/tmp/kept; echo {nth} > /var/tmp/inner/made");
+            says(&some, &place, &write, "kept\n");
+            let made = std::fs::read_to_string("/var/tmp/inner/made").unwrap();
+            assert_eq!(made.trim(), nth);
+            refused(&some, &place, &["echo x > /var/tmp/made"]);
+        }
+    }
+    place.setup("umount -l /var");
 }
 
 fn replaced_in_system() {

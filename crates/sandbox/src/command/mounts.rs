@@ -162,16 +162,23 @@ impl NewRoot {
 
     /// Makes a folder of the link, so that something can be shown in it.
     fn make_var_tmp(&self) -> Result<(), Errno> {
-        if self.has_var_tmp() {
+        if self.own_var_tmp() != Some(FileType::Symlink) {
             return Ok(());
         }
         rustix::fs::unlinkat(&self.root, VAR_TMP, AtFlags::empty())?;
         self.mkdir(VAR_TMP, 0o755)
     }
 
-    fn has_var_tmp(&self) -> bool {
-        rustix::fs::statat(&self.root, VAR_TMP, AtFlags::SYMLINK_NOFOLLOW)
-            .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
+    /// What the new root itself has there. Where a folder above is shown, it has nothing: that
+    /// is the machine's, seen as it is, and whatever it is, it is left alone.
+    fn own_var_tmp(&self) -> Option<FileType> {
+        let found = rustix::fs::statat(&self.root, VAR_TMP, AtFlags::SYMLINK_NOFOLLOW).ok()?;
+        let own = rustix::fs::fstat(&self.root).ok()?;
+        (found.st_dev == own.st_dev).then(|| FileType::from_raw_mode(found.st_mode))
+    }
+
+    fn covers_var_tmp(&self) -> bool {
+        self.own_var_tmp() == Some(FileType::Directory)
     }
 
     /// Mounts what no sandbox shares with another: memory for files, and `/proc`. What
@@ -209,7 +216,8 @@ impl NewRoot {
         let mut carried: Vec<(&[u8], OwnedFd)> = Vec::new();
         for path in shown {
             let path = path.strip_prefix(b"/").unwrap_or(path);
-            let private = PRIVATE.iter().any(|place| is_within(path, place));
+            let mut places = PRIVATE.iter().filter(|place| is_within(path, place));
+            let private = places.any(|place| *place != VAR_TMP.as_bytes() || self.covers_var_tmp());
             if private && !carried.iter().any(|(outer, _)| is_within(path, outer)) {
                 let from = beneath(self.root.as_fd(), path).map_err(|errno| {
                     SetupFailure::new(Step::Folder, errno).about(String::from_utf8_lossy(path))
@@ -240,7 +248,7 @@ impl NewRoot {
             ("tmp", everybody, Some("tmp")),
             ("shm", everybody, Some("dev/shm")),
         ];
-        if self.has_var_tmp() {
+        if self.covers_var_tmp() {
             own.push(("var-tmp", everybody, Some(VAR_TMP)));
         }
         for (name, mode, place) in own {
