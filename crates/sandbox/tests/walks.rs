@@ -223,13 +223,21 @@ fn either_ignore_file_counts_without_the_other_and_for_itself() {
 #[test]
 fn of_an_ignore_file_the_whole_lines_of_its_first_mebibyte_count() {
     let place = place_with(&["file early", "file late", "file la"]);
-    // Up to the end of `early`, and into the middle of `late`.
-    for more in ["", "la"] {
-        let mut text = "#".repeat((1 << 20) - "\nearly\n".len() - more.len());
-        text.push_str("\nearly\nlate\n");
+    // The mebibyte ends before the bar: the last line that counts is the one that ends there.
+    for (end, seen) in [
+        ("\nearly|\nlate\n", vec!["la", "late"]),
+        ("\nearly\n|late\n", vec!["la", "late"]),
+        ("\nearly\nla|te\n", vec!["la", "late"]),
+        ("\nearly\nlate|\n", vec!["la"]),
+        ("\nearly\nlate|", vec!["la"]),
+    ] {
+        let (within, beyond) = end.split_once('|').unwrap();
+        let mut text = "#".repeat((1 << 20) - within.len());
+        text.push_str(within);
+        text.push_str(beyond);
         write(&place, ".gitignore", &text);
-        let seen = paths(&place.wall(METHODS[0]), ".", &WalkOptions::default());
-        assert_eq!(seen, ["la", "late"], "{more:?}");
+        let found = paths(&place.wall(METHODS[0]), ".", &WalkOptions::default());
+        assert_eq!(found, seen, "{end:?}");
     }
 }
 

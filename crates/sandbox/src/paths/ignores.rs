@@ -134,10 +134,11 @@ fn load(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
     }
     let mut text = Vec::new();
     std::fs::File::from(fd)
-        .take(LONGEST)
+        .take(LONGEST + 1)
         .read_to_end(&mut text)
         .ok()?;
-    if text.len() as u64 == LONGEST {
+    if text.len() as u64 > LONGEST {
+        // The one byte too many says whether the line before it is whole.
         let whole = text.iter().rposition(|byte| *byte == b'\n');
         text.truncate(whole.unwrap_or(0));
     }
