@@ -251,6 +251,8 @@ impl Running {
         let begun = Instant::now();
         let mut heard = begun;
         let mut open = [true, true];
+        // Half of what a pipe holds: each command clears it once, most write less, and who
+        // fills the pipe takes longer than another read.
         let mut buffer = vec![0; 32 << 10];
         let cause = loop {
             let now = Instant::now();
