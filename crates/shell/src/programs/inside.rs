@@ -4,6 +4,7 @@ use super::Known;
 use super::scan::Scan;
 use super::table::{Effect, Program};
 use crate::expand::field::Field;
+use crate::place::join;
 use crate::walk::{Invocation, Output, Walker};
 
 impl Walker {
@@ -88,6 +89,20 @@ impl Walker {
         }
     }
 
+    /// A file of code: a read, or code that nobody has seen if it is no file at all.
+    pub(crate) fn run_file(&mut self, program: &str, file: &Field) {
+        let folder = self.scope.folder.clone().unwrap_or_else(|| "/".into());
+        if is_stream(&folder, &file.text) {
+            self.code_opaque(program);
+        }
+        if file.text.contains("://") {
+            self.code_opaque(program);
+            self.connect(file);
+        } else {
+            self.read_path(file);
+        }
+    }
+
     /// The words of a text, split as a shell would.
     fn split_words(&mut self, field: &Field) -> Vec<Field> {
         let Some(text) = field.exact() else {
@@ -97,5 +112,44 @@ impl Walker {
         text.split_whitespace()
             .map(|word| Field::literal(word.trim_matches(['"', '\''])))
             .collect()
+    }
+}
+
+/// Standard input, or a descriptor that something else fills.
+fn is_stream(folder: &str, text: &str) -> bool {
+    let path = join(folder, text);
+    let mut parts = path.split('/').skip(1);
+    let inside = (parts.next(), parts.next(), parts.next());
+    text == "-"
+        || matches!(
+            inside,
+            (Some("dev"), Some("stdin" | "fd" | "tty" | "console"), _)
+                | (Some("proc"), Some(_), Some("fd" | "task"))
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_stream;
+
+    #[test]
+    fn streams_are_known_by_all_their_names() {
+        for path in [
+            "-",
+            "/dev/stdin",
+            "//dev/./stdin",
+            "/dev/fd/63",
+            "/dev/../dev/fd/0",
+            "/proc/self/fd/0",
+            "/proc/12/fd/3",
+            "/proc/thread-self/fd/0",
+            "/proc/self/task/1/fd/0",
+            "../../dev/stdin",
+        ] {
+            assert!(is_stream("/home/ann", path), "{path}");
+        }
+        for path in ["a.py", "./-", "dev/stdin", "/dev/shm/a.py", "/proc/cpuinfo"] {
+            assert!(!is_stream("/home/ann", path), "{path}");
+        }
     }
 }

@@ -317,6 +317,7 @@ impl Walker {
                 }
             }
             Effect::Read => self.read_path(value),
+            Effect::Program => self.run_file(name, value),
             Effect::Write => self.write_path(value),
             Effect::Replace => self.replace_path(value),
             Effect::Delete => self.delete_path(value, scan.marked('R')),

@@ -27,6 +27,8 @@ pub(crate) struct Scan {
     pub(crate) rest: Option<usize>,
     /// Words that may turn out to be options, and options that are not listed.
     pub(crate) unforeseen: Vec<Field>,
+    /// Values of options that look like paths, with their option.
+    doubtful: Vec<(&'static str, Field)>,
     first_replaced: bool,
     last_replaced: bool,
 }
@@ -225,10 +227,15 @@ impl Scan {
         let value = match (flag.arity, attached) {
             (Arity::Required, None) => {
                 consumed = next + 1;
-                words.get(next).cloned()
+                let value = words.get(next).cloned();
+                self.doubt(flag, name, value.as_ref());
+                value
             }
             (Arity::Pair, _) => {
                 consumed = next + 2;
+                for value in words.iter().skip(next).take(2) {
+                    self.doubt(flag, name, Some(value));
+                }
                 words.get(next).cloned()
             }
             (Arity::None, _) => None,
@@ -251,6 +258,16 @@ impl Scan {
             option: name,
         });
         consumed
+    }
+
+    /// Keeps a word of data that would be a path, were the option one without a value.
+    fn doubt(&mut self, flag: &Flag, name: &'static str, value: Option<&Field>) {
+        if flag.effect == Effect::Data
+            && let Some(value) = value
+            && looks_like_path(&value.text)
+        {
+            self.doubtful.push((name, value.clone()));
+        }
     }
 
     /// Gives every operand its kind.
@@ -284,7 +301,21 @@ impl Scan {
                 option: "",
             });
         }
+        let meant = shape.many.or(shape.before.first().copied());
+        if let (true, Some(effect)) = (row.traits.both, meant) {
+            self.uses
+                .extend(self.doubtful.drain(..).map(|(option, value)| Use {
+                    effect,
+                    value,
+                    option,
+                }));
+        }
     }
+}
+
+/// A single character is a delimiter, however much it looks like a folder.
+fn looks_like_path(text: &str) -> bool {
+    text.chars().nth(1).is_some() && (text.starts_with(['.', '~']) || text.contains('/'))
 }
 
 fn listed_dash(row: &Row) -> bool {
@@ -320,4 +351,98 @@ pub(crate) fn is_setting(text: &str) -> bool {
                 .bytes()
                 .all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::table::{self, Effect, End, Row};
+    use crate::{Analysis, LineContext, analyse};
+
+    const PATH: &str = "/etc/passwd";
+
+    fn said(line: &str) -> Analysis {
+        analyse(
+            line,
+            &LineContext {
+                cwd: "",
+                home: Some("/home/ann"),
+                roots: &["/home/ann/work"],
+            },
+        )
+    }
+
+    fn sees_path(line: &str) -> bool {
+        let facts = said(line).facts;
+        let touched = [&facts.reads, &facts.writes, &facts.deletes]
+            .iter()
+            .any(|list| list.iter().any(|path| path == PATH));
+        let run = facts.runs.iter().any(|run| run.words == [PATH]);
+        touched || run || !facts.complete
+    }
+
+    fn readers() -> impl Iterator<Item = (&'static str, &'static Row)> {
+        table::names().filter_map(|name| {
+            let row = &table::find(name)?.row;
+            row.traits.both.then_some((name, row))
+        })
+    }
+
+    /// Whatever the table says about an option: the path behind it does not get lost.
+    #[test]
+    fn no_option_of_a_reader_hides_the_path_behind_it() {
+        let mut lines = Vec::new();
+        for (name, row) in readers() {
+            let options: Vec<&str> = row
+                .flags
+                .iter()
+                .flat_map(|flag| flag.names.clone())
+                .collect();
+            let letters: Vec<&str> = options
+                .iter()
+                .filter(|option| option.len() == 2)
+                .filter_map(|option| option.get(1..))
+                .collect();
+            lines.extend(
+                options
+                    .iter()
+                    .map(|option| format!("{name} {option} {PATH}")),
+            );
+            for first in &letters {
+                lines.extend(
+                    letters
+                        .iter()
+                        .map(|second| format!("{name} -{first}{second} {PATH}")),
+                );
+            }
+            lines.push(format!("{name} --unheard-of {PATH}"));
+        }
+        assert!(lines.len() > 5000, "{}", lines.len());
+        let lost: Vec<&String> = lines.iter().filter(|line| !sees_path(line)).collect();
+        assert!(lost.is_empty(), "{lost:?}");
+    }
+
+    /// Programs that read all their operands and whose options name folders and patterns too.
+    const NAME_MORE: &[&str] = &[
+        "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "tcc", "ld", "as", "nasm", "yasm",
+        "cmake", "ctags", "etags", "nodemon", "pandoc", "pdflatex", "latex", "tex", "xelatex",
+        "lualatex", "pdftex", "xmllint", "bc",
+    ];
+
+    #[test]
+    fn every_plain_reader_is_looked_after() {
+        for name in table::names().filter(|name| !NAME_MORE.contains(name)) {
+            let Some(program) = table::find(name) else {
+                continue;
+            };
+            let Row { shape, traits, .. } = &program.row;
+            let reads_all = shape.many == Some(Effect::Read)
+                && shape.before.is_empty()
+                && shape.after.is_empty()
+                && shape.end == End::Operands;
+            assert!(
+                !reads_all || traits.both || traits.own || traits.opaque,
+                "{name}"
+            );
+        }
+    }
 }

@@ -23,6 +23,8 @@ static TABLE: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| read(T
 pub(crate) enum Effect {
     Data,
     Read,
+    /// Read, and run by what reads it.
+    Program,
     Write,
     Replace,
     Delete,
@@ -105,6 +107,7 @@ pub(crate) struct Shape {
 )]
 pub(crate) struct Traits {
     pub(crate) any: bool,
+    pub(crate) both: bool,
     pub(crate) closed: bool,
     pub(crate) long: bool,
     pub(crate) here: bool,
@@ -267,6 +270,7 @@ fn set_trait(traits: &mut Traits, name: &'static str) -> Option<()> {
         Some(_) => return None,
         None => match name {
             "any" => traits.any = true,
+            "both" => traits.both = true,
             "closed" => traits.closed = true,
             "long" => traits.long = true,
             "here" => traits.here = true,
@@ -313,6 +317,7 @@ fn effect(kind: &str) -> Option<Effect> {
     Some(match kind {
         "_" => Effect::Data,
         "r" => Effect::Read,
+        "p" => Effect::Program,
         "w" => Effect::Write,
         "W" => Effect::Replace,
         "d" => Effect::Delete,

@@ -63,6 +63,49 @@ impl Walker {
         }
     }
 
+    /// A page may be named by its path.
+    pub(super) fn manual(&mut self, scan: &Scan) {
+        for word in scan.operands.iter().filter(|word| word.text.contains('/')) {
+            self.read_path(word);
+        }
+    }
+
+    /// `@file` stands for the words in that file.
+    pub(super) fn response_files(&mut self, name: &str, scan: &Scan) {
+        for word in &scan.operands {
+            if word.text.starts_with('@') {
+                self.option_opaque(name, word);
+            }
+        }
+    }
+
+    /// The name of a script, or a file to run, with or without `run` before it.
+    pub(super) fn script_or_file(&mut self, name: &str, words: &[Field], scan: &Scan) {
+        let run = words.first().is_some_and(|word| word.text == "run");
+        let script = if run {
+            scan.operands.first()
+        } else {
+            words.first()
+        };
+        let Some(word) = script else {
+            return;
+        };
+        if word.text == "-" || word.text.contains(['/', '.']) || !word.is_known() {
+            self.run_file(name, word);
+        }
+    }
+
+    /// An exclamation mark runs the rest of its line, unless it compares.
+    pub(super) fn desk_calculator(&mut self, name: &str, scan: &Scan) {
+        for value in scan.values("-e") {
+            let mut rest = value.text.split('!').skip(1);
+            let runs = rest.any(|behind| !behind.starts_with(['<', '>', '=']));
+            if runs || !value.is_known() {
+                self.code_opaque(name);
+            }
+        }
+    }
+
     /// Lines that start with a dot are commands of the tool, not of the database.
     pub(super) fn sqlite(&mut self, name: &str, scan: &Scan) {
         let statements = scan.operands.get(1..).unwrap_or_default();
