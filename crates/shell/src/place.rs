@@ -97,6 +97,13 @@ pub(crate) enum Grave {
     Workspace,
 }
 
+impl Grave {
+    /// Homes and workspaces have owners who may do with them as they like.
+    pub(crate) fn is_system(self) -> bool {
+        matches!(self, Self::Everything | Self::System)
+    }
+}
+
 /// The folders that paths are measured against.
 pub(crate) struct Places {
     roots: Vec<String>,

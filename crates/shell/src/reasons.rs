@@ -95,6 +95,7 @@ impl fmt::Display for Opacity {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Catastrophe {
     Removes { path: String, grave: Grave },
+    Overwrites { path: String, grave: Grave },
     RemovesFromInput,
     Attributes { path: String },
     Device { path: String },
@@ -110,16 +111,14 @@ impl fmt::Display for Catastrophe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Removes { path, grave } => {
-                let what = match grave {
-                    Grave::Everything => "the whole file system",
-                    Grave::System => "a folder of the system",
-                    Grave::Home => "a home folder",
-                    Grave::Workspace => "the workspace or a folder above it",
-                };
                 write!(
                     f,
-                    "removes {what} (`{path}`); name the files to remove one by one"
+                    "removes {} (`{path}`); name the files to remove one by one",
+                    described(*grave)
                 )
+            }
+            Self::Overwrites { path, grave } => {
+                write!(f, "overwrites {} (`{path}`)", described(*grave))
             }
             Self::RemovesFromInput => f.write_str(
                 "removes whole folders that are named by input nobody has seen; \
@@ -136,5 +135,14 @@ impl fmt::Display for Catastrophe {
             Self::EveryProcess => f.write_str("ends every process"),
             Self::Unchecked { why } => write!(f, "{why}: more than can be checked; split the line"),
         }
+    }
+}
+
+fn described(grave: Grave) -> &'static str {
+    match grave {
+        Grave::Everything => "the whole file system",
+        Grave::System => "a folder of the system",
+        Grave::Home => "a home folder",
+        Grave::Workspace => "the workspace or a folder above it",
     }
 }

@@ -19,6 +19,8 @@ pub(crate) struct Field {
     pub(crate) loose: bool,
     /// The pattern stands for a selection, not for everything in a folder.
     pub(crate) narrow: bool,
+    /// Every single name below a folder: what is done to each is done to the whole tree.
+    pub(crate) deep: bool,
     /// The word comes from standard input, and nothing is known about that.
     pub(crate) from_input: bool,
     /// A number, whatever its digits.
@@ -122,6 +124,7 @@ impl Field {
         self.holes.extend(other.holes.iter().map(|at| at + offset));
         self.loose |= other.loose;
         self.narrow |= other.narrow;
+        self.deep |= other.deep;
         self.from_input |= other.from_input;
     }
 
@@ -224,6 +227,7 @@ impl FieldBuilder {
             }
             self.current.loose |= value.loose;
             self.current.narrow |= value.narrow;
+            self.current.deep |= value.deep;
             self.current.from_input |= value.from_input;
             self.current.number |= value.number;
             rest = rest.get(length..).unwrap_or_default();

@@ -37,6 +37,16 @@ impl Walker {
     }
 
     pub(crate) fn write_path(&mut self, field: &Field) {
+        if field.deep
+            && let Some(folder) = self.scope.folder.clone()
+            && let Some(grave) = self
+                .grave_at(&folder, field)
+                .filter(|grave| grave.is_system())
+        {
+            let path = field.text.clone();
+            self.found
+                .catastrophe(Catastrophe::Overwrites { path, grave });
+        }
         self.touch(field, Touch::Write);
     }
 
@@ -67,8 +77,7 @@ impl Walker {
             } else {
                 self.places.grave(&path)
             };
-            // Homes and workspaces have owners who may do that.
-            if matches!(grave, Some(place::Grave::Everything | place::Grave::System)) {
+            if grave.is_some_and(place::Grave::is_system) {
                 self.found.catastrophe(Catastrophe::Attributes {
                     path: field.text.clone(),
                 });

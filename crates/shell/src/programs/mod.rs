@@ -320,9 +320,13 @@ impl Walker {
             Effect::Program => self.run_file(name, value),
             Effect::Write => self.write_path(value),
             Effect::Replace => self.replace_path(value),
-            Effect::Delete => self.delete_path(value, scan.marked('R')),
+            Effect::Delete => {
+                // Folders that `rmdir` can remove are empty.
+                let each = value.deep && !name.ends_with("rmdir");
+                self.delete_path(value, each || scan.marked('R'));
+            }
             Effect::DeleteTree => self.delete_path(value, true),
-            Effect::Attributes => self.change_attributes(value, scan.marked('R')),
+            Effect::Attributes => self.change_attributes(value, value.deep || scan.marked('R')),
             Effect::Connect => self.connect(value),
             Effect::TransferFrom => self.transfer(value, false),
             Effect::TransferTo => self.transfer(value, true),

@@ -55,7 +55,7 @@ impl Output {
     }
 
     /// This output with another one behind it.
-    fn then(self, next: Self) -> Self {
+    pub(crate) fn then(self, next: Self) -> Self {
         match (self, next) {
             (Self::Text(mut first), Self::Text(second)) => {
                 first.push_str(&second);

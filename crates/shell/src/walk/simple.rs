@@ -1,5 +1,6 @@
 //! Simple commands: assignments, words, redirections.
 
+use super::scope::Variable;
 use super::{Output, Walker};
 use crate::expand::field::Field;
 use crate::reasons::Opacity;
@@ -67,7 +68,14 @@ impl Walker {
             }
             return Output::nothing();
         }
-        let before = (!values.is_empty()).then(|| self.scope.variables.clone());
+        let before: Vec<(String, Option<Variable>)> = values
+            .iter()
+            .map(|(assignment, _)| {
+                let name = assignment.name.clone();
+                let variable = self.scope.variable(&name).cloned();
+                (name, variable)
+            })
+            .collect();
         let mut invocation = Invocation {
             redirections: plumbing.redirections.clone(),
             ..Invocation::default()
@@ -86,9 +94,10 @@ impl Walker {
         let input = self.plug(&plumbing);
         let output = self.dispatch(words, invocation);
         self.input = input;
-        if let Some(variables) = before {
-            // They were set for this command alone.
-            self.scope.variables = variables;
+        // They were set for this command alone; what the command itself has set stays.
+        for (name, variable) in before {
+            self.scope.variables.retain(|known| known.name != name);
+            self.scope.variables.extend(variable);
         }
         plumbing.drain(output)
     }

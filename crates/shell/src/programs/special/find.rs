@@ -70,6 +70,8 @@ struct Expression<'w> {
     starts: Vec<Field>,
     prints: bool,
     acts: bool,
+    /// What the commands print that it runs.
+    output: Output,
     depth: usize,
     last: Selection,
 }
@@ -106,6 +108,7 @@ impl Walker {
             starts,
             prints: false,
             acts: false,
+            output: Output::nothing(),
             depth: 0,
             last: Selection::default(),
         };
@@ -114,16 +117,15 @@ impl Walker {
             self.code_opaque("find");
         }
         if expression.acts && !expression.prints {
-            return Output::nothing();
+            return expression.output;
         }
         let selection = expression.last.clone();
-        Output::Names(
-            expression
-                .starts
-                .iter()
-                .map(|start| found(start, &selection))
-                .collect(),
-        )
+        let names = expression
+            .starts
+            .iter()
+            .map(|start| found(start, &selection))
+            .collect();
+        expression.output.then(Output::Names(names))
     }
 
     /// `a b -o c d`: hands back what is selected if every alternative selects.
@@ -251,7 +253,9 @@ impl Walker {
                 let command = expression.words.get(expression.at..end).unwrap_or_default();
                 expression.at = end + 1;
                 for start in expression.starts.clone() {
-                    self.run_on(command, &found(&start, selection), invocation);
+                    let printed = self.run_on(command, &found(&start, selection), invocation);
+                    let before = std::mem::take(&mut expression.output);
+                    expression.output = before.then(printed);
                 }
             }
             _ if WRITING.contains(&text) => {
@@ -292,7 +296,7 @@ impl Walker {
     }
 
     /// Runs a command template on what was found.
-    fn run_on(&mut self, command: &[Field], names: &Field, invocation: &Invocation) {
+    fn run_on(&mut self, command: &[Field], names: &Field, invocation: &Invocation) -> Output {
         let words: Vec<Field> = command
             .iter()
             .map(|word| match word.text.split_once("{}") {
@@ -308,7 +312,7 @@ impl Walker {
             .collect();
         let mut inner = invocation.clone();
         inner.wrappers.push("find".to_owned());
-        self.forked(|walker| walker.dispatch(words, inner));
+        self.forked(|walker| walker.dispatch(words, inner))
     }
 }
 
@@ -325,5 +329,6 @@ fn found(start: &Field, selection: &Selection) -> Field {
         field.append(&pattern);
     }
     field.narrow = selection.narrow;
+    field.deep = true;
     field
 }

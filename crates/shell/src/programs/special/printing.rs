@@ -1,7 +1,7 @@
 //! Commands whose output is known from their words.
 
 use crate::expand::field::Field;
-use crate::programs::scan::Scan;
+use crate::programs::scan::{Scan, Use};
 use crate::programs::table::Effect;
 use crate::walk::{Output, Walker};
 
@@ -124,8 +124,24 @@ pub(super) fn listing(scan: &Scan) -> Output {
     Output::Unknown
 }
 
+/// Options that leave only some of the names below a folder, by the program that has them.
+fn narrows(name: &str, scan: &Scan) -> bool {
+    let options: &[&str] = match name {
+        "fd" | "fdfind" => &["-e", "-S", "-o", "--changed-within", "--changed-before"],
+        "rg" => &["-g", "--iglob", "-t", "-T"],
+        "git" => &["-d", "-m", "-o", "-i", "-u", "-k"],
+        _ => &["--include"],
+    };
+    let selects = |used: &Use| {
+        used.option.is_empty()
+            && used.effect == Effect::Data
+            && !matches!(used.value.text.as_str(), "" | "." | "*" | "^" | "$")
+    };
+    scan.uses.iter().any(selects) || scan.has("-e") || options.iter().any(|option| scan.has(option))
+}
+
 /// Names below the folders that were searched; `narrow` if not all of them.
-pub(super) fn names(scan: &Scan) -> Output {
+pub(super) fn names(name: &str, scan: &Scan) -> Output {
     let searched: Vec<&Field> = scan
         .uses
         .iter()
@@ -135,7 +151,8 @@ pub(super) fn names(scan: &Scan) -> Output {
     let below = |folder: &Field| {
         let mut field = folder.clone();
         field.append(&Field::names("/**", false));
-        field.narrow = !scan.operands.is_empty();
+        field.narrow = narrows(name, scan);
+        field.deep = true;
         field
     };
     if searched.is_empty() {
@@ -145,7 +162,7 @@ pub(super) fn names(scan: &Scan) -> Output {
 }
 
 /// Searches print names only when asked to.
-pub(super) fn matches(scan: &Scan) -> Output {
+pub(super) fn matches(name: &str, scan: &Scan) -> Output {
     let lists = [
         "-l",
         "-L",
@@ -154,7 +171,7 @@ pub(super) fn matches(scan: &Scan) -> Output {
         "--files-without-match",
     ];
     if lists.iter().any(|option| scan.has(option)) {
-        names(scan)
+        names(name, scan)
     } else {
         Output::Unknown
     }

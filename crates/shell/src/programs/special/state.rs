@@ -7,7 +7,7 @@ use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::syntax::Part;
 use crate::variables::is_powerful;
-use crate::walk::Walker;
+use crate::walk::{Output, Walker};
 
 /// Letters of `set` that change neither words nor what runs.
 const HARMLESS_SET: &str = "euxvfnCbmhBETo";
@@ -193,6 +193,7 @@ impl Walker {
     /// `read`, `mapfile`, `getopts`: variables get values that nobody knows.
     pub(super) fn read_variables(&mut self, name: &str, arguments: &[Field]) {
         let mut skip = false;
+        let guess = self.guess_of_input();
         for word in arguments {
             if std::mem::take(&mut skip) {
                 continue;
@@ -206,12 +207,34 @@ impl Walker {
                         self.code_opaque(name);
                     }
                 }
-                Some(text) if is_name(text) => self.assign(text, Field::unknown(), false),
+                Some(text) if is_name(text) => self.assign(text, guess.clone(), false),
                 Some(_) if name == "getopts" => {}
                 _ => self.option_opaque(name, word),
             }
         }
-        self.scope.set("REPLY", Field::unknown(), false);
+        self.scope.set("REPLY", guess, false);
+    }
+
+    /// What a variable gets that is read from the input: never certain, but where that may be a
+    /// path from `/` on, the shortest is good enough to find what must not be removed.
+    fn guess_of_input(&self) -> Field {
+        let candidates: Vec<Field> = match &self.input {
+            Some(Output::Text(text)) => text.lines().map(Field::literal).collect(),
+            Some(Output::Names(names)) => names.clone(),
+            _ => Vec::new(),
+        };
+        let absolute = |field: &Field| field.text.starts_with('/');
+        let shortest = candidates
+            .into_iter()
+            .filter(absolute)
+            .min_by_key(|field| field.text.len());
+        match shortest {
+            Some(mut field) => {
+                field.holes.push(0);
+                field
+            }
+            None => Field::unknown(),
+        }
     }
 
     pub(super) fn trap(&mut self, arguments: &[Field]) {
