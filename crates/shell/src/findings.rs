@@ -53,6 +53,11 @@ impl Findings {
         self.catastrophes.push(reason);
     }
 
+    /// Takes over what another search found that must not run, and nothing else.
+    pub(crate) fn take_catastrophes(&mut self, other: Self) {
+        self.catastrophes.extend(other.catastrophes);
+    }
+
     /// How many reasons there are so far: lets a caller see whether a step added one.
     pub(crate) fn opaque_count(&self) -> usize {
         self.opaque.len()

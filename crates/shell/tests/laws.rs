@@ -62,6 +62,12 @@ const PREFIXES: &[&str] = &[
     "doas ",
     "ionice -c3 ",
     "time ",
+    "valgrind -q ",
+    "perf stat -e x ",
+    "choom -n 1 -- ",
+    "tini -- ",
+    "nsenter -t 1 -m ",
+    "unknown-wrapper --with words ",
 ];
 
 /// Ways to put something around any command.

@@ -14,6 +14,7 @@
 mod effects;
 mod hosts;
 mod inside;
+mod probe;
 pub(crate) mod scan;
 mod special;
 pub(crate) mod table;
@@ -44,6 +45,9 @@ const BIN_FOLDERS: &[&str] = &[
     "/snap/bin",
     "/run/current-system/sw/bin",
 ];
+
+/// How the loader's file is named, which runs the program behind it.
+const LOADERS: &[&str] = &["ld.so", "ld-linux", "ld-musl", "ld64.so"];
 
 /// Programs that a pattern in place of a name is most likely meant to hide.
 const HIDDEN_BY_PATTERNS: &[&str] = &[
@@ -125,6 +129,9 @@ impl Walker {
                 if let Some(open) = words.iter().find(|word| !word.is_known()) {
                     self.unknown_word(open);
                 }
+                if output.is_none() {
+                    self.probe(words, false);
+                }
             }
         }
         if recorded {
@@ -170,6 +177,9 @@ impl Walker {
         let folder = self.scope.folder.as_deref().unwrap_or("/");
         let path = join(folder, text);
         let (parent, name) = path.rsplit_once('/')?;
+        if LOADERS.iter().any(|loader| name.starts_with(loader)) && !self.places.is_inside(&path) {
+            return Some("ld.so".to_owned());
+        }
         BIN_FOLDERS.contains(&parent).then(|| name.to_owned())
     }
 
@@ -209,7 +219,7 @@ impl Walker {
                 }
             }
             End::Command => {
-                if row.traits.code != "xargs" {
+                if !matches!(row.traits.code, "xargs" | "parallel") {
                     known = self.run_inside(program, name, words, &scan, invocation);
                 }
             }
@@ -236,6 +246,9 @@ impl Walker {
                     self.unknown_word(word);
                 }
             }
+        }
+        if traits.probe {
+            self.probe(words, true);
         }
         if traits.opaque && !scan.marked('N') {
             self.found.opaque(Opacity::Code {
@@ -349,6 +362,10 @@ impl Walker {
                     .any(|known| text.starts_with(known));
                 if !harmless || !value.is_known() {
                     self.option_opaque(name, value);
+                    // Many of them are commands.
+                    let (_, command) = value.text.split_once('=').unwrap_or_default();
+                    let command = command.trim_start_matches('!').to_owned();
+                    self.probe_text(&command);
                 }
             }
             Effect::Opaque => {

@@ -113,6 +113,7 @@ pub(crate) struct Traits {
     pub(crate) here: bool,
     pub(crate) keep: bool,
     pub(crate) peek: bool,
+    pub(crate) probe: bool,
     pub(crate) opaque: bool,
     pub(crate) stdin: bool,
     pub(crate) wild: bool,
@@ -143,6 +144,11 @@ impl Program {
         self.subcommands
             .get(word)
             .or_else(|| self.subcommands.get("*"))
+    }
+
+    /// The rows of all subcommands.
+    pub(crate) fn below(&self) -> impl Iterator<Item = &Self> {
+        self.subcommands.values()
     }
 
     /// Whether the table names this subcommand itself.
@@ -276,6 +282,7 @@ fn set_trait(traits: &mut Traits, name: &'static str) -> Option<()> {
             "here" => traits.here = true,
             "keep" => traits.keep = true,
             "peek" => traits.peek = true,
+            "probe" => traits.probe = true,
             "opaque" => traits.opaque = true,
             "stdin" => traits.stdin = true,
             "wild" => traits.wild = true,

@@ -86,6 +86,8 @@ pub(crate) struct Walker {
     pub(crate) input: Option<Output>,
     /// What the process substitutions print, by the path that stands for them.
     pub(crate) streams: Vec<(String, Output)>,
+    /// Whether the words of an unknown program are being tried one after the other.
+    pub(crate) probing: bool,
     frames: Vec<Frame>,
     called: Vec<String>,
     forks: usize,
@@ -105,6 +107,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         found: Findings::default(),
         input: None,
         streams: Vec::new(),
+        probing: false,
         frames: Vec::new(),
         called: Vec::new(),
         forks: 0,
@@ -165,6 +168,16 @@ impl Walker {
         self.forks -= 1;
         self.scope = scope;
         result
+    }
+
+    /// Walks something that may never happen: only what would be a catastrophe counts.
+    pub(crate) fn perhaps(&mut self, walk: impl FnOnce(&mut Self)) {
+        let scope = self.scope.clone();
+        let found = std::mem::take(&mut self.found);
+        walk(self);
+        let probed = std::mem::replace(&mut self.found, found);
+        self.found.take_catastrophes(probed);
+        self.scope = scope;
     }
 
     /// Walks a substitution: a process of its own, but one that is waited for.

@@ -12,10 +12,20 @@ impl Walker {
             if word.holes.first() == Some(&0) || word.loose {
                 self.unknown_word(word);
             }
-            if word.text.starts_with("of=") {
-                self.write_path(&word.tail(3));
-            } else if word.text.starts_with("if=") {
-                self.read_path(&word.tail(3));
+            let (key, value) = match word.text.split_once('=') {
+                Some((key, _)) => (key, word.tail(key.len() + 1)),
+                None => continue,
+            };
+            match key {
+                "if" | "vf" | "ifs" => self.read_path(&value),
+                "of" | "ofs" | "hof" | "hofs" | "wipe" | "wipes" => self.write_path(&value),
+                log if log.ends_with("log") => self.write_path(&value),
+                // Some spellings hand the blocks to a command.
+                pipe if pipe.ends_with(':') => {
+                    self.option_opaque("dd", word);
+                    self.probe_text(&value.text);
+                }
+                _ => {}
             }
         }
     }

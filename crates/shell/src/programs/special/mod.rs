@@ -63,6 +63,7 @@ impl Walker {
             "man" => self.manual(scan),
             "make" => self.make(scan),
             "pager" => self.pager(name, scan),
+            "parallel" => self.parallel(words, scan),
             "partition" => self.partition(name, arguments),
             "pwd" => known.output = self.print_folder(),
             "quiet" => known.output = Output::nothing(),

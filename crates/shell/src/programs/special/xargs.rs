@@ -53,6 +53,41 @@ impl Walker {
     }
 }
 
+impl Walker {
+    /// `parallel command ::: values`: the command is shell text, the values stand for `{}`.
+    pub(super) fn parallel(&mut self, words: &[Field], scan: &Scan) {
+        let rest = scan.rest.and_then(|at| words.get(at..)).unwrap_or_default();
+        let is_separator = |word: &Field| word.text.starts_with(":::");
+        let end = rest.iter().position(is_separator).unwrap_or(rest.len());
+        let (command, given) = rest.split_at(end);
+        let values: Vec<Field> = match &self.input {
+            _ if !given.is_empty() => {
+                let value = |word: &&Field| !is_separator(word);
+                given.iter().filter(value).cloned().collect()
+            }
+            // Whole lines, other than `xargs`.
+            Some(Output::Text(text)) => text.split(['\n', '\0']).map(Field::literal).collect(),
+            Some(Output::Names(names)) => names.clone(),
+            _ => vec![from_input()],
+        };
+        let command: Vec<&str> = command.iter().map(|word| word.text.as_str()).collect();
+        let command = command.join(" ");
+        let text = match () {
+            () if command.contains("{}") => command.replace("{}", "\"$1\""),
+            () => format!("{command} \"$1\""),
+        };
+        let outside = self.input.take();
+        for value in values {
+            if command.is_empty() {
+                self.child_line(&value.text, Vec::new());
+            } else {
+                self.child_line(&text, vec![value]);
+            }
+        }
+        self.input = outside;
+    }
+}
+
 /// The words that standard input gives.
 fn input_words(input: &Output, scan: &Scan) -> Vec<Field> {
     match input {
