@@ -128,6 +128,8 @@ pub(crate) struct Assignment {
     pub(crate) append: bool,
     /// An element of an array, or a whole one: kept out of the variables the walk follows.
     pub(crate) array: bool,
+    /// An element: its index is the first of the values.
+    pub(crate) indexed: bool,
     /// One word, or the elements of an array.
     pub(crate) values: Vec<Word>,
 }

@@ -259,6 +259,13 @@ fn no_limit_makes_a_denied_line_anything_less() {
         }
         text + "f39; rm -rf /"
     };
+    let empties = format!(
+        "set -- '' '';{} rm -rf /",
+        "set -- \"$@\" \"$@\";".repeat(40)
+    );
+    let elements = format!("a=('' '');{} rm -rf /", "a+=(\"${a[@]}\");".repeat(40));
+    let unknown = format!("some-wrapper {} rm -rf /", "rm ".repeat(2_000));
+    let declared = format!("{}rm -rf /{}", "export a=$( ".repeat(60), " )".repeat(60));
     let files = format!("{} rm -rf /", "a > b;".repeat(20_000));
     for line in [
         many,
@@ -269,6 +276,10 @@ fn no_limit_makes_a_denied_line_anything_less() {
         doubled,
         loops,
         calls,
+        empties,
+        elements,
+        unknown,
+        declared,
         files,
     ] {
         let analysis = analyse_line(&line);

@@ -11,11 +11,17 @@ pub(crate) mod field;
 pub(crate) mod glob;
 mod parameter;
 
+use std::rc::Rc;
+
+use crate::parse::parse_expansions;
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::syntax::{Part, Word};
 use crate::walk::{Output, Walker};
 use field::{Field, FieldBuilder, UNKNOWN};
+
+/// What a value costs besides its text: empty ones can double too.
+const VALUE: usize = 64;
 
 impl Walker {
     /// The fields of a word in command position.
@@ -84,7 +90,7 @@ impl Walker {
             Part::Parameter(parameter) => {
                 let quoted = parameter.quoted || whole;
                 let mut values = self.parameter(parameter);
-                if !self.afford(values.iter().map(|value| value.text.len()).sum()) {
+                if !self.afford(values.iter().map(|value| value.text.len() + VALUE).sum()) {
                     values = vec![Field::unknown()];
                 }
                 // `"$*"` is one word, and so is everything where nothing is split.
@@ -122,6 +128,9 @@ impl Walker {
                     self.substituted(script)
                 };
                 let path = format!("/dev/fd/{}", 63 + self.streams.len());
+                if *output {
+                    self.sinks.push((path.clone(), Rc::clone(script)));
+                }
                 self.streams.push((path.clone(), printed));
                 builder.quoted(&path);
             }
@@ -245,6 +254,7 @@ impl Walker {
         }
         if text.contains(['[', '`', UNKNOWN]) {
             self.odd_arithmetic(&text);
+            self.evaluated(&text);
         }
         let names = text
             .split(|character: char| !(character == '_' || character.is_ascii_alphanumeric()))
@@ -256,6 +266,20 @@ impl Walker {
             {
                 self.odd_arithmetic(name);
             }
+        }
+    }
+
+    /// A text in which a command expands again what the shell has left alone: the index in the
+    /// name of a variable.
+    pub(crate) fn evaluated(&mut self, text: &str) {
+        if !text.contains(['$', '`']) {
+            return;
+        }
+        match parse_expansions(text, self.depth()) {
+            Ok(word) => {
+                self.deeper(|walker| walker.single(&word));
+            }
+            Err(fault) => self.fault(&fault),
         }
     }
 

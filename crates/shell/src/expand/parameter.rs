@@ -19,8 +19,33 @@ impl Walker {
         {
             return arguments.clone();
         }
+        if let Some(elements) = self.elements(parameter) {
+            return elements;
+        }
         let value = self.variable(name);
         vec![self.operate(name, value, &parameter.operation)]
+    }
+
+    /// `$name`, `${name[1]}` or `${name[@]}` of an array.
+    fn elements(&self, parameter: &Parameter) -> Option<Vec<Field>> {
+        let elements = self.scope.elements(&parameter.name)?;
+        let index = match &parameter.operation {
+            Operation::Plain => Some(0),
+            Operation::Other { kind: b'[', words } => {
+                match words.first()?.raw.strip_suffix(']')? {
+                    "@" | "*" => None,
+                    number => Some(number.parse::<usize>().ok()?),
+                }
+            }
+            _ => return None,
+        };
+        match index {
+            None => Some(elements.to_vec()),
+            Some(index) => {
+                let element = elements.get(index).or(elements.last())?;
+                Some(vec![element.clone()])
+            }
+        }
     }
 
     /// The value of a variable, as far as the line or the shell says it.
@@ -152,6 +177,7 @@ impl Walker {
                 let harmless = match kind {
                     b'@' => matches!(raw, "Q" | "E" | "U" | "u" | "L" | "a" | "A" | "K" | "k"),
                     b'[' => raw
+                        .trim_start_matches('[')
                         .bytes()
                         .all(|b| b.is_ascii_alphanumeric() || b"@*]_-".contains(&b)),
                     b'/' | b'^' | b',' => true,
@@ -161,6 +187,10 @@ impl Walker {
                     self.found.opaque(Opacity::Construct {
                         what: format!("${{{name}{raw}}}"),
                     });
+                }
+                if *kind == b'[' && value.text.starts_with('/') {
+                    // What was read into it.
+                    return choose(&value, Field::unknown(), true);
                 }
                 Field::unknown()
             }

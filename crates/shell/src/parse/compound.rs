@@ -3,12 +3,15 @@
 use std::rc::Rc;
 
 use super::{Parsed, Parser};
-use crate::syntax::{Assignment, Compound, Fault, Node, Part, Script, Simple, Word};
+use crate::syntax::{Compound, Fault, Node, Part, Script, Simple, Word};
 
 /// Words that start something where a command starts.
 const KEYWORDS: &[&str] = &[
     "if", "while", "until", "for", "select", "case", "{", "[[", "function", "coproc", "time", "!",
 ];
+
+/// Those of them that have a closing word.
+const OPENERS: &[&str] = &["if", "while", "until", "for", "select", "case", "{", "[["];
 
 /// Words that mean something only where a command starts, and never start one.
 const CLOSERS: &[&str] = &["then", "elif", "else", "fi", "do", "done", "esac", "}"];
@@ -35,11 +38,29 @@ impl Parser<'_> {
             }
             "coproc" => {
                 self.advance(keyword.len());
+                self.coprocess_name();
                 let node = self.deeper(Self::command)?;
                 Ok(Node::Coprocess(Box::new(node)))
             }
             word if CLOSERS.contains(&word) => Err(self.unexpected()),
             _ => self.simple(),
+        }
+    }
+
+    /// `coproc NAME` before a command with a closing word: only there it is a name.
+    fn coprocess_name(&mut self) {
+        let start = self.position;
+        self.skip_blanks();
+        let name = self.peek_plain_word();
+        if name.is_empty() || KEYWORDS.contains(&name) {
+            self.position = start;
+            return;
+        }
+        self.advance(name.len());
+        self.skip_blanks();
+        let opens = self.peek() == Some(b'(') || OPENERS.contains(&self.peek_plain_word());
+        if !opens {
+            self.position = start;
         }
     }
 
@@ -317,8 +338,33 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// `name(){body}` without a blank is refused by most shells, but by some it is run.
+    fn joined_body(&mut self, opened: usize) -> Parsed<Node> {
+        let fault = self.unexpected();
+        self.advance(1);
+        let mut script = self.filled_list(&["}"])?;
+        self.expect_keyword("}", opened)?;
+        script.faults.push(fault);
+        Ok(Node::Compound {
+            body: Box::new(Compound::Group(script)),
+            redirects: Vec::new(),
+        })
+    }
+
     fn function_body(&mut self, name: String) -> Parsed<Node> {
         self.skip_newlines()?;
+        let joined = self.peek() == Some(b'{')
+            && self
+                .peek_at(1)
+                .is_some_and(|byte| !byte.is_ascii_whitespace());
+        if joined {
+            let opened = self.position;
+            let body = self.deeper(|parser| parser.joined_body(opened))?;
+            return Ok(Node::Function {
+                name,
+                body: Rc::new(body),
+            });
+        }
         let body = self.deeper(Self::command)?;
         match body {
             Node::Compound { .. } => Ok(Node::Function {
@@ -354,6 +400,10 @@ impl Parser<'_> {
                 simple.assignments.push(assignment);
                 continue;
             }
+            if let Some(word) = self.declared_array(&simple.words)? {
+                simple.words.push(word);
+                continue;
+            }
             simple.words.push(self.word()?);
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && simple.redirects.is_empty() {
@@ -374,111 +424,6 @@ impl Parser<'_> {
                 _ => None,
             },
             _ => None,
-        }
-    }
-
-    fn assignment(&mut self) -> Parsed<Option<Assignment>> {
-        let start = self.position;
-        let mut end = start;
-        while let Some(&byte) = self.bytes.get(end) {
-            let fits = byte == b'_' || byte.is_ascii_alphabetic();
-            if !(fits || (end > start && byte.is_ascii_digit())) {
-                break;
-            }
-            end += 1;
-        }
-        if end == start {
-            return Ok(None);
-        }
-        let name = self.slice(start, end).to_owned();
-        let mut subscript = None;
-        if self.bytes.get(end) == Some(&b'[') {
-            match self.subscript(end + 1)? {
-                Some((word, behind)) => {
-                    subscript = Some(word);
-                    end = behind;
-                }
-                None => return Ok(None),
-            }
-        }
-        let append = self.bytes.get(end) == Some(&b'+');
-        if append {
-            end += 1;
-        }
-        if self.bytes.get(end) != Some(&b'=') {
-            return Ok(None);
-        }
-        self.position = end + 1;
-        if self.peek() == Some(b'(') {
-            let values = self.array_values()?;
-            return Ok(Some(Assignment {
-                name,
-                append,
-                array: true,
-                values,
-            }));
-        }
-        let array = subscript.is_some();
-        let mut values: Vec<Word> = subscript.into_iter().collect();
-        values.push(self.word_or_nothing()?);
-        Ok(Some(Assignment {
-            name,
-            append,
-            array,
-            values,
-        }))
-    }
-
-    /// What stands between the brackets of `name[…]=`, and where that ends.
-    ///
-    /// A shell reads it as one piece, blanks and `#` included, because it is
-    /// arithmetic. So it is read as one piece here, and is odd unless it is plain.
-    fn subscript(&mut self, from: usize) -> Parsed<Option<(Word, usize)>> {
-        let start = self.position;
-        self.position = from;
-        let mut word = self.bracket_operand()?;
-        let end = self.position;
-        let closed = self.peek() == Some(b']');
-        self.position = start;
-        let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_-!^.*?".contains(&byte);
-        let is_plain = word.raw.bytes().all(plain);
-        let behind = self.bytes.get(end + 1).copied();
-        let assigns = behind == Some(b'=') || behind == Some(b'+');
-        match (closed, is_plain, assigns) {
-            (true, true, true) => Ok(Some((word, end + 1))),
-            (true, false, true) => {
-                word.parts.push(Part::Odd(word.raw.clone()));
-                Ok(Some((word, end + 1)))
-            }
-            // A pattern in place of a name.
-            (_, true, false) => Ok(None),
-            _ => Err(self.unexpected()),
-        }
-    }
-
-    fn array_values(&mut self) -> Parsed<Vec<Word>> {
-        let opened = self.position;
-        self.advance(1);
-        let mut values = Vec::new();
-        loop {
-            self.skip_newlines()?;
-            match self.peek() {
-                None => {
-                    return Err(Fault::Unclosed {
-                        what: "array",
-                        at: opened,
-                    });
-                }
-                Some(b')') => {
-                    self.advance(1);
-                    // What touches the bracket belongs to the same word, even a `#`.
-                    return match self.peek() {
-                        None | Some(b' ' | b'\t' | b'\n' | b';' | b'&' | b'|' | b')') => Ok(values),
-                        Some(_) => Err(self.unexpected()),
-                    };
-                }
-                Some(_) => values.push(self.word()?),
-            }
         }
     }
 }

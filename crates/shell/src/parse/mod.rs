@@ -13,6 +13,7 @@
 //! Nesting is bounded; nothing else is, and every step is linear in the text.
 
 mod ansi;
+mod assignment;
 mod compound;
 mod dollar;
 mod redirect;
@@ -70,6 +71,17 @@ pub(crate) fn parse(source: &str, depth: usize) -> Script {
         });
     }
     script
+}
+
+/// Reads a text in which only expansions mean something, such as an index.
+pub(crate) fn parse_expansions(source: &str, depth: usize) -> Parsed<Word> {
+    let mut parser = Parser::new(source, depth);
+    let mut parts = word::Parts::default();
+    parser.deeper(|parser| parser.expanding_text(&mut parts, None))?;
+    Ok(Word {
+        parts: parts.list,
+        raw: source.to_owned(),
+    })
 }
 
 impl<'a> Parser<'a> {

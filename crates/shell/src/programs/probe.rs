@@ -8,8 +8,8 @@ use super::table::{self, Effect, Program};
 use crate::expand::field::Field;
 use crate::walk::{Invocation, Walker};
 
-/// More words than this that name something destructive are not a list of data.
-const MAX_PLACES: usize = 64;
+/// How many words are looked at, counted once for every command that they may belong to.
+const MAX_WORDS: usize = 50_000;
 
 /// Options whose value is often a command.
 const TEXT_OPTIONS: &[&str] = &[
@@ -47,7 +47,7 @@ impl Walker {
             // Whoever started it tries these words too.
             return;
         }
-        let mut places = 0;
+        let mut tried = 0;
         for (at, word) in words.iter().enumerate() {
             let behind_option = at
                 .checked_sub(1)
@@ -64,8 +64,8 @@ impl Walker {
             if at == 0 || !self.is_destructive(word) {
                 continue;
             }
-            places += 1;
-            if places > MAX_PLACES {
+            tried += words.len() - at;
+            if tried > MAX_WORDS {
                 self.unchecked("too many words of an unknown program name others");
                 return;
             }
@@ -85,7 +85,7 @@ impl Walker {
     }
 
     /// Looks for catastrophes in a text that some shell may run.
-    pub(super) fn probe_text(&mut self, text: &str) {
+    pub(crate) fn probe_text(&mut self, text: &str) {
         self.perhaps(|walker| {
             walker.child_line(text, Vec::new());
         });

@@ -25,6 +25,7 @@ impl Walker {
                     .deeper(|walker| walker.compound(body))
                     .unwrap_or_default();
                 self.input = input;
+                self.fill(&plumbing, &output);
                 plumbing.drain(output)
             }
             Node::Function { name, body } => {
@@ -237,7 +238,11 @@ impl Walker {
                     self.fields(word, &mut values);
                 }
             }
-            None => values.push(Field::guess("")),
+            None => match &self.scope.arguments {
+                Some(arguments) if !arguments.is_empty() => values.clone_from(arguments),
+                // The body is looked at all the same.
+                _ => values.push(Field::guess("")),
+            },
         }
         let before = self.scope.clone();
         let mut output = Output::nothing();
@@ -265,10 +270,16 @@ impl Walker {
     }
 
     fn test(&mut self, words: &[Word]) {
+        let asks = words
+            .iter()
+            .any(|word| word.raw == "-v" || word.raw == "-R");
         let mut shown = vec!["[[".to_owned()];
         for word in words {
             let field = self.single(word);
-            // Numbers are evaluated as arithmetic here, which can run commands.
+            // Numbers are evaluated as arithmetic here, and indexes too, which can run commands.
+            if asks {
+                self.evaluated(&field.text);
+            }
             shown.push(field.shown());
         }
         let numeric = words.windows(3).filter(|window| {
@@ -284,10 +295,7 @@ impl Walker {
                 self.arithmetic(&side.parts);
             }
         }
-        if words
-            .iter()
-            .any(|word| word.raw == "-v" || word.raw == "-R")
-        {
+        if asks {
             self.found.opaque(Opacity::Construct {
                 what: "[[ -v".to_owned(),
             });

@@ -17,6 +17,8 @@ mod flow;
 mod scope;
 mod simple;
 
+use std::rc::Rc;
+
 use toolgate_model::Run;
 
 use crate::characters::deceptive;
@@ -86,6 +88,8 @@ pub(crate) struct Walker {
     pub(crate) input: Option<Output>,
     /// What the process substitutions print, by the path that stands for them.
     pub(crate) streams: Vec<(String, Output)>,
+    /// The processes that read from a path, by that path.
+    pub(crate) sinks: Vec<(String, Rc<Script>)>,
     /// Whether the words of an unknown program are being tried one after the other.
     pub(crate) probing: bool,
     frames: Vec<Frame>,
@@ -107,6 +111,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         found: Findings::default(),
         input: None,
         streams: Vec::new(),
+        sinks: Vec::new(),
         probing: false,
         frames: Vec::new(),
         called: Vec::new(),
@@ -151,7 +156,11 @@ impl Walker {
         output
     }
 
-    fn fault(&mut self, fault: &Fault) {
+    pub(crate) fn depth(&self) -> usize {
+        self.depth
+    }
+
+    pub(crate) fn fault(&mut self, fault: &Fault) {
         if *fault == Fault::TooDeep {
             self.unchecked("the line is nested too deeply");
         }

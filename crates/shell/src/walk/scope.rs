@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use crate::expand::field::Field;
+use crate::expand::field::{Field, UNKNOWN};
 use crate::place::join;
 use crate::syntax::Node;
 
@@ -22,6 +22,8 @@ pub(crate) struct Variable {
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
     pub(crate) variables: Vec<Variable>,
+    /// Elements of arrays, last as they were set: guesses, since not every change is followed.
+    pub(super) arrays: Vec<(String, Vec<Field>)>,
     /// The arguments of the function or script; nothing where they are not known.
     pub(crate) arguments: Option<Vec<Field>>,
     /// The working folder as an absolute path, if it is known.
@@ -49,6 +51,7 @@ impl Scope {
     pub(crate) fn new(folder: String) -> Self {
         Self {
             variables: Vec::new(),
+            arrays: Vec::new(),
             arguments: None,
             folder: Some(folder.into()),
             others: Vec::new(),
@@ -81,11 +84,30 @@ impl Scope {
         }
     }
 
+    /// The elements that an array was given, if it still is one.
+    pub(crate) fn elements(&self, name: &str) -> Option<&[Field]> {
+        let scalar = self
+            .variable(name)
+            .is_some_and(|variable| !variable.value.text.contains(UNKNOWN));
+        let (_, elements) = self.arrays.iter().find(|(array, _)| array == name)?;
+        (!scalar).then_some(elements.as_slice())
+    }
+
+    /// Gives an array its elements, or more of them.
+    pub(crate) fn set_elements(&mut self, name: &str, elements: Vec<Field>, more: bool) {
+        match self.arrays.iter_mut().find(|(array, _)| array == name) {
+            Some((_, known)) if more => known.extend(elements),
+            Some((_, known)) => *known = elements,
+            None => self.arrays.push((name.to_owned(), elements)),
+        }
+    }
+
     /// What a shell started from this one knows.
     pub(crate) fn for_child(&self) -> Self {
         let variables = self.variables.iter().filter(|variable| variable.exported);
         Self {
             variables: variables.cloned().collect(),
+            arrays: Vec::new(),
             functions: Vec::new(),
             ..self.clone()
         }
@@ -177,6 +199,11 @@ impl Scope {
                 let mut value = variable.value.clone();
                 value.holes.push(0);
                 self.set(&variable.name, value, variable.exported);
+            }
+        }
+        for (name, elements) in &other.arrays {
+            if !self.arrays.iter().any(|(array, _)| array == name) {
+                self.arrays.push((name.clone(), elements.clone()));
             }
         }
         for function in &other.functions {

@@ -1,5 +1,7 @@
 //! Simple commands: assignments, words, redirections.
 
+use std::rc::Rc;
+
 use super::scope::Variable;
 use super::{Output, Walker};
 use crate::expand::field::Field;
@@ -21,6 +23,8 @@ pub(crate) struct Invocation {
 pub(super) struct Plumbing {
     input: Option<Output>,
     output: Outlet,
+    /// The process substitution that gets the output.
+    sink: Option<String>,
     redirections: Vec<Redirection>,
 }
 
@@ -94,6 +98,7 @@ impl Walker {
         let input = self.plug(&plumbing);
         let output = self.dispatch(words, invocation);
         self.input = input;
+        self.fill(&plumbing, &output);
         // They were set for this command alone; what the command itself has set stays.
         for (name, variable) in before {
             self.scope.variables.retain(|known| known.name != name);
@@ -104,9 +109,7 @@ impl Walker {
 
     fn assigned_value(&mut self, assignment: &Assignment) -> Field {
         if assignment.array {
-            for word in &assignment.values {
-                self.single(word);
-            }
+            self.assign_elements(assignment);
             return Field::unknown();
         }
         let mut value = Field::default();
@@ -120,6 +123,36 @@ impl Walker {
         }
         value.loose = false;
         value
+    }
+
+    /// `name=(…)` or `name[…]=…`.
+    fn assign_elements(&mut self, assignment: &Assignment) {
+        let mut elements = Vec::new();
+        if assignment.indexed {
+            elements.extend(
+                assignment
+                    .values
+                    .iter()
+                    .map(|word| self.single(word))
+                    .last(),
+            );
+        } else {
+            for word in &assignment.values {
+                self.fields(word, &mut elements);
+            }
+        }
+        for element in &mut elements {
+            // Behind `[index]=` stands the value.
+            if element.text.starts_with('[')
+                && let Some(at) = element.text.find("]=")
+            {
+                *element = element.tail(at + 2);
+            }
+            element.holes.push(0);
+            element.number = false;
+        }
+        let more = assignment.append || assignment.indexed;
+        self.scope.set_elements(&assignment.name, elements, more);
     }
 
     /// Sets a variable, and says so if that changes what later commands do.
@@ -213,6 +246,7 @@ impl Walker {
         if matches!(mode, RedirectionMode::Write | RedirectionMode::ReadWrite) {
             self.write_path(field);
             if matches!(descriptor, None | Some("1")) {
+                plumbing.sink = Some(field.text.clone());
                 let special = ["/dev/", "/proc/"]
                     .iter()
                     .any(|top| field.text.starts_with(top));
@@ -241,6 +275,28 @@ impl Walker {
                 _ => {}
             }
         }
+    }
+
+    /// Hands what a command prints to the process that its output goes to.
+    pub(super) fn fill(&mut self, plumbing: &Plumbing, output: &Output) {
+        if let Some(path) = &plumbing.sink {
+            self.feed(path, output);
+        }
+    }
+
+    /// Walks the process behind `>(…)` once more, now that its input is known. All but the
+    /// catastrophes in it were noted where it stands.
+    pub(crate) fn feed(&mut self, path: &str, output: &Output) {
+        let sink = self.sinks.iter().find(|(name, _)| name == path);
+        let Some((_, script)) = sink.filter(|_| !matches!(output, Output::Unknown)) else {
+            return;
+        };
+        let script = Rc::clone(script);
+        let input = self.input.replace(output.clone());
+        self.perhaps(|walker| {
+            walker.deeper(|walker| walker.script(&script));
+        });
+        self.input = input;
     }
 
     /// What a process substitution prints, if `path` stands for one.

@@ -24,6 +24,7 @@ use crate::walk::{Invocation, Output, Walker};
 /// Codes of commands that print nothing.
 const QUIET: &[&str] = &[
     "cd", "declare", "let", "read", "set", "shift", "shopt", "test", "trap", "unset", "kill",
+    "wait",
 ];
 
 impl Walker {
@@ -88,6 +89,7 @@ impl Walker {
             "units" => self.units(name, scan),
             "unpack" => self.unpack(scan),
             "unset" => self.unset(arguments),
+            "wait" => self.wait_for(arguments),
             "wget" => self.wget(scan),
             "xargs" => {
                 known.recorded = false;

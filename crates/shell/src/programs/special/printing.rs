@@ -202,10 +202,14 @@ impl Walker {
     /// What `printf` prints, for the formats that are only text and `%s`.
     pub(super) fn print_formatted(&mut self, arguments: &[Field]) -> Output {
         let mut rest = arguments;
-        if let [option, variable, behind @ ..] = rest
-            && option.text == "-v"
+        if let [option, behind @ ..] = rest
+            && option.text.starts_with("-v")
         {
-            self.assign(&variable.text.clone(), Field::unknown(), false);
+            let (variable, behind) = match behind {
+                [variable, behind @ ..] if option.text == "-v" => (variable.clone(), behind),
+                _ => (option.tail(2), behind),
+            };
+            self.assign_named("printf", &variable, Field::unknown());
             rest = behind;
         }
         if let [first, behind @ ..] = rest
@@ -252,8 +256,13 @@ impl Walker {
     }
 
     /// `cat` and `tee` hand on what they read; other readers change it.
-    pub(super) fn pass_through(&self, name: &str, scan: &Scan) -> Output {
+    pub(super) fn pass_through(&mut self, name: &str, scan: &Scan) -> Output {
         let tee = matches!(name, "tee" | "gtee");
+        if let (true, Some(input)) = (tee, self.input.clone()) {
+            for operand in &scan.operands {
+                self.feed(&operand.text, &input);
+            }
+        }
         let plain = scan
             .options
             .iter()

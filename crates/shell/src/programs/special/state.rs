@@ -119,7 +119,40 @@ impl Walker {
                 }
             } else {
                 self.option_opaque(name, word);
+                self.evaluated(text);
             }
+        }
+    }
+
+    /// Sets the variable that a word names. The index of an element is expanded by the command
+    /// itself, whatever quotes the line has put around it.
+    pub(super) fn assign_named(&mut self, command: &str, word: &Field, value: Field) {
+        match word.exact() {
+            Some(name) if is_name(name) => self.assign(name, value, false),
+            _ => {
+                self.option_opaque(command, word);
+                self.evaluated(&word.text);
+            }
+        }
+    }
+
+    /// `wait -p name`: the other words are numbers of processes and jobs.
+    pub(super) fn wait_for(&mut self, arguments: &[Field]) {
+        let mut rest = arguments;
+        while let Some((word, behind)) = rest.split_first() {
+            rest = behind;
+            let letters = word.text.strip_prefix('-').unwrap_or_default();
+            let Some((_, attached)) = letters.split_once('p') else {
+                continue;
+            };
+            let variable = match rest.split_first() {
+                Some((next, behind)) if attached.is_empty() => {
+                    rest = behind;
+                    next.clone()
+                }
+                _ => word.tail(word.text.len() - attached.len()),
+            };
+            self.assign_named("wait", &variable, Field::unknown());
         }
     }
 
@@ -127,8 +160,7 @@ impl Walker {
         for word in arguments {
             match word.exact() {
                 Some("-v" | "-f" | "-n" | "--") => {}
-                Some(text) if is_name(text) => self.assign(text, Field::default(), false),
-                _ => self.option_opaque("unset", word),
+                _ => self.assign_named("unset", word, Field::default()),
             }
         }
     }
@@ -192,24 +224,33 @@ impl Walker {
 
     /// `read`, `mapfile`, `getopts`: variables get values that nobody knows.
     pub(super) fn read_variables(&mut self, name: &str, arguments: &[Field]) {
+        // Of `getopts` the second word is the name; the others are options and data.
+        let arguments = match arguments {
+            [_, variable, ..] if name == "getopts" => std::slice::from_ref(variable),
+            _ if name == "getopts" => &[],
+            _ => arguments,
+        };
         let mut skip = false;
         let guess = self.guess_of_input();
+        let callback = arguments.iter().position(|word| word.text == "-C");
+        if let Some(text) = callback.and_then(|at| arguments.get(at + 1)) {
+            let text = text.text.clone();
+            self.probe_text(&text);
+        }
         for word in arguments {
             if std::mem::take(&mut skip) {
                 continue;
             }
             match word.exact() {
                 Some(text) if text.starts_with('-') => {
-                    skip = text.len() == 2
-                        && text.ends_with(['d', 'i', 'n', 'N', 'p', 't', 'u', 'c', 'O', 's'])
-                        && !(name == "read" && text == "-s");
-                    if name != "read" && text.starts_with("-C") {
+                    let valued = if name == "read" { "dinNptu" } else { "dnOsuCc" };
+                    let taking = text.find(|letter| valued.contains(letter));
+                    skip = taking.is_some_and(|at| at + 1 == text.len());
+                    if name != "read" && text.contains('C') {
                         self.code_opaque(name);
                     }
                 }
-                Some(text) if is_name(text) => self.assign(text, guess.clone(), false),
-                Some(_) if name == "getopts" => {}
-                _ => self.option_opaque(name, word),
+                _ => self.assign_named(name, word, guess.clone()),
             }
         }
         self.scope.set("REPLY", guess, false);
@@ -283,6 +324,9 @@ impl Walker {
                 .any(|word| word.text.contains('[') || !word.is_known())
         {
             self.code_opaque("test");
+            for word in arguments {
+                self.evaluated(&word.text);
+            }
         }
     }
 }
