@@ -223,6 +223,28 @@ const POWERFUL: &[&str] = &[
     "XDG_*",
 ];
 
+/// Names of files and folders that later commands write to.
+const WRITTEN: &[&str] = &[
+    "CARGO_TARGET_DIR",
+    "CCACHE_DIR",
+    "COVERAGE_FILE",
+    "GCOV_PREFIX",
+    "GOCACHE",
+    "GOCOVERDIR",
+    "GOMODCACHE",
+    "GOTMPDIR",
+    "LLVM_PROFILE_FILE",
+    "NODE_COMPILE_CACHE",
+    "NODE_REDIRECT_WARNINGS",
+    "NODE_V8_COVERAGE",
+    "SCCACHE_DIR",
+];
+
+/// Whether later commands write to the path that is this variable's value.
+pub(crate) fn is_written(name: &str) -> bool {
+    listed(WRITTEN, name)
+}
+
 /// Whether setting this variable changes what later commands do.
 pub(crate) fn is_powerful(name: &str) -> bool {
     !listed(HARMLESS, name)

@@ -266,15 +266,20 @@ impl Walker {
 
     /// `host:path` on another machine, or a path here.
     pub(crate) fn transfer(&mut self, field: &Field, into: bool) {
-        if let Some(host) = hosts::of_remote_path(&field.text) {
-            if !field.is_known() {
+        let remote = hosts::of_remote_path(&field.text);
+        if remote.is_some() && !field.is_known() {
+            self.unknown_word(field);
+        }
+        match remote {
+            Some(hosts::Host::Name(host)) => self.found.connect(host),
+            Some(hosts::Host::Unclear) => {
                 self.unknown_word(field);
+                self.found.connect("*".to_owned());
             }
-            self.found.connect(host);
-        } else if into {
-            self.write_path(field);
-        } else {
-            self.read_path(field);
+            Some(hosts::Host::File(path)) if into => self.write_path(&Field::literal(path)),
+            Some(hosts::Host::File(path)) => self.read_path(&Field::literal(path)),
+            None if into => self.write_path(field),
+            None => self.read_path(field),
         }
     }
 

@@ -33,25 +33,27 @@ pub(crate) fn of(text: &str) -> Host {
     }
 }
 
-/// The host in `host:path`, `user@host:path`, `host::module` or a URL; nothing for a path here.
-pub(crate) fn of_remote_path(text: &str) -> Option<String> {
+/// What `host:path`, `user@host:path`, `host::module` or a URL leads to; nothing for a path here.
+pub(crate) fn of_remote_path(text: &str) -> Option<Host> {
     if text.contains("://") {
-        return match of(text) {
-            Host::Name(host) => Some(host),
-            _ => None,
-        };
+        return Some(of(text));
     }
     let (before, _) = text.split_once(':')?;
     if before.is_empty() || before.contains('/') {
         return None;
     }
     let host = before.rsplit_once('@').map_or(before, |(_, host)| host);
-    Some(host.to_ascii_lowercase())
+    Some(if host.starts_with('-') {
+        Host::Unclear
+    } else {
+        Host::Name(host.to_ascii_lowercase())
+    })
 }
 
+/// A name that starts with a dash would be an option of whatever makes the connection.
 fn is_host(host: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b".-_:[]%".contains(&byte);
-    !host.is_empty() && host.bytes().all(plain)
+    !host.is_empty() && !host.starts_with('-') && host.bytes().all(plain)
 }
 
 #[cfg(test)]
@@ -70,8 +72,16 @@ mod tests {
         );
         assert_eq!(of("https://[::1]:80/"), name("[::1]:80"));
         assert_eq!(of("https://a b/"), Host::Unclear);
-        assert_eq!(of_remote_path("me@h:/x"), Some("h".to_owned()));
+        assert_eq!(of_remote_path("me@h:/x"), Some(name("h")));
         assert_eq!(of_remote_path("./a:b"), None);
-        assert_eq!(of_remote_path("h::mod"), Some("h".to_owned()));
+        assert_eq!(of_remote_path("h::mod"), Some(name("h")));
+        for option in [
+            "ssh://-oProxyCommand=id/x",
+            "ssh://-p/x",
+            "ssh://me@-oProxyCommand=id/x",
+            "-oProxyCommand=id:x",
+        ] {
+            assert_eq!(of_remote_path(option), Some(Host::Unclear), "{option}");
+        }
     }
 }

@@ -7,7 +7,7 @@ use super::{Output, Walker};
 use crate::expand::field::Field;
 use crate::reasons::Opacity;
 use crate::syntax::{Assignment, Redirect, RedirectKind, Simple, Target};
-use crate::variables::is_powerful;
+use crate::variables::{is_powerful, is_written};
 use crate::{Redirection, RedirectionMode};
 
 /// What surrounds a command's words.
@@ -161,6 +161,9 @@ impl Walker {
             self.found.opaque(Opacity::Setting {
                 name: name.to_owned(),
             });
+        }
+        if is_written(name) && !value.text.is_empty() {
+            self.write_path(&value);
         }
         self.scope.set(name, value, exported);
     }

@@ -72,7 +72,7 @@ impl Walker {
             "printf" => known.output = self.print_formatted(arguments),
             "read" => self.read_variables(name, arguments),
             "reader" => known.output = self.pass_through(name, scan),
-            "remote" => self.git_remote(scan),
+            "remote" => self.git_remote(words, scan),
             "response" => self.response_files(name, scan),
             "rsync" => self.rsync(scan),
             "sed" => self.sed(name, scan),

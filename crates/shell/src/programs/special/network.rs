@@ -41,7 +41,10 @@ impl Walker {
     }
 
     /// The other side of a fetch or push: named by a URL, or by a name nobody sees here.
-    pub(super) fn git_remote(&mut self, scan: &Scan) {
+    pub(super) fn git_remote(&mut self, words: &[Field], scan: &Scan) {
+        let pushes = words
+            .first()
+            .is_some_and(|word| matches!(word.text.as_str(), "push" | "send-pack"));
         let mut named = false;
         for word in &scan.operands {
             let text = word.text.as_str();
@@ -52,13 +55,11 @@ impl Walker {
                 // A transport of its own, such as `ext::`, runs what follows.
                 self.option_opaque("git", word);
                 named = true;
-            } else if text.contains("://") || is_scp_like(text) {
-                self.transfer(word, false);
-                named = true;
-            } else if !named
-                && (text.starts_with('/') || text.starts_with("./") || text.starts_with("../"))
-            {
-                self.read_path(word);
+            } else if text.starts_with('-') {
+                // Behind `--`, and an option of whatever makes the connection.
+                self.option_opaque("git", word);
+            } else if text.contains("://") || is_scp_like(text) || (!named && is_path(text)) {
+                self.transfer(word, pushes);
                 named = true;
             }
         }
@@ -107,6 +108,12 @@ impl Walker {
         }
         self.option_opaque("git", &Field::literal("config"));
     }
+}
+
+fn is_path(text: &str) -> bool {
+    ["/", "./", "../"]
+        .iter()
+        .any(|start| text.starts_with(start))
 }
 
 /// `user@host:path` or `host:path`.

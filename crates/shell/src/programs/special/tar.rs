@@ -206,7 +206,7 @@ impl Walker {
             && archive.text != "-"
         {
             match hosts::of_remote_path(&archive.text) {
-                Some(host) => self.found.connect(host),
+                Some(_) => self.transfer(archive, matches!(request.mode, 'c' | 'r' | 'u' | 'A')),
                 None if matches!(request.mode, 'c' | 'r' | 'u' | 'A') => self.write_path(archive),
                 None => self.read_path(archive),
             }
