@@ -5,7 +5,7 @@ use crate::syntax::Part;
 /// More words than this are not made of one.
 const MAX_WORDS: usize = 2048;
 /// Longer sequences are represented by their ends.
-const MAX_SEQUENCE: u64 = 512;
+const MAX_SEQUENCE: u64 = 1024;
 /// Looking for pairs of braces takes time that grows with the square of this.
 const MAX_ATOMS: usize = 8192;
 /// How many pairs of braces one word may have.

@@ -27,7 +27,7 @@ use crate::findings::Findings;
 use crate::parse::{MAX_DEPTH, parse};
 use crate::place::Places;
 use crate::reasons::{Catastrophe, Opacity};
-use crate::syntax::{Fault, Script};
+use crate::syntax::{Fault, Item, Node, Script};
 use crate::{Analysis, LineContext};
 
 pub(crate) use scope::Scope;
@@ -129,7 +129,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
     walker.script(&script);
     walker.uncalled_functions();
     if !line.is_empty() && !walker.found.has_commands() {
-        walker.found.opaque(Opacity::NoCommand);
+        walker.without_command(line, &script);
     }
     walker.found.finish()
 }
@@ -258,6 +258,26 @@ impl Walker {
             self.unchecked("the line expands to too much text");
         }
         self.expanded < MAX_EXPANDED
+    }
+
+    /// A line in which nothing is run. A comment does nothing, and redirections are opened by the
+    /// shell itself, which is what `:` is for: such a line is judged as `:` would be. What else
+    /// seems to be without a command may have been misread.
+    fn without_command(&mut self, line: &str, script: &Script) {
+        let only_opens = |item: &Item| {
+            matches!(&item.node, Node::Simple(simple)
+                if simple.words.is_empty() && !simple.redirects.is_empty())
+        };
+        let comment = line.trim_start().starts_with('#');
+        let plain = match script.items.as_slice() {
+            [] => comment,
+            items => items.iter().all(only_opens),
+        };
+        if plain && self.found.opaque_count() == 0 {
+            self.shell_run(vec![":".to_owned()]);
+        } else {
+            self.found.opaque(Opacity::NoCommand);
+        }
     }
 
     /// Notes a command that the shell itself carries out.

@@ -34,6 +34,8 @@ pub(crate) struct Scope {
     pub(crate) unmoved: Vec<Rc<str>>,
     /// What `cd -` means.
     pub(crate) previous: Option<Rc<str>>,
+    /// Where `popd` goes, the next at the end; nothing where that is not followed any more.
+    pub(crate) stack: Option<Vec<Rc<str>>>,
     pub(crate) functions: Vec<(String, Rc<Node>)>,
     /// What `$_` means.
     pub(crate) last_argument: Rc<Field>,
@@ -57,6 +59,7 @@ impl Scope {
             others: Vec::new(),
             unmoved: Vec::new(),
             previous: None,
+            stack: Some(Vec::new()),
             functions: Vec::new(),
             last_argument: Rc::new(Field::guess("")),
         }
@@ -226,6 +229,9 @@ impl Scope {
             (None, None) => {}
             _ => self.lose_folder(),
         }
+        if self.stack != other.stack {
+            self.stack = None;
+        }
         if self.arguments != other.arguments {
             self.arguments = None;
         }
@@ -233,13 +239,18 @@ impl Scope {
 
     /// Whether a second round would meet something else than this one did.
     pub(crate) fn differs(&self, other: &Self) -> bool {
-        self.folder != other.folder || self.variables != other.variables
+        self.folder != other.folder
+            || self.stack != other.stack
+            || self.variables != other.variables
     }
 
     /// Forgets what changed since `before`.
     pub(crate) fn forget_changes(&mut self, before: &Self) {
         if self.folder != before.folder {
             self.lose_folder();
+        }
+        if self.stack != before.stack {
+            self.stack = None;
         }
         for variable in &mut self.variables {
             if before.variable(&variable.name).map(|old| &old.value) != Some(&variable.value) {

@@ -41,13 +41,32 @@ impl Walker {
             )
         });
         let target = operands.next();
-        if operands.next().is_some() || name == "popd" {
+        let plain = arguments.len() == usize::from(target.is_some());
+        let popped = match &mut self.scope.stack {
+            Some(stack) if name == "popd" && plain && target.is_none() => stack.pop(),
+            _ => None,
+        };
+        // `+1` and the like turn the stack.
+        let turns = name == "pushd" && target.is_none_or(|word| word.text.starts_with(['+', '-']));
+        if turns {
+            self.scope.stack = None;
+        }
+        if operands.next().is_some() || turns || (name == "popd" && popped.is_none()) {
             self.found.opaque(Opacity::Folder);
             self.scope.lose_folder();
             return;
         }
+        if name == "pushd" {
+            self.scope.stack = match (self.scope.stack.take(), self.scope.folder.clone()) {
+                (Some(mut stack), Some(folder)) if plain => {
+                    stack.push(folder);
+                    Some(stack)
+                }
+                _ => None,
+            };
+        }
         let path = match target {
-            None if name == "pushd" => None,
+            _ if popped.is_some() => popped,
             None => Some(self.places.home().into()),
             Some(word) if word.text == "-" => self.scope.previous.clone(),
             Some(word) => self.folder_named(word).map(Rc::from),
