@@ -194,7 +194,7 @@ fn a_person_who_goes_away_has_decided_nothing() {
     let id = conversation(&bench);
     // The end of what is typed, as a terminal says it.
     let done = typing(&bench, &id, "\u{4}");
-    assert_eq!(done.code, Some(2), "{done:?}");
+    assert_eq!(done.code, Some(4), "{done:?}");
     assert_eq!(results(&bench, &id).len(), 1);
     nothing_ran_again(&bench);
 }
@@ -205,7 +205,7 @@ fn it_jrn_02_without_a_terminal_the_commands_are_told_and_typing_them_is_enough(
         let bench = cut_off();
         let id = conversation(&bench);
         let refused = go_on(&bench, &id);
-        assert_eq!(refused.code, Some(2), "{refused:?}");
+        assert_eq!(refused.code, Some(4), "{refused:?}");
         for part in ["finished", "outcome unknown", "not started"] {
             assert!(refused.stderr.contains(part), "{part}: {refused:?}");
         }
@@ -272,7 +272,7 @@ fn what_a_killed_run_left_running_is_ended_by_the_next_start() {
     assert!(left() > 0, "nothing is left to end: {started:?}");
     let id = conversation(&bench);
     let refused = go_on(&bench, &id);
-    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert_eq!(refused.code, Some(4), "{refused:?}");
     assert!(
         refused.stderr.contains("that a killed run had left"),
         "{refused:?}"
@@ -292,7 +292,7 @@ fn a_conversation_that_somebody_works_on_is_not_taken_up() {
     assert!(refused.stderr.contains(&who), "{refused:?}");
     child.kill().unwrap();
     child.wait().unwrap();
-    assert_eq!(go_on(&bench, &id).code, Some(2));
+    assert_eq!(go_on(&bench, &id).code, Some(4));
 }
 
 #[test]

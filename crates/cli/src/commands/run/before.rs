@@ -21,7 +21,11 @@ pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs)
     let Ok(kept) = Kept::find(&common, id) else {
         return Ok((common, args));
     };
-    let common = kept.common(&common)?;
+    let common = Common {
+        // It is found again where it was found, and commands that are told stay short.
+        journal: common.journal.clone(),
+        ..kept.common(&common)?
+    };
     let Some(last) = LastTurn::of(&kept) else {
         return Ok((common, args));
     };
