@@ -191,6 +191,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     })
     .category(Category::Exec)
     .side_effects()
+    .requires_approval()
     .risk(Risk::High)
     .spellings([
         Spelling::same("timeoutSeconds", "timeout_seconds"),

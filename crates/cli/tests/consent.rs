@@ -1,0 +1,145 @@
+//! What is asked although a list or a rule for everybody would let it pass, through the program.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
+
+#[path = "support/program.rs"]
+mod program;
+
+use std::path::Path;
+
+use program::{Bench, finish};
+use serde_json::{Value, json};
+use toolgate_providers::Wire;
+use toolgate_providers::replay::Script;
+use toolgate_testkit::{Loopback, Told};
+
+const ALLOWLISTED: &str = "[tools.approval]\nallowlist = [\"run_command\", \"apply_patch\"]\n";
+
+fn rule(tool: &str, more: &str) -> String {
+    format!("[[tools.rules]]\ntool = \"{tool}\"\naction = \"allow\"\n{more}\n")
+}
+
+/// What `policy explain` says, and its exit code.
+fn explained(bench: &Bench, tool: &str, args: &Value) -> (Value, Option<i32>) {
+    let done = bench.run(&["policy", "explain", tool, &args.to_string()]);
+    let page = serde_json::from_str(&done.stdout);
+    (
+        page.unwrap_or_else(|error| panic!("{error}: {done:?}")),
+        done.code,
+    )
+}
+
+#[test]
+fn fr_tool_cmd_01_a_command_is_asked_unless_a_trusted_rule_names_the_tool() {
+    let echo = json!({"command": "echo hi"});
+    let asked = [
+        ALLOWLISTED.to_owned(),
+        "[tools.approval]\nallowlist = [\"bash\"]\n".to_owned(),
+        "[tools.approval]\nallowlist = [\"shell\"]\nmode = \"auto\"\n".to_owned(),
+        "[tools.approval]\nallowlist = [\"run_command\"]\nmode = \"deny\"\n".to_owned(),
+        rule("*", ""),
+        rule("*", "command = [\"echo\"]"),
+        rule("*", "opaque = true"),
+    ];
+    let allowed = [
+        rule("run_command", ""),
+        rule("shell", ""),
+        rule("run_command", "command = [\"echo\"]"),
+        format!("{ALLOWLISTED}{}", rule("bash", "command = [\"echo\"]")),
+        "[tools.approval]\nallowed_commands = [\"echo\"]\n".to_owned(),
+        "[tools.approval]\ntrust = \"autonomous\"\n".to_owned(),
+    ];
+    for (configs, decision, code) in [(&asked[..], "ask", 4), (&allowed[..], "allow", 0)] {
+        for config in configs {
+            let bench = Bench::new();
+            bench.home("config.toml", config);
+            for tool in ["run_command", "bash", "shell"] {
+                let (page, explained) = explained(&bench, tool, &echo);
+                assert_eq!(page["decision"], decision, "{tool} under {config}: {page}");
+                assert_eq!(
+                    page["rule"] == "requires_approval",
+                    decision == "ask",
+                    "{tool} under {config}: {page}"
+                );
+                assert_eq!(explained, Some(code), "{tool} under {config}");
+            }
+            let done = bench.run(&["exec", "bash", &echo.to_string()]);
+            assert_eq!(done.code, Some(code), "{config}: {done:?}");
+            let result: Value = serde_json::from_str(&done.stdout).unwrap();
+            if decision == "ask" {
+                assert_eq!(result["error"]["kind"], "no_approver", "{config}");
+            } else {
+                assert_eq!(result["content"], "hi\n", "{config}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_remembered_yes_names_the_tool_and_lifts_its_question() {
+    let bench = Bench::new();
+    bench.home("config.toml", ALLOWLISTED);
+    let line = format!(
+        "{} exec bash '{{\"command\":\"echo one\"}}'",
+        env!("CARGO_BIN_EXE_toolgate")
+    );
+    let mut command = bench.command(Path::new("script"));
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let done = finish(command, b"p\n");
+    assert_eq!(done.code, Some(0), "{done:?}");
+    for (command, decision) in [
+        ("echo one", "allow"),
+        ("pwd", "ask"),
+        ("echo one; pwd", "ask"),
+    ] {
+        let (page, _) = explained(&bench, "run_command", &json!({"command": command}));
+        assert_eq!(page["decision"], decision, "{command}: {page}");
+    }
+}
+
+#[test]
+fn models_are_told_which_tools_are_asked_for() {
+    let bench = Bench::new();
+    let done = bench.run(&["tools", "--format", "toolgate"]);
+    let tools: Value = serde_json::from_str(&done.stdout).unwrap();
+    let asked: Vec<&Value> = tools
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter(|tool| tool["requires_approval"] == true)
+        .map(|tool| &tool["name"])
+        .collect();
+    assert_eq!(asked, ["run_command"]);
+    for (kind, told) in [
+        (
+            "openai-chat",
+            "The person is asked before each use of `run_command`.",
+        ),
+        ("fenced", "The person is asked before it runs."),
+    ] {
+        let server = Loopback::start(|_| {
+            let step = Script::from_toml("[[steps]]\ntext = \"hi\"\n")
+                .unwrap()
+                .steps
+                .remove(0);
+            Told::new(200, "text/event-stream", step.render(Wire::OpenAiChat))
+        });
+        let url = server.url();
+        bench.home(
+            "config.toml",
+            &format!(
+                "[providers.local]\nkind = \"{kind}\"\nmodel = \"m\"\nbase_url = \"{url}/v1\"\n"
+            ),
+        );
+        let done = bench.run(&["run", "x"]);
+        assert_eq!(done.code, Some(0), "{kind}: {done:?}");
+        let body = server.heard()[0].json();
+        let system = body["messages"][0]["content"].as_str().unwrap();
+        assert!(system.contains(told), "{kind}: {system}");
+    }
+}
