@@ -71,7 +71,9 @@ pub(crate) enum Purpose<'a> {
 }
 
 impl Purpose<'_> {
-    fn needs_commands(self) -> bool {
+    /// Whether it has to be known how commands would run. What an autonomous model is asked
+    /// about besides depends on their wall too.
+    fn needs_commands(self, trust: Trust) -> bool {
         let runs = |tool: &str| {
             let mut aliases = toolgate_tools::aliases().into_iter();
             tool == RUN_COMMAND
@@ -79,7 +81,7 @@ impl Purpose<'_> {
         };
         match self {
             Self::Look => false,
-            Self::Plan(tool) | Self::Run(tool) => runs(tool),
+            Self::Plan(tool) | Self::Run(tool) => trust == Trust::Autonomous || runs(tool),
             Self::RunAll => true,
         }
     }
@@ -179,8 +181,9 @@ impl App {
         let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
             .map_err(|error| usage(&error))?;
         let around = AroundCommands::new(&config, home, &wall);
+        let trust = config.rules().settings.trust;
         let (record, redactor) = std::thread::scope(|scope| {
-            if purpose.needs_commands() {
+            if purpose.needs_commands(trust) {
                 scope.spawn(|| around.start());
             }
             let record = if purpose.needs_record() {

@@ -143,3 +143,57 @@ fn models_are_told_which_tools_are_asked_for() {
         assert!(system.contains(told), "{kind}: {system}");
     }
 }
+
+const DELETE: &str = "*** Begin Patch\n*** Delete File: old.txt\n*** End Patch\n";
+const MOVE: &str = "*** Begin Patch\n*** Update File: old.txt\n*** Move to: new.txt\n@@\n-old\n+new\n*** End Patch\n";
+const TO_NULL: &str = "--- a/old.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-old\n";
+const RENAME: &str = "diff --git a/old.txt b/new.txt\nsimilarity index 100%\nrename from old.txt\nrename to new.txt\n";
+const ALSO: &str = "*** Begin Patch\n*** Update File: other.txt\n@@\n-old\n+new\n*** Delete File: old.txt\n*** End Patch\n";
+
+const CHANGES: [&str; 4] = [
+    "*** Begin Patch\n*** Update File: old.txt\n@@\n-old\n+new\n*** End Patch\n",
+    "*** Begin Patch\n*** Add File: new.txt\n+new\n*** End Patch\n",
+    "--- a/old.txt\n+++ b/old.txt\n@@ -1 +1 @@\n-old\n+new\n",
+    "LP1\nF old.txt\nR\nold\n.\nnew\n.\nEND\n",
+];
+
+#[test]
+fn fr_tool_patch_01_a_patch_that_deletes_is_high_risk_and_asked_unlike_one_that_changes() {
+    let deleting = [DELETE, MOVE, TO_NULL, RENAME, ALSO];
+    let deletes = rule("apply_patch", "deletes = [\"**\"]\nwrites = [\"**\"]");
+    let writes = rule("apply_patch", "writes = [\"**\"]");
+    for (config, decision) in [
+        (ALLOWLISTED.to_owned(), "ask"),
+        (rule("*", ""), "ask"),
+        // Consent to writing is none to deleting.
+        (format!("{ALLOWLISTED}{writes}"), "ask"),
+        (rule("apply_patch", ""), "allow"),
+        (deletes, "allow"),
+        (
+            "[tools.approval]\ntrust = \"autonomous\"\n".to_owned(),
+            "allow",
+        ),
+    ] {
+        let bench = Bench::new();
+        bench.home("config.toml", &config);
+        bench.write("old.txt", "old\n");
+        bench.write("other.txt", "old\n");
+        for patch in deleting {
+            let args = json!({ "patch": patch });
+            let (page, _) = explained(&bench, "apply_patch", &args);
+            assert_eq!(page["decision"], decision, "{patch} under {config}: {page}");
+            assert_eq!(page["risk"], "high", "{patch} under {config}");
+            if decision == "ask" {
+                assert_eq!(page["rule"], "requires_approval", "{patch} under {config}");
+                let done = bench.run(&["exec", "apply_patch", &args.to_string()]);
+                assert_eq!(done.code, Some(4), "{patch} under {config}: {done:?}");
+                assert_eq!(bench.read("old.txt"), "old\n");
+            }
+        }
+        for patch in CHANGES {
+            let (page, _) = explained(&bench, "apply_patch", &json!({ "patch": patch }));
+            assert_eq!(page["decision"], "allow", "{patch} under {config}: {page}");
+            assert_eq!(page["risk"], "medium", "{patch} under {config}");
+        }
+    }
+}

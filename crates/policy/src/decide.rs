@@ -42,7 +42,7 @@ pub enum Stage {
     Rule,
     /// No rule spoke.
     Default,
-    /// The tool wants every call approved.
+    /// The tool wants every call approved, or this one.
     Approval,
 }
 

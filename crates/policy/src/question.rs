@@ -13,7 +13,7 @@ pub struct Question<'a> {
     pub facts: &'a Facts,
     /// Whether the tool declares that it changes something.
     pub side_effects: bool,
-    /// Whether the tool wants every call approved.
+    /// Whether the tool wants every call approved, or this one.
     pub requires_approval: bool,
     /// The risk that the tool declares.
     pub risk: Risk,

@@ -32,7 +32,7 @@ pub(crate) fn approval(tool: &str) -> Decision {
         action: Action::Ask,
         kind: None,
         reason: format!(
-            "The tool `{}` wants every call approved; a trusted rule that names it with `allow` lifts that.",
+            "The tool `{}` wants this call approved; a trusted rule that names it with `allow` lifts that.",
             text::shown(tool)
         ),
         rule: "requires_approval".to_owned(),

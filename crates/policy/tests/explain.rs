@@ -147,7 +147,7 @@ fn walls_floors_and_approvals_say_what_they_are() {
     assert!(
         decision
             .reason
-            .contains("`read_file` wants every call approved")
+            .contains("`read_file` wants this call approved")
     );
     assert_eq!(decision.source.layer, "built-in");
     assert_eq!(decision.atoms.len(), 2);

@@ -78,6 +78,8 @@ pub(crate) struct Live {
     pub(crate) record: Arc<PlanRecord>,
     pub(crate) entry: Arc<registry::Entry>,
     pub(crate) invocation: Box<dyn Invocation>,
+    /// Whether a person has to be asked even where a default would allow.
+    pub(crate) requires_approval: bool,
     /// How long this very call may take, if its arguments say so.
     pub(crate) timeout: Option<Duration>,
     /// How many writes of Toolgate itself the plan has seen.

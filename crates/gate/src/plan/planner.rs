@@ -226,9 +226,10 @@ impl Planner<'_> {
             let summary = invocation.summary();
             let facts = invocation.facts().clone();
             let risk = invocation.risk().unwrap_or(spec.risk);
+            let asks = spec.requires_approval || invocation.requires_approval();
             let timeout = invocation.timeout();
             let opens = invocation.opens();
-            Ok::<_, ToolError>((invocation, summary, facts, risk, timeout, opens))
+            Ok::<_, ToolError>((invocation, summary, facts, risk, asks, timeout, opens))
         });
         let read = catch_unwind(read).unwrap_or_else(|payload| {
             let message = format!(
@@ -237,7 +238,7 @@ impl Planner<'_> {
             );
             Err(ToolError::new(ErrorKind::Panicked, message))
         });
-        let (invocation, summary, facts, risk, timeout, opens) = read?;
+        let (invocation, summary, facts, risk, asks, timeout, opens) = read?;
         let (summary, _) = self.redactor.redact(&summary);
         let record = PlanRecord {
             conversation: self.session.id().clone(),
@@ -261,6 +262,7 @@ impl Planner<'_> {
             record: Arc::new(record),
             entry,
             invocation,
+            requires_approval: asks,
             timeout,
             own_writes: self.session.reads(|log| log.own_writes()),
             opened: Vec::new(),
@@ -332,7 +334,7 @@ impl Planner<'_> {
             args: &live.record.call.args,
             facts: &live.record.facts,
             side_effects: spec.side_effects,
-            requires_approval: spec.requires_approval,
+            requires_approval: live.requires_approval,
             risk: live.record.risk,
             command_wall: self.command_wall,
             wall_from_facts: false,

@@ -128,6 +128,12 @@ pub trait Invocation: Send + Sync + 'static {
         None
     }
 
+    /// Whether a person has to be asked about this very call, where the tool does not want it
+    /// for every one. Like the facts, it follows from the arguments alone.
+    fn requires_approval(&self) -> bool {
+        false
+    }
+
     /// Folders beyond the walls that this call would need. A person can open them to it; a
     /// plain yes does not.
     fn opens(&self) -> Vec<String> {

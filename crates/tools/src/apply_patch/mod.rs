@@ -184,6 +184,11 @@ impl Invocation for Patching {
         (!self.facts.deletes.is_empty()).then_some(Risk::High)
     }
 
+    // What is deleted is gone, so a list that lets the tool change files does not cover it.
+    fn requires_approval(&self) -> bool {
+        !self.facts.deletes.is_empty()
+    }
+
     fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
         Box::pin(std::future::ready(self.shown(view)))
     }
