@@ -269,6 +269,11 @@ impl Gate {
         &self.inner.settings
     }
 
+    /// What counts as a secret here, for whoever shows what is on record.
+    pub fn redactor(&self) -> &Redactor {
+        &self.inner.redactor
+    }
+
     /// How many tools were given up on and have not ended yet.
     pub fn still_running(&self) -> usize {
         self.inner.runner.still_running()

@@ -68,10 +68,11 @@ impl Gate {
         }
         let planned = self.plan(session, calls).await;
         for record in planned.plans().filter_map(Plan::shared) {
+            // The plan itself is exact; whoever looks on sees it as they see results.
             passage
                 .events
                 .send(|| Event::CallPlanned {
-                    plan: Arc::clone(record),
+                    plan: Arc::new(self.inner.redactor.shown_plan(record)),
                 })
                 .await;
         }

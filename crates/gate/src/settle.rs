@@ -6,7 +6,6 @@
 
 use std::time::Duration;
 
-use serde_json::Value;
 use toolgate_model::{CallId, ErrorKind, Metadata, PlanRecord, ToolError, ToolResult};
 
 use crate::middleware::Chain;
@@ -155,9 +154,9 @@ impl Settler<'_> {
         if text == Text::Plain {
             result.content = sanitize(&result.content).into_owned();
         }
-        result.display = self.harmless(&result.display);
+        result.display = self.redactor.shown(&result.display);
         if let Some(error) = &mut result.error {
-            error.message = self.harmless(&error.message);
+            error.message = self.redactor.shown(&error.message);
         }
         self.clean_metadata(&mut result.metadata);
         let (content, hits) = self.redactor.redact(&result.content);
@@ -175,34 +174,7 @@ impl Settler<'_> {
             let left_out = format!("{bytes} bytes, more than {METADATA_BYTES}");
             metadata.insert("metadata_left_out".into(), left_out.into());
         }
-        self.harmless_map(metadata);
-    }
-
-    fn harmless(&self, text: &str) -> String {
-        self.redactor.redact(&sanitize(text)).0.into_owned()
-    }
-
-    fn harmless_value(&self, value: &mut Value) {
-        match value {
-            Value::String(text) => *text = self.harmless(text),
-            Value::Array(items) => items.iter_mut().for_each(|item| self.harmless_value(item)),
-            Value::Object(map) => self.harmless_map(map),
-            _ => {}
-        }
-    }
-
-    fn harmless_map(&self, map: &mut Metadata) {
-        let plain = |key: &str| {
-            key.bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        };
-        if !map.keys().all(|key| plain(key)) {
-            *map = std::mem::take(map)
-                .into_iter()
-                .map(|(key, value)| (self.harmless(&key), value))
-                .collect();
-        }
-        map.values_mut().for_each(|item| self.harmless_value(item));
+        self.redactor.show_map(metadata);
     }
 
     fn fit(&self, session: &Session, result: &mut ToolResult, text: Text) {

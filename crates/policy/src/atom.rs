@@ -1,6 +1,6 @@
 //! The atoms of a call: what rules speak to.
 
-use toolgate_model::Run;
+use toolgate_model::{Args, Facts, Risk, Run};
 
 use crate::host::Host;
 use crate::path::Place;
@@ -75,4 +75,21 @@ impl<'a> Atom<'a> {
             Self::Opaque => "opaque".to_owned(),
         }
     }
+}
+
+/// The atoms of a call in the words and the order of a [`Decision`](toolgate_model::Decision).
+///
+/// Long ones are cut, so whoever takes something out of the facts has to do it before.
+pub fn atom_texts(tool: &str, facts: &Facts) -> Vec<String> {
+    let question = Question {
+        tool,
+        args: &Args::new(),
+        facts,
+        side_effects: true,
+        requires_approval: false,
+        risk: Risk::High,
+        command_wall: false,
+        wall_from_facts: false,
+    };
+    Atom::of(&question).map(|atom| atom.text()).collect()
 }

@@ -106,6 +106,7 @@ mod subsume;
 mod text;
 mod validate;
 
+pub use atom::atom_texts;
 pub use check::{Example, Examples, Finding, FindingKind, check, faults};
 pub use decide::{NamedPath, Policy, Stage, Verdict};
 pub use defaults::{Mode, Settings, Trust};

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use toolgate_gate::output::Redactor;
 use toolgate_journal::{
     Anchor, Body, Conversation, Filter, Line, Options, Prune, Reader, SqliteJournal, Trouble,
     Verified,
@@ -15,7 +16,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
 use crate::out::style::{BOLD, DIM, GREEN, RED, RESET};
-use crate::{clock, record};
+use crate::{clock, record, secrets};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -27,6 +28,9 @@ pub(crate) async fn run(
     let home = Home::find()?;
     let config = configuration(common, &home, &workspace(common)?)?;
     let path = record::path(common, &config, &home);
+    // What is on record is exact; what is shown of it has no secrets, like any result.
+    let redactor = Redactor::new(secrets::of_environment(&config))
+        .map_err(|error| Failure::internal(error.to_string()))?;
     match command {
         JournalCommand::List => list(&path, out),
         JournalCommand::Show {
@@ -40,13 +44,16 @@ pub(crate) async fn run(
                 kind,
                 ..Filter::default()
             };
-            show(&path, &filter, &conversation, out)
+            show(&path, &filter, &conversation, &redactor, out)
         }
         JournalCommand::Export {
             conversation,
             format,
             output,
-        } => export(&path, &conversation, format, output.as_deref(), out),
+        } => {
+            let page = export(&path, &conversation, format, &redactor)?;
+            written(&page, output.as_deref(), out)
+        }
         JournalCommand::Verify { against } => verify(&path, against.as_deref(), out),
         JournalCommand::Prune {
             older_than_days,
@@ -127,15 +134,21 @@ fn pictured(conversation: &Conversation) -> String {
     )
 }
 
-fn show(path: &Path, filter: &Filter, conversation: &str, out: &Out) -> Result<u8, Failure> {
+fn show(
+    path: &Path,
+    filter: &Filter,
+    conversation: &str,
+    redactor: &Redactor,
+    out: &Out,
+) -> Result<u8, Failure> {
     let reader = Reader::open(path).map_err(failed)?;
     let (mut count, mut stopped) = (0_u64, None);
     let walked = reader.show(filter, |line| {
         count += 1;
         let written = if out.json {
-            out.json_line(&entry(&line))
+            out.json_line(&entry(&line, redactor))
         } else {
-            out.text(&entry_pictured(&line))
+            out.text(&entry_pictured(&line, redactor))
         };
         stopped = written.err();
         stopped.is_none()
@@ -150,15 +163,19 @@ fn show(path: &Path, filter: &Filter, conversation: &str, out: &Out) -> Result<u
     }
 }
 
-fn said(body: &Body) -> Value {
+fn said(body: &Body, redactor: &Redactor) -> Value {
     match body {
-        Body::Kept(record) => serde_json::to_value(record).unwrap_or_default(),
+        Body::Kept(record) => {
+            let mut record = serde_json::to_value(record).unwrap_or_default();
+            redactor.redact_value(&mut record);
+            record
+        }
         Body::Pruned => json!({"pruned": true}),
         Body::Unreadable(why) => json!({"unreadable": why}),
     }
 }
 
-fn entry(line: &Line) -> Value {
+fn entry(line: &Line, redactor: &Redactor) -> Value {
     json!({
         "conversation": line.conversation,
         "seq": line.seq,
@@ -167,13 +184,13 @@ fn entry(line: &Line) -> Value {
         "nth": line.nth,
         "at_ms": line.at_ms,
         "hash": line.hash,
-        "body": said(&line.body),
+        "body": said(&line.body, redactor),
     })
 }
 
-fn entry_pictured(line: &Line) -> String {
+fn entry_pictured(line: &Line, redactor: &Redactor) -> String {
     // What a model wrote is not obeyed by a terminal.
-    let body = toolgate_gate::output::approval_text(&said(&line.body).to_string());
+    let body = toolgate_gate::output::approval_text(&said(&line.body, redactor).to_string());
     format!(
         "{DIM}{:>5}  {}{RESET}  {BOLD}{}{RESET}  {}  {DIM}{body}{RESET}",
         line.seq,
@@ -187,9 +204,8 @@ fn export(
     path: &Path,
     conversation: &str,
     format: ExportFormat,
-    output: Option<&Path>,
-    out: &Out,
-) -> Result<u8, Failure> {
+    redactor: &Redactor,
+) -> Result<String, Failure> {
     let reader = Reader::open(path).map_err(failed)?;
     let all = reader.conversations().map_err(failed)?;
     let kept = all.iter().find(|kept| kept.id.as_str() == conversation);
@@ -209,9 +225,13 @@ fn export(
     });
     walked.map_err(failed)?;
     transcript.close();
-    let page = export::render(&transcript, format);
+    transcript.redact(redactor);
+    Ok(export::render(&transcript, format))
+}
+
+fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, Failure> {
     let Some(file) = output else {
-        return out.raw(&page).map(|()| 0);
+        return out.raw(page).map(|()| 0);
     };
     std::fs::write(file, page)
         .map_err(|error| Failure::internal(format!("{}: {error}", file.display())))?;

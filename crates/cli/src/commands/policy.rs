@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::approve::GrantStore;
+use toolgate_gate::output::Redactor;
 use toolgate_gate::plan::Plan;
 use toolgate_model::{Action, Args, Decision, ErrorKind, Facts, Risk};
 use toolgate_policy::{Example, Finding, check};
@@ -33,7 +34,7 @@ async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result
     let Some(plan) = planned.plans().next() else {
         return Err(Failure::internal("the call was not planned"));
     };
-    let page = explanation(plan);
+    let page = explanation(plan, app.gate.redactor());
     if out.json || !std::io::IsTerminal::is_terminal(&std::io::stdout()) {
         out.json_line(&page)?;
     } else {
@@ -46,8 +47,8 @@ async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result
     })
 }
 
-/// A plan in the form of `policy explain`.
-fn explanation(plan: &Plan) -> Value {
+/// A plan in the form of `policy explain`, without the secrets of its call.
+fn explanation(plan: &Plan, redactor: &Redactor) -> Value {
     let refused;
     let (decision, record) = match plan {
         Plan::Settled(refusal) => {
@@ -78,6 +79,9 @@ fn explanation(plan: &Plan) -> Value {
         Plan::Ask(asked) => (&asked.record().decision, Some(asked.record())),
         Plan::Go(authorized) => (&authorized.record().decision, Some(authorized.record())),
     };
+    let decision = redactor.shown_decision(decision);
+    let record = record.map(|record| redactor.shown_plan(record));
+    let record = record.as_ref();
     let mut page = json!({
         "decision": decision.action,
         "risk": record.map_or(Risk::Low, |record| record.risk),

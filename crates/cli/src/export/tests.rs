@@ -5,6 +5,7 @@
 //! batch that was killed.
 
 use serde_json::Value;
+use toolgate_gate::output::Redactor;
 use toolgate_journal::{Body, Conversation, Line};
 
 use super::*;
@@ -42,6 +43,8 @@ fn transcript(lines: Vec<Line>) -> Transcript {
         held_by: None,
     });
     lines.into_iter().for_each(|line| transcript.take(line));
+    // Where there is no secret, nothing changes.
+    transcript.redact(&Redactor::new(std::iter::empty::<(&str, &str)>()).unwrap());
     transcript
 }
 

@@ -1,10 +1,12 @@
 //! A conversation read from its entries: messages in order, each call with its story.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use toolgate_engine::{Outcome, Streamed};
 use toolgate_gate::journal::{IntendedFile, Record, Recovered};
+use toolgate_gate::output::Redactor;
 use toolgate_journal::{Body, Conversation, Line};
 use toolgate_model::{Args, CallId, PlanRecord, ToolCall, ToolResult};
 use toolgate_providers::{Content, Message as Carried, Usage};
@@ -106,6 +108,30 @@ impl Story {
         let settled = self.result.as_ref().map(|result| result.tool.as_str());
         let known = planned.or(settled.filter(|tool| !tool.is_empty()));
         known.unwrap_or(&self.call.name)
+    }
+
+    fn redact(&mut self, redactor: &Redactor, clean: &dyn Fn(&mut String)) {
+        redactor.redact_call(&mut self.call);
+        if let Some(plan) = &mut self.plan {
+            *plan = Arc::new(redactor.shown_plan(plan));
+        }
+        if let Some(approval) = &mut self.approval {
+            approval.reason.iter_mut().for_each(clean);
+        }
+        for file in &mut self.files {
+            clean(&mut file.path);
+        }
+        // A result has no secrets of its time; what is one today was perhaps none then.
+        if let Some(result) = &mut self.result {
+            clean(&mut result.content);
+            clean(&mut result.display);
+            if let Some(error) = &mut result.error {
+                clean(&mut error.message);
+            }
+            for value in result.metadata.values_mut() {
+                redactor.redact_value(value);
+            }
+        }
     }
 
     /// Whether its changes of files are known to have been made.
@@ -221,6 +247,32 @@ impl Transcript {
             }
         }
         self.expected.clear();
+    }
+
+    /// Takes the secrets out of everything that was said and done.
+    pub(crate) fn redact(&mut self, redactor: &Redactor) {
+        let clean = |text: &mut String| {
+            if let (Cow::Owned(clean), _) = redactor.redact(text) {
+                *text = clean;
+            }
+        };
+        for message in &mut self.messages {
+            match &mut message.said {
+                Said::User { text } => clean(text),
+                Said::Assistant {
+                    text,
+                    thinking,
+                    calls,
+                    ..
+                } => {
+                    clean(text);
+                    thinking.iter_mut().for_each(clean);
+                    calls.iter_mut().for_each(|call| redactor.redact_call(call));
+                }
+                Said::Tool(story) => story.redact(redactor, &clean),
+                Said::Ended { error, .. } => error.iter_mut().for_each(clean),
+            }
+        }
     }
 
     fn push(&mut self, seq: u64, at_ms: u64, said: Said) -> usize {

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{PlanRecord, RuleSource};
 use toolgate_policy::{Grant as Allowance, GrantScope, LayerSpec};
 
+use crate::output::Redactor;
 use crate::sync::{Mutex, lock};
 
 /// A remembered approval.
@@ -62,6 +63,26 @@ impl Grant {
                 scope,
             })
             .collect()
+    }
+
+    /// The same to be described: a secret that is quoted is no longer recognized.
+    pub(crate) fn redacted(&self, redactor: &Redactor) -> Self {
+        let clean = |text: &str| redactor.redact(text).0.into_owned();
+        let scope = match &self.scope {
+            GrantScope::Tool => GrantScope::Tool,
+            GrantScope::Command(words) => {
+                GrantScope::Command(redactor.beside_each_other(words.clone()))
+            }
+            GrantScope::Path { access, path } => GrantScope::Path {
+                access: *access,
+                path: clean(path),
+            },
+            GrantScope::Host(host) => GrantScope::Host(clean(host)),
+        };
+        Self {
+            scope,
+            ..self.clone()
+        }
     }
 
     /// The grant in words.

@@ -54,7 +54,7 @@ impl ApprovalItem {
             could_open: plan.opens.iter().map(|folder| shown(folder)).collect(),
             would_remember: Grant::proposed(plan)
                 .iter()
-                .map(|grant| shown(&grant.describe()))
+                .map(|grant| shown(&grant.redacted(redactor).describe()))
                 .collect(),
             plan_hash: plan.plan_hash.clone(),
         }

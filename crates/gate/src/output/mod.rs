@@ -5,6 +5,7 @@
 //!                        no control     no secrets      head, marker, tail
 //!  words of a question ─▶ Redactor ─▶ approval_text ─▶ one line a person can trust
 //!  message of an error ─▶ error_text ─▶ what the model gets instead of output
+//!  plans, calls, records ─▶ Redactor::shown_plan and its kin ─▶ events, explanations, exports
 //! ```
 //!
 //! The order matters: a secret with an escape sequence in its middle is only
@@ -22,6 +23,7 @@ mod chars;
 mod error_text;
 mod redact;
 mod sanitize;
+mod shown;
 
 pub use approval_text::{APPROVAL_TEXT_CHARS, approval_text};
 pub use bound::{Bounded, Bounder, DEFAULT_MAX_BYTES, Limits, UNKNOWN_CAPACITY_BYTES, bound};

@@ -287,7 +287,9 @@ impl Planner<'_> {
     }
 
     async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
-        let (decision, risk, stage) = self.policy_says(&live);
+        let (mut decision, risk, stage) = self.policy_says(&live);
+        self.redactor
+            .redact_atoms(&mut decision, &live.record.tool, &live.record.facts);
         // Nobody shares it before it is planned.
         let record = Arc::make_mut(&mut live.record);
         record.decision = decision;

@@ -1,0 +1,219 @@
+//! Plain data on its way to a screen or a client: the same, without secrets.
+//!
+//! ```text
+//!  PlanRecord, ToolCall, Decision ─▶ every text ─▶ sanitize ─▶ redact ─▶ events, explanations
+//!  JSON of a record               ─▶ every text ─────────────▶ redact ─▶ exports
+//! ```
+//!
+//! What is on record and what a plan's hash is made of stays exact; this is for whoever
+//! looks on. A value is looked at with its name, and the words of a command with those
+//! beside them: `--token` and what follows it are two texts and one secret.
+
+use serde_json::{Map, Value};
+use toolgate_model::{AtomAnswer, Decision, Facts, PlanRecord, Run, ToolCall};
+use toolgate_policy::atom_texts;
+
+use super::redact::{RedactedSpan, Redactor, SecretClass};
+use super::sanitize;
+
+/// What becomes of a text.
+type Change<'a> = &'a dyn Fn(&str) -> String;
+
+impl Redactor {
+    /// A text for people and clients: no escape sequences, nothing invisible, no secrets.
+    #[must_use]
+    pub fn shown(&self, text: &str) -> String {
+        self.redact(&sanitize(text)).0.into_owned()
+    }
+
+    /// Makes every text of an object one that can be shown, names included.
+    pub fn show_map(&self, map: &mut Map<String, Value>) {
+        self.change_map(map, &|text| self.shown(text));
+    }
+
+    /// Takes the secrets out of every text of a value and leaves the rest as it is.
+    pub fn redact_value(&self, value: &mut Value) {
+        self.change(None, value, &|text| self.redact(text).0.into_owned());
+    }
+
+    /// Takes the secrets out of a call and leaves the rest as it is.
+    pub fn redact_call(&self, call: &mut ToolCall) {
+        self.change_map(&mut call.args, &|text| self.redact(text).0.into_owned());
+        if let Some(reason) = &mut call.reason {
+            *reason = self.redact(reason).0.into_owned();
+        }
+    }
+
+    /// A plan for people and clients. The hash stays that of the exact call.
+    #[must_use]
+    pub fn shown_plan(&self, plan: &PlanRecord) -> PlanRecord {
+        let mut plan = plan.clone();
+        self.show_map(&mut plan.call.args);
+        for text in plan
+            .call
+            .reason
+            .iter_mut()
+            .chain(plan.preview.iter_mut())
+            .chain([&mut plan.summary])
+            .chain(&mut plan.locations)
+            .chain(&mut plan.opens)
+            .chain(plan.rests_on.iter_mut().map(|file| &mut file.path))
+        {
+            *text = self.shown(text);
+        }
+        plan.facts = self.shown_facts(&plan.facts);
+        plan.decision = self.shown_decision(&plan.decision);
+        plan
+    }
+
+    /// Facts for people and clients.
+    #[must_use]
+    pub fn shown_facts(&self, facts: &Facts) -> Facts {
+        let all = |texts: &[String]| texts.iter().map(|text| self.shown(text)).collect();
+        Facts {
+            reads: all(&facts.reads),
+            writes: all(&facts.writes),
+            deletes: all(&facts.deletes),
+            runs: facts
+                .runs
+                .iter()
+                .map(|run| Run {
+                    words: self.beside_each_other(all(&run.words)),
+                    opaque: run.opaque,
+                })
+                .collect(),
+            connects: all(&facts.connects),
+            complete: facts.complete,
+            claimed: facts.claimed,
+            catastrophic: all(&facts.catastrophic),
+        }
+    }
+
+    /// A decision for people and clients.
+    #[must_use]
+    pub fn shown_decision(&self, decision: &Decision) -> Decision {
+        Decision {
+            reason: self.shown(&decision.reason),
+            rule: self.shown(&decision.rule),
+            atoms: decision
+                .atoms
+                .iter()
+                .map(|answer| AtomAnswer {
+                    atom: self.shown(&answer.atom),
+                    rule: self.shown(&answer.rule),
+                    ..answer.clone()
+                })
+                .collect(),
+            ..decision.clone()
+        }
+    }
+
+    /// Takes secrets out of the atoms that a decision names. Policy quotes, escapes and cuts
+    /// them for its explanation, and what is left of a secret then is not recognized later.
+    pub(crate) fn redact_atoms(&self, decision: &mut Decision, tool: &str, facts: &Facts) {
+        let changed = |answer: &AtomAnswer| answer.atom.contains(['…', '\\']);
+        if facts.runs.is_empty() && !decision.atoms.iter().any(changed) {
+            return;
+        }
+        let exact = atom_texts(tool, facts);
+        let shown = atom_texts(tool, &self.shown_facts(facts));
+        for (exact, shown) in exact.iter().zip(&shown).filter(|(one, other)| one != other) {
+            decision.reason = decision.reason.replace(exact, shown);
+            for answer in &mut decision.atoms {
+                if answer.atom == *exact {
+                    answer.atom.clone_from(shown);
+                }
+            }
+        }
+    }
+
+    /// Words that stand in a row, each without its part of a secret.
+    pub(crate) fn beside_each_other(&self, words: Vec<String>) -> Vec<String> {
+        let line = words.join(" ");
+        let spans = self.redact(&line).1;
+        if spans.is_empty() {
+            return words;
+        }
+        let mut next = 0;
+        let of_line = |word: String| {
+            let (start, end) = (next, next + word.len());
+            next = end + 1;
+            let (mut shown, mut done) = (String::new(), start);
+            let within = |span: &&RedactedSpan| span.start < end && span.end > start;
+            for span in spans.iter().filter(within) {
+                shown.push_str(line.get(done..span.start).unwrap_or_default());
+                shown.push_str(span.class.marker());
+                done = span.end.min(end);
+            }
+            shown.push_str(line.get(done..end).unwrap_or_default());
+            shown
+        };
+        words.into_iter().map(of_line).collect()
+    }
+
+    fn change(&self, name: Option<&str>, value: &mut Value, change: Change<'_>) {
+        match value {
+            Value::String(text) => {
+                let changed = change(text);
+                *text = match name {
+                    Some(name) => self.given_to(name, changed),
+                    None => changed,
+                };
+            }
+            Value::Array(items) => {
+                for item in items.iter_mut() {
+                    self.change(name, item, change);
+                }
+                self.change_row(items);
+            }
+            Value::Object(map) => self.change_map(map, change),
+            _ => {}
+        }
+    }
+
+    fn change_row(&self, items: &mut [Value]) {
+        let texts = items.iter().filter_map(Value::as_str).map(str::to_owned);
+        let texts: Vec<String> = texts.collect();
+        if texts.len() == items.len() {
+            let shown = self.beside_each_other(texts);
+            for (item, text) in items.iter_mut().zip(shown) {
+                *item = text.into();
+            }
+        }
+    }
+
+    fn change_map(&self, map: &mut Map<String, Value>, change: Change<'_>) {
+        let plain = |name: &str| {
+            name.bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        };
+        if !map.keys().all(|name| plain(name)) {
+            *map = std::mem::take(map)
+                .into_iter()
+                .map(|(name, value)| (change(&name), value))
+                .collect();
+        }
+        for (name, value) in map {
+            self.change(Some(name), value, change);
+        }
+    }
+
+    /// A value as it reads beside its name: a random text is a secret where it is a password.
+    fn given_to(&self, name: &str, value: String) -> String {
+        if value.is_empty() || value.contains(['"', '\\']) {
+            return value;
+        }
+        let head = format!("{name}=\"");
+        let line = format!("{head}{value}\"");
+        let (redacted, spans) = self.redact(&line);
+        if spans.is_empty() {
+            return value;
+        }
+        let inner = redacted.strip_prefix(&head).unwrap_or_default();
+        match inner.strip_suffix('"') {
+            Some(inner) => inner.to_owned(),
+            // More than the value was taken for the secret: then nothing of it is shown.
+            None => SecretClass::Assignment.marker().to_owned(),
+        }
+    }
+}
