@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{Category, ErrorKind, ToolError};
+use toolgate_model::{Action, Category, ErrorKind, ToolError};
 use toolgate_policy::{LayerSpec, Policy, PolicyError, Settings as PolicySettings, Validator};
 use toolgate_sandbox::paths::PathWall;
 
@@ -102,6 +102,23 @@ pub struct Rules {
     pub validators: Vec<Arc<dyn Validator>>,
 }
 
+impl Rules {
+    /// No policy: nothing is denied or asked by a rule or a default.
+    ///
+    /// What stands without any policy still does: the floor, the walls with their protected
+    /// paths, no command and nothing unknown without the command wall, and a tool's
+    /// `requires_approval`.
+    pub fn nothing_to_check() -> Self {
+        Self {
+            settings: PolicySettings {
+                default_action: Some(Action::Allow),
+                ..PolicySettings::default()
+            },
+            ..Self::default()
+        }
+    }
+}
+
 /// The middle of the line. Cheap to clone; all clones are one gate.
 ///
 /// When the last clone is dropped, every call that still runs is cancelled.
@@ -150,7 +167,7 @@ pub struct Builder {
     registry: Arc<Registry>,
     wall: PathWall,
     journal: Arc<dyn Journal>,
-    rules: Rules,
+    rules: Option<Rules>,
     grants: Arc<dyn GrantStore>,
     chain: Chain,
     redactor: Option<Redactor>,
@@ -166,10 +183,14 @@ impl Builder {
         self
     }
 
-    /// Sets the rules. Without, nothing is checked but the floor, the walls and the defaults.
+    /// Sets the rules and what holds where none speaks.
+    ///
+    /// A gate that is never given rules has no policy to check
+    /// ([`Rules::nothing_to_check`]): a tool with side effects then runs unasked behind
+    /// the path wall. `Rules::default()` is the policy that asks before side effects.
     #[must_use]
     pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = rules;
+        self.rules = Some(rules);
         self
     }
 
@@ -210,9 +231,10 @@ impl Builder {
 
     /// Makes the gate. Rules that cannot be compiled are an error here, not at the first call.
     pub fn build(self) -> Result<Gate, BuildError> {
+        let rules = self.rules.unwrap_or_else(Rules::nothing_to_check);
         let canonical = |name: &str| self.registry.canonical(name);
         let names = self.registry.names_generation();
-        let base = Policy::compile(self.rules.settings.clone(), &self.rules.layers, &canonical)?;
+        let base = Policy::compile(rules.settings.clone(), &rules.layers, &canonical)?;
         let redactor = match self.redactor {
             Some(redactor) => redactor,
             None => Redactor::new(std::iter::empty::<(&str, &str)>())?,
@@ -222,7 +244,7 @@ impl Builder {
                 settings: self.settings,
                 registry: self.registry,
                 wall: self.wall,
-                rules: self.rules,
+                rules,
                 base: Mutex::new((names, Arc::new(base))),
                 grants: self.grants,
                 chain: self.chain,
@@ -238,14 +260,15 @@ impl Builder {
 }
 
 impl Gate {
-    /// Begins a gate over these tools, behind this path wall, with this record.
+    /// Begins a gate over these tools, behind this path wall, with this record. Without
+    /// [`Builder::rules`] there is no policy to check.
     pub fn builder(registry: Arc<Registry>, wall: PathWall, journal: Arc<dyn Journal>) -> Builder {
         Builder {
             settings: Settings::default(),
             registry,
             wall,
             journal,
-            rules: Rules::default(),
+            rules: None,
             grants: Arc::new(NoGrants),
             chain: Chain::default(),
             redactor: None,

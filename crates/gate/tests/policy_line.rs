@@ -383,12 +383,62 @@ fn flow_security_violation() {
 #[test]
 fn test_nil_security_policy() {
     paused(async {
-        let bench = Rig::new().tool(Scripted::new("noop")).build();
-        assert_eq!(
-            bench.one("noop", json!({})).await.kind(),
-            None,
-            "no rules: nothing to check"
-        );
+        let acts = |name: &str| {
+            Scripted::new(name)
+                .side_effects()
+                .facts(Facts::writing("a"))
+        };
+        let rig = || {
+            Rig::new()
+                .tool(acts("act"))
+                .tool(acts("careful").spec(|spec| spec.requires_approval = true))
+                .tool(states_facts("touch").side_effects())
+                .tool(shell_tool("cargo test"))
+                .tool(Scripted::new("destroy").facts(Facts {
+                    catastrophic: vec!["it removes everything".into()],
+                    ..Facts::none()
+                }))
+        };
+        let none = rig().without_rules().build();
+        let given = rig().build();
+        for (name, args, without, with) in [
+            // No rules: nothing to check. Rules that say nothing: the defaults ask.
+            ("act", json!({}), None, Some(ErrorKind::NoApprover)),
+            // What stands without a policy stands.
+            (
+                "careful",
+                json!({}),
+                Some(ErrorKind::NoApprover),
+                Some(ErrorKind::NoApprover),
+            ),
+            (
+                "destroy",
+                json!({}),
+                Some(ErrorKind::PolicyDenied),
+                Some(ErrorKind::PolicyDenied),
+            ),
+            (
+                "touch",
+                json!({"writes": ["../out"]}),
+                Some(ErrorKind::OutsideSandbox),
+                Some(ErrorKind::OutsideSandbox),
+            ),
+            (
+                "touch",
+                json!({"writes": [".git/hooks/pre-commit"]}),
+                Some(ErrorKind::ProtectedPath),
+                Some(ErrorKind::ProtectedPath),
+            ),
+            (
+                "run_command",
+                json!({}),
+                Some(ErrorKind::SandboxUnavailable),
+                Some(ErrorKind::SandboxUnavailable),
+            ),
+        ] {
+            assert_eq!(none.one(name, args.clone()).await.kind(), without, "{name}");
+            assert_eq!(given.one(name, args).await.kind(), with, "{name}");
+        }
     });
 }
 

@@ -42,7 +42,7 @@ pub struct Rig {
     workspace: Workspace,
     registry: Arc<Registry>,
     settings: Settings,
-    rules: Rules,
+    rules: Option<Rules>,
     middleware: Vec<Arc<dyn Middleware>>,
     grants: Option<Arc<dyn GrantStore>>,
     journal: FaultyJournal,
@@ -64,7 +64,7 @@ impl Rig {
             workspace: Workspace::new(),
             registry: Arc::new(Registry::new()),
             settings: Settings::default(),
-            rules: Rules::default(),
+            rules: Some(Rules::default()),
             middleware: Vec::new(),
             grants: None,
             journal: FaultyJournal::sound(),
@@ -98,19 +98,24 @@ impl Rig {
     /// With changed rules.
     #[must_use]
     pub fn rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
-        change(&mut self.rules);
+        change(self.rules.get_or_insert_default());
+        self
+    }
+
+    /// With a gate that is never given rules.
+    #[must_use]
+    pub fn without_rules(mut self) -> Self {
+        self.rules = None;
         self
     }
 
     /// With one more trusted rule.
     #[must_use]
     pub fn rule(mut self, rule: RuleSpec) -> Self {
-        match self.rules.layers.last_mut() {
+        let layers = &mut self.rules.get_or_insert_default().layers;
+        match layers.last_mut() {
             Some(layer) => layer.rules.push(rule),
-            None => {
-                let layer = LayerSpec::new("user", LayerTrust::Trusted, vec![rule]);
-                self.rules.layers.push(layer);
-            }
+            None => layers.push(LayerSpec::new("user", LayerTrust::Trusted, vec![rule])),
         }
         self
     }
@@ -164,9 +169,11 @@ impl Rig {
         let wall = self.workspace.wall().clone();
         let mut builder = Gate::builder(Arc::clone(&self.registry), wall, journal)
             .settings(self.settings)
-            .rules(self.rules)
             .clock(Arc::new(clock.clone()))
             .entropy(self.entropy.unwrap_or_else(|| Arc::new(counting.clone())));
+        if let Some(rules) = self.rules {
+            builder = builder.rules(rules);
+        }
         for middleware in self.middleware {
             builder = builder.middleware(middleware);
         }
