@@ -15,8 +15,8 @@ use toolgate_gate::plan::Plan;
 use toolgate_gate::registry::Alias;
 use toolgate_model::{Action, Decision, ErrorKind, Event, Facts, Risk, Run, Status};
 use toolgate_policy::{
-    Condition, LayerSpec, LayerTrust, Listed, Operator, Question, RuleSpec, RuleValidator, Trust,
-    Validator,
+    Condition, LayerSpec, LayerTrust, Listed, Mode as PolicyMode, Operator, Question, RuleSpec,
+    RuleValidator, Trust, Validator,
 };
 use toolgate_shell::{LineContext, analyse};
 use toolgate_testkit::{
@@ -48,20 +48,57 @@ fn action() -> impl Strategy<Value = Action> {
     prop::sample::select(vec![Action::Allow, Action::Ask, Action::Deny])
 }
 
+fn risk() -> impl Strategy<Value = Risk> {
+    prop::sample::select(vec![Risk::Low, Risk::Medium, Risk::High])
+}
+
+fn trust() -> impl Strategy<Value = Trust> {
+    prop::sample::select(vec![Trust::Supervised, Trust::Guided, Trust::Autonomous])
+}
+
+fn mode() -> impl Strategy<Value = PolicyMode> {
+    prop::sample::select(vec![PolicyMode::Auto, PolicyMode::Prompt, PolicyMode::Deny])
+}
+
+/// The answers of a rule after which a call still runs.
+fn consent() -> impl Strategy<Value = Action> {
+    prop::sample::select(vec![Action::Allow, Action::Ask])
+}
+
+fn tool_name() -> impl Strategy<Value = String> {
+    "[a-c_]{1,8}"
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn property_33_policy_decision_evaluation(rule in prop::option::of(action()), default in action()) {
+    fn property_33_policy_decision_evaluation(
+        tool in tool_name(),
+        others in prop::collection::vec((tool_name(), action()), 0..6),
+        own in prop::option::of((action(), 0_usize..6)),
+        default in action(),
+        side_effects in any::<bool>(),
+        text in "[a-z /.]{0,12}",
+    ) {
         paused(async {
-            let mut rig = Rig::new()
-                .tool(Scripted::new("subject"))
-                .rules(|rules| rules.settings.default_action = Some(default));
-            if let Some(action) = rule {
-                rig = rig.rule(RuleSpec::new("subject", action));
+            let mut rules: Vec<RuleSpec> = others
+                .iter()
+                .filter(|(name, _)| *name != tool)
+                .map(|(name, action)| RuleSpec::new(name.as_str(), *action))
+                .collect();
+            if let Some((action, at)) = own {
+                rules.insert(at.min(rules.len()), RuleSpec::new(tool.as_str(), action));
             }
-            let (got, kind, _) = planned(&rig.build(), "subject", json!({})).await;
-            assert_eq!(got, rule.unwrap_or(default));
+            let subject = Scripted::new(&tool).spec(|spec| spec.side_effects = side_effects);
+            let mut rig = Rig::new()
+                .tool(subject)
+                .rules(|rules| rules.settings.default_action = Some(default));
+            for rule in rules {
+                rig = rig.rule(rule);
+            }
+            let (got, kind, _) = planned(&rig.build(), &tool, json!({"text": text})).await;
+            assert_eq!(got, own.map_or(default, |(action, _)| action));
             assert_eq!(kind.is_some(), got == Action::Deny);
         });
     }
@@ -113,25 +150,40 @@ proptest! {
 
     #[test]
     fn property_36_policy_risk_classification(
-        reads in 0_usize..2, writes in 0_usize..2, deletes in 0_usize..2, runs in 0_usize..2, connects in 0_usize..2,
+        declared in risk(),
+        side_effects in any::<bool>(),
+        touched in prop::collection::vec((0_usize..5, "[a-z]{1,6}"), 0..4),
+        by_rule in prop::option::of((action(), prop::option::of(risk()))),
     ) {
         paused(async {
-            let list = |count: usize, name: &str| vec![name.to_owned(); count];
-            let args = json!({"reads": list(reads, "r"), "writes": list(writes, "w"),
-                "deletes": list(deletes, "d"), "connects": list(connects, "example.com"),
-                "commands": vec![["ls"]; runs]});
-            let bench = Rig::new()
-                .tool(states_facts("subject").side_effects())
-                .settings(|settings| settings.command_wall = true)
-                .build();
-            let (_, _, risk) = planned(&bench, "subject", args).await;
-            let risk = risk.unwrap();
-            assert!([Risk::Low, Risk::Medium, Risk::High].contains(&risk));
-            if deletes + runs > 0 {
-                assert_eq!(risk, Risk::High);
-            } else {
-                assert_eq!(risk, Risk::Medium, "what the tool says of itself");
+            let of = |kind: usize| -> Vec<&str> {
+                let fitting = touched.iter().filter(|(one, _)| *one == kind);
+                fitting.map(|(_, name)| name.as_str()).collect()
+            };
+            let commands: Vec<_> = of(3).into_iter().map(|word| [word]).collect();
+            let args = json!({"reads": of(0), "writes": of(1), "deletes": of(2),
+                "commands": commands, "connects": of(4)});
+            let tool = states_facts("subject").spec(|spec| {
+                spec.side_effects = side_effects;
+                spec.risk = declared;
+            });
+            let mut rig = Rig::new()
+                .tool(tool)
+                .settings(|settings| settings.command_wall = true);
+            if let Some((action, risk)) = by_rule {
+                let mut rule = RuleSpec::new("subject", action);
+                rule.risk = risk;
+                rig = rig.rule(rule);
             }
+            let (_, _, risk) = planned(&rig.build(), "subject", args).await;
+            let of_facts = touched.iter().map(|(kind, _)| match kind {
+                0 => Risk::Low,
+                1 | 4 => Risk::Medium,
+                _ => Risk::High,
+            });
+            let own = of_facts.fold(declared, Risk::max);
+            let named = by_rule.and_then(|(_, risk)| risk);
+            assert_eq!(risk.unwrap(), named.unwrap_or(own), "{declared:?} {touched:?} {by_rule:?}");
         });
     }
 
@@ -139,29 +191,70 @@ proptest! {
     fn property_47_tool_invocation_confirmation_check(
         side_effects in any::<bool>(),
         requires in any::<bool>(),
-        allow in any::<bool>(),
+        (trust, mode, prompts) in (trust(), prop::option::of(mode()), any::<bool>()),
+        (listed, wall) in any::<(bool, bool)>(),
+        (own, star) in (prop::option::of(consent()), prop::option::of(consent())),
+        text in "[a-z]{0,8}",
     ) {
         paused(async {
             let tool = Scripted::new("subject").spec(|spec| {
                 spec.side_effects = side_effects;
                 spec.requires_approval = requires;
             });
-            let mut rig = Rig::new().tool(tool);
-            if allow {
-                rig = rig.rule(RuleSpec::new("subject", Action::Allow));
-            }
-            let bench = rig.build();
-            let plans = bench.gate.plan(&bench.session, vec![call("c", "subject", json!({}))]).await;
-            let asked = match plans.plans().next().unwrap() {
-                Plan::Go(_) => false,
+            let named = own.map(|action| RuleSpec::new("subject", action));
+            let general = star.map(|action| RuleSpec::new("*", action));
+            let rules = named.into_iter().chain(general).collect();
+            let mut layer = LayerSpec::new("user", LayerTrust::Trusted, rules);
+            layer.allowlist = Some(Listed {
+                entries: listed.then(|| "subject".to_owned()).into_iter().collect(),
+                ..Listed::default()
+            });
+            let bench = Rig::new()
+                .tool(tool)
+                .settings(|settings| settings.command_wall = wall)
+                .rules(|rules| {
+                    rules.settings.trust = trust;
+                    rules.settings.mode = mode;
+                    rules.settings.prompt_side_effects = prompts;
+                    rules.layers.push(layer);
+                })
+                .build();
+            let calls = vec![call("c", "subject", json!({"text": text}))];
+            let plans = bench.gate.plan(&bench.session, calls).await;
+            let got = match plans.plans().next().unwrap() {
+                Plan::Go(_) => Action::Allow,
                 Plan::Ask(needs) => {
-                    assert!(!needs.record().summary.is_empty());
+                    assert!(needs.record().summary.contains(&text));
                     assert!(!needs.record().decision.reason.is_empty());
-                    true
+                    Action::Ask
                 }
-                other => panic!("{other:?}"),
+                Plan::Settled(refusal) => {
+                    assert_eq!(refusal.error.kind, ErrorKind::PolicyDenied);
+                    Action::Deny
+                }
+                Plan::Manual(_) => panic!("tools are enabled"),
             };
-            assert_eq!(asked, (side_effects || requires) && !allow);
+            let autonomous = trust == Trust::Autonomous;
+            let mode = mode.unwrap_or(if autonomous { PolicyMode::Auto } else { PolicyMode::Prompt });
+            let by_trust = match trust {
+                Trust::Supervised => Action::Ask,
+                Trust::Guided if side_effects && !listed => Action::Ask,
+                Trust::Guided | Trust::Autonomous => Action::Allow,
+            };
+            let by_mode = match mode {
+                _ if listed => Action::Allow,
+                PolicyMode::Deny => Action::Deny,
+                PolicyMode::Prompt if side_effects && prompts => Action::Ask,
+                PolicyMode::Prompt | PolicyMode::Auto => Action::Allow,
+            };
+            let answer = own.or(star).unwrap_or(by_trust.max(by_mode));
+            let lifted = own == Some(Action::Allow) || (autonomous && wall);
+            let expected = if answer == Action::Allow && requires && !lifted {
+                Action::Ask
+            } else {
+                answer
+            };
+            assert_eq!(got, expected);
         });
     }
 }

@@ -9,13 +9,18 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use toolgate_gate::Passage;
+use toolgate_gate::approve::Answer;
+use toolgate_gate::middleware::AskAlways;
 use toolgate_gate::registry::{Alias, Profile, Registry, RegistryError, WireFormat};
 use toolgate_gate::tool::{Output, Spelling, Tool, typed};
-use toolgate_model::{Args, ErrorKind};
-use toolgate_testkit::{Act, Rig, Scripted};
+use toolgate_model::{Action, Args, ErrorKind};
+use toolgate_policy::RuleSpec;
+use toolgate_testkit::{Act, Rig, Scripted, ScriptedApprover, asking, call, paused};
 
 fn name() -> impl Strategy<Value = String> {
     "[a-z][a-z0-9_-]{0,20}"
@@ -244,25 +249,70 @@ fn test_concurrency() {
     assert_eq!(registry.list().len(), 1);
 }
 
+/// How a call of `name` goes and how many seconds three of them in a batch take.
+fn goes(rig: Rig, name: &str, approver: Option<ScriptedApprover>) -> (Option<ErrorKind>, u64) {
+    paused(async {
+        let bench = rig.build();
+        let mut passage = Passage::default();
+        if let Some(approver) = approver {
+            passage = asking(approver);
+        }
+        let began = tokio::time::Instant::now();
+        let calls = ["1", "2", "3"].map(|id| call(id, name, json!({})));
+        let results = bench.run_through(calls.to_vec(), &passage).await;
+        (results[0].kind(), began.elapsed().as_secs())
+    })
+}
+
 #[test]
 fn test_functional_options() {
-    let bench = Rig::new()
-        .tool(Scripted::new("noop"))
-        .settings(|settings| {
-            settings.max_concurrent = 3;
-            settings.timeouts.default = std::time::Duration::from_secs(7);
-        })
-        .build();
-    assert_eq!(bench.gate.settings().max_concurrent, 3);
-    assert_eq!(bench.gate.settings().timeouts.default.as_secs(), 7);
+    let rig = || {
+        Rig::new()
+            .tool(Scripted::new("read"))
+            .tool(Scripted::new("write").side_effects())
+            .tool(Scripted::new("slow").does(Act::Take(Duration::from_secs(10))))
+    };
+    // Without options.
+    assert_eq!(goes(rig(), "read", None), (None, 0));
+    assert_eq!(goes(rig(), "write", None), (Some(ErrorKind::NoApprover), 0));
+    assert_eq!(goes(rig(), "slow", None), (None, 30));
+    // The policy.
+    let denied = rig().rule(RuleSpec::new("read", Action::Deny));
     assert_eq!(
-        bench.gate.settings().timeouts.exec.as_secs(),
-        300,
-        "the others keep their default"
+        goes(denied, "read", None),
+        (Some(ErrorKind::PolicyDenied), 0)
     );
-    assert_eq!(bench.gate.registry().list().len(), 1);
-    assert!(bench.gate.wall().roots().get(0).is_some());
-    assert!(format!("{:?}", bench.gate).starts_with("Gate"));
+    // Who is asked.
+    let person = ScriptedApprover::new([Answer::yes()]);
+    assert_eq!(goes(rig(), "write", Some(person)), (None, 0));
+    // Middleware.
+    let asking_always = rig().middleware(Arc::new(AskAlways::about("read", "it is Friday")));
+    assert_eq!(
+        goes(asking_always, "read", None),
+        (Some(ErrorKind::NoApprover), 0)
+    );
+    // How long a call may take; the other limits keep their default.
+    let hasty = rig().settings(|settings| settings.timeouts.default = Duration::from_secs(7));
+    let (kind, seconds) = goes(hasty, "slow", None);
+    assert_eq!(kind, Some(ErrorKind::Timeout));
+    assert!((21..30).contains(&seconds), "{seconds}");
+    // How many run side by side.
+    let wide = rig().settings(|settings| settings.max_concurrent = 3);
+    assert_eq!(goes(wide, "slow", None), (None, 10));
+    // All of them together.
+    let composed = rig()
+        .rule(RuleSpec::new("slow", Action::Ask))
+        .settings(|settings| {
+            settings.timeouts.default = Duration::from_secs(7);
+            settings.max_concurrent = 2;
+        });
+    let person = ScriptedApprover::new([Answer::yes()]);
+    let (kind, seconds) = goes(composed, "slow", Some(person));
+    assert_eq!(kind, Some(ErrorKind::Timeout));
+    assert!((14..20).contains(&seconds), "{seconds}");
+    let settings = toolgate_gate::Settings::default();
+    assert_eq!(settings.timeouts.exec.as_secs(), 300);
+    assert!(format!("{:?}", rig().build().gate).starts_with("Gate"));
 }
 
 #[test]
