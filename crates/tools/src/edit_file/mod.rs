@@ -291,7 +291,7 @@ impl Missed<'_> {
                 ToolError::new(
                     ErrorKind::TargetNotFound,
                     format!(
-                        "{which}: Target text not found in {path}: {target}. Nothing was changed.{done} {there}"
+                        "{which} in {path}: Target text not found: {target}. Nothing was changed.{done} {there}"
                     ),
                 )
             }
@@ -314,7 +314,7 @@ impl Missed<'_> {
                 ToolError::new(
                     ErrorKind::TargetAmbiguous,
                     format!(
-                        "{which}: Target text is ambiguous ({count} matches) in {path}: {target}. Nothing was changed. It is here:{places}\n\
+                        "{which} in {path}: Target text is ambiguous ({count} matches): {target}. Nothing was changed. It is here:{places}\n\
                          Take more of the lines around it into the target, or {hint}."
                     ),
                 )

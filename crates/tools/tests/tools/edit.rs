@@ -124,7 +124,9 @@ fn a_miss_shows_the_closest_lines_with_their_numbers() {
     ] {
         let (kind, message) = ws.fails("edit_file", edit("f.rs", target, "x"));
         assert_eq!(kind, ErrorKind::TargetNotFound);
-        assert!(message.contains("Target text not found"), "{message}");
+        let first = target.lines().next().unwrap();
+        let specified = format!("Target text not found: \"{first}");
+        assert!(message.contains(&specified), "{message}");
         for part in parts {
             assert!(message.contains(part), "{part:?}: {message}");
         }
@@ -145,7 +147,7 @@ fn several_matches_are_all_shown_and_a_hint_chooses_the_nearest() {
     let (kind, message) = ws.fails("edit_file", edit("f.txt", "x = ", "z = "));
     assert_eq!(kind, ErrorKind::TargetAmbiguous);
     for part in [
-        "ambiguous (3 matches)",
+        "Target text is ambiguous (3 matches): \"x = \"",
         "     1\tx = 1",
         "     3\tx = 2",
         "     6\tx = 3",

@@ -239,8 +239,12 @@ fn a_person_sees_all_differences_before_and_after() {
         json!({"patch": "LP1\nF f.txt\nE\nz\n.\nEND\n"}),
     );
     assert!(plan.preview.unwrap().contains("this call will fail"));
-    let plan = ws.plan("apply_patch", json!({"patch": "LP1\nF f.txt\nEND\n"}));
+    let nothing = json!({"patch": "LP1\nF f.txt\nEND\n"});
+    let plan = ws.plan("apply_patch", nothing.clone());
     assert_eq!(plan.preview.unwrap(), "No changes.\n");
+    let result = ws.call("apply_patch", nothing);
+    assert_eq!(result.content, "No changes applied.");
+    assert_eq!(result.display, "No changes applied.");
 }
 
 #[test]
