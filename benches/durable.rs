@@ -69,6 +69,7 @@ fn main() {
         let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
         let journal = Arc::clone(&watched) as Arc<dyn Journal>;
         let gate = Gate::builder(Arc::clone(&registry), wall, journal)
+            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         let session = Arc::new(Session::new("bench"));

@@ -107,6 +107,7 @@ fn gate(journal: Arc<dyn Journal>, tools: Vec<Arc<dyn Tool>>) -> (Gate, Workspac
         registry.register(tool).unwrap();
     }
     let gate = Gate::builder(registry, workspace.wall().clone(), journal)
+        .rules(toolgate_gate::Rules::default())
         .build()
         .unwrap();
     (gate, workspace)

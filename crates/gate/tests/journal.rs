@@ -289,6 +289,7 @@ fn a_journal_may_take_its_time() {
             workspace.wall().clone(),
             Arc::new(Slow(journal.clone())),
         )
+        .rules(toolgate_gate::Rules::default())
         .build()
         .unwrap();
         let session = Arc::new(toolgate_gate::session::Session::new("s"));

@@ -69,6 +69,7 @@ proptest! {
         let registry = Arc::new(registry());
         let gate = Gate::builder(registry, workspace.wall().clone(), Arc::new(journal.clone()))
             .settings(settings)
+            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         let session = Arc::new(Session::new("c"));

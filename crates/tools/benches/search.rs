@@ -301,6 +301,7 @@ fn main() {
             files,
             gate: Gate::builder(Arc::clone(&registry), wall, journal)
                 .settings(settings)
+                .rules(toolgate_gate::Rules::default())
                 .build()
                 .unwrap(),
             session,

@@ -139,6 +139,7 @@ impl Bench {
                 ..Settings::default()
             })
             .redactor(redactor)
+            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         Self {

@@ -57,6 +57,7 @@ impl Desk {
     fn at(folder: Arc<TempDir>, tools: Arc<Registry>) -> Self {
         let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
         let gate = Gate::builder(Arc::clone(&tools), wall, Arc::new(MemoryJournal::new()))
+            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         Self {

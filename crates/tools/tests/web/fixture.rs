@@ -159,6 +159,7 @@ impl Site {
         let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
         let journal = Arc::new(MemoryJournal::new());
         let gate = Gate::builder(Arc::new(registry), wall, journal)
+            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         Self {
