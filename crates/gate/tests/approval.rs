@@ -236,7 +236,7 @@ fn the_reason_of_a_no_reaches_the_model_on_one_line() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn property_37_confirmation_details_completeness(

@@ -169,7 +169,7 @@ fn check_record(journal: &FaultyJournal, calls: usize) -> BTreeSet<usize> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn every_call_has_exactly_one_result_in_call_order(

@@ -41,7 +41,7 @@ fn answer(n: usize) -> Answer {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn property_38_message_bus_correlation_id_uniqueness(batches in 1_usize..6) {

@@ -861,7 +861,7 @@ fn outcome() -> impl Strategy<Value = (Act, Option<ErrorKind>)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn property_48_tool_invocation_abort_signal_respect(after_ms in 0_u64..5_000, polite in any::<bool>()) {

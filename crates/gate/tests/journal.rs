@@ -233,7 +233,7 @@ fn an_effect_whose_end_could_not_be_recorded_is_still_told() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     /// Whichever commit fails: one result per call, nothing runs that is not on record as
     /// started, and no entry of a call is on record before its arrival.

@@ -45,7 +45,7 @@ fn registry() -> Registry {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn every_call_has_exactly_one_result_on_record(

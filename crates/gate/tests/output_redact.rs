@@ -269,7 +269,7 @@ fn fragments() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn the_pieces_a_text_came_in_do_not_matter(parts in prop::collection::vec(fragments(), 0..24), size in 1_usize..40) {

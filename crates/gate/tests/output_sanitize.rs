@@ -201,7 +201,7 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
     fn the_text_is_the_same_wherever_the_stream_is_cut(bytes in bytes()) {

@@ -529,7 +529,7 @@ fn json_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn property_44_tool_invocation_parameter_validation(

@@ -39,7 +39,7 @@ fn args(value: Value) -> Args {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn property_01_tool_registration_and_retrieval(names in names(), absent in name()) {

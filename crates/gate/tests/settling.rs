@@ -403,7 +403,7 @@ fn text_kind() -> impl Strategy<Value = Text> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn whatever_a_tool_hands_back_is_bounded_and_free_of_secrets(

@@ -716,7 +716,7 @@ const POLICIES: u32 = 256;
 const CALLS: usize = 8;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: POLICIES, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(POLICIES) })]
 
     #[test]
     fn the_engine_agrees_with_the_text(

@@ -44,7 +44,7 @@ fn with_default(default: Action, list: &[RuleSpec]) -> toolgate_policy::Policy {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(512) })]
 
     // Feature: stage-03-tools-policy, Property 33: a matching rule's action, else the default action
     #[test]

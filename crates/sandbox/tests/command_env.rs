@@ -111,7 +111,7 @@ fn exported_functions_are_code_and_do_not_pass() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
     fn what_is_stripped_by_configuration_never_comes_out(

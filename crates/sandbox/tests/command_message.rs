@@ -91,7 +91,7 @@ fn report() -> impl Strategy<Value = Report> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
     fn a_report_that_is_written_is_read(report in report()) {

@@ -148,7 +148,7 @@ fn write(wall: &PathWall, path: &str) -> Landing {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(512) })]
 
     #[test]
     fn reads_and_writes_go_where_the_model_says(

@@ -293,7 +293,7 @@ fn a_file_is_read_alike_into_new_and_into_used_memory() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(256) })]
 
     #[test]
     fn every_tree_is_surveyed_in_the_order_of_paths(

@@ -418,7 +418,7 @@ fn what_is_no_folder_cannot_be_walked() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(256) })]
 
     #[test]
     fn every_walk_is_sorted_and_complete(

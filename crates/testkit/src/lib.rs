@@ -15,6 +15,7 @@
 mod approver;
 mod events;
 mod faulty;
+mod laws;
 mod loopback;
 mod rig;
 mod time;
@@ -24,6 +25,7 @@ mod workspace;
 pub use approver::{Reply, ScriptedApprover};
 pub use events::{Collected, kinds};
 pub use faulty::FaultyJournal;
+pub use laws::laws;
 pub use loopback::{Heard, Loopback, Sent, Told};
 pub use rig::{Bench, Rig, asking, call, call_because, raw_call};
 pub use time::{CountingEntropy, DryEntropy, FakeClock, paused};

@@ -162,7 +162,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(toolgate_testkit::laws(512))]
 
         #[test]
         fn selecting_is_slicing_the_list_of_lines(

@@ -180,7 +180,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+        #![proptest_config(toolgate_testkit::laws(256))]
 
         #[test]
         fn every_encoding_gives_back_its_text(text in "[^\0\u{feff}]{0,40}") {

@@ -188,9 +188,8 @@ impl Bench {
 
 fn law<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {
     let config = ProptestConfig {
-        cases: 256,
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..toolgate_testkit::laws(256)
     };
     TestRunner::new(config).run(strategy, test).unwrap();
 }

@@ -222,7 +222,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(toolgate_testkit::laws(512))]
 
         #[test]
         fn ranges_behave_like_a_set_of_lines(

@@ -156,7 +156,7 @@ fn history(calls: &Calls) -> (History, Disk) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
     fn all_of_a_conversation_comes_back_and_goes_again(calls in calls()) {

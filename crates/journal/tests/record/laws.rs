@@ -81,7 +81,7 @@ fn receives_twice(steps: &Steps) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn commits_are_whole_or_nothing_and_calls_go_one_way(
@@ -369,7 +369,7 @@ impl Tamper {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
     fn every_change_removal_and_reordering_is_found(tamper in tamper()) {

@@ -92,7 +92,7 @@ fn case() -> impl Strategy<Value = Vec<(Change, Found, bool)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn all_files_end_on_one_side_or_nothing_is_touched(case in case(), images_gone in prop::bool::weighted(0.2)) {

@@ -208,7 +208,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+        #![proptest_config(toolgate_testkit::laws(256))]
 
         #[test]
         fn what_is_remembered_is_what_a_new_search_finds(

@@ -333,7 +333,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(toolgate_testkit::laws(512))]
 
         #[test]
         fn a_diff_reads_like_everybody_elses(

@@ -248,7 +248,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(toolgate_testkit::laws(512))]
 
         #[test]
         fn taking_apart_and_putting_together_changes_nothing(text in "[a\r\n ]{0,20}") {

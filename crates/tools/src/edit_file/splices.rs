@@ -161,7 +161,7 @@ mod tests {
     use crate::change::Difference;
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(1024))]
+        #![proptest_config(toolgate_testkit::laws(1024))]
 
         #[test]
         fn a_text_and_its_regions_lead_from_the_old_to_the_new(

@@ -170,7 +170,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+        #![proptest_config(toolgate_testkit::laws(256))]
 
         #[test]
         fn what_was_packed_comes_out_up_to_the_measure(

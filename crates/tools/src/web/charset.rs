@@ -186,7 +186,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+        #![proptest_config(toolgate_testkit::laws(256))]
 
         #[test]
         fn a_text_in_an_encoding_that_is_said_comes_back(text in "[ -~äöüßéПриветテスト]{0,60}", which in 0_usize..3) {

@@ -25,7 +25,7 @@ fn values() -> impl Strategy<Value = String> {
 /// A workspace for each case of a law.
 fn law<S: Strategy>(cases: S, law: impl Fn(&Desk, S::Value)) {
     let desk = Desk::new();
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
+    let mut runner = proptest::test_runner::TestRunner::new(toolgate_testkit::laws(256));
     let ran = runner.run(&cases, |case| {
         law(&desk.elsewhere(), case);
         Ok(())

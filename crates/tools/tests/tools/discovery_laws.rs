@@ -17,9 +17,8 @@ fn hold<S: Strategy>(
 ) {
     let (ws, fresh) = (Workspace::new(), Folders::default());
     let config = ProptestConfig {
-        cases: CASES,
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..toolgate_testkit::laws(CASES)
     };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let held = runner.run(&(trees(), strategy), |(tree, value)| {

@@ -16,9 +16,8 @@ pub(crate) fn hold<S: Strategy>(
 ) {
     let (ws, folders) = (Workspace::new(), Folders::default());
     let config = ProptestConfig {
-        cases: CASES,
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..toolgate_testkit::laws(CASES)
     };
     let mut runner = proptest::test_runner::TestRunner::new(config);
     let held = runner.run(&strategy, |value| law(&ws, &folders.next(), value));

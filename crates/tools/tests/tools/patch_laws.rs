@@ -478,9 +478,8 @@ fn patches() -> impl Strategy<Value = String> {
 #[test]
 fn a_patch_that_is_printed_reads_as_the_same_patch() {
     let config = ProptestConfig {
-        cases: 4096,
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..toolgate_testkit::laws(4096)
     };
     let read = std::cell::Cell::new(0);
     proptest!(config, |(text in patches())| {

@@ -57,9 +57,8 @@ fn text() -> impl Strategy<Value = Option<String>> {
 fn line_patches_do_what_a_plain_second_implementation_does() {
     let sections = prop::collection::vec(prop::collection::vec(operation(), 0..4), 1..3);
     let config = ProptestConfig {
-        cases: 8192,
         failure_persistence: None,
-        ..ProptestConfig::default()
+        ..toolgate_testkit::laws(8192)
     };
     let seen = std::cell::Cell::new((0, 0));
     proptest!(config, |(text in text(), sections in sections)| {

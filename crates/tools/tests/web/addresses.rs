@@ -78,7 +78,7 @@ fn addresses() -> impl Strategy<Value = Ipv4Addr> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2_000))]
+    #![proptest_config(toolgate_testkit::laws(2_000))]
 
     #[test]
     fn every_spelling_of_an_address_is_judged_like_the_address(address in addresses()) {

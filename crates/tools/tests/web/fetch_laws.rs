@@ -10,7 +10,7 @@ use crate::server::Reply;
 /// Runs a law over cases with one server for all of them.
 fn law<S: Strategy>(cases: S, law: impl Fn(&mut OnePage, S::Value)) {
     let page = std::cell::RefCell::new(OnePage::new());
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
+    let mut runner = proptest::test_runner::TestRunner::new(toolgate_testkit::laws(256));
     let ran = runner.run(&cases, |case| {
         law(&mut page.borrow_mut(), case);
         Ok(())

@@ -108,7 +108,7 @@ fn tags_and_words() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
     fn any_page_becomes_tidy_text_within_its_room(html in tangle(), most in 0_usize..400) {

@@ -137,7 +137,7 @@ fn property_32_never_more_results_than_wanted() {
     let server =
         Server::new(move |_| searxng_says(served.load(std::sync::atomic::Ordering::SeqCst)));
     let site = site(Some(&server), None);
-    let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(256));
+    let mut runner = proptest::test_runner::TestRunner::new(toolgate_testkit::laws(256));
     let asked = std::cell::Cell::new(0);
     let cases = (0_usize..70, prop::option::of(1_usize..90));
     let ran = runner.run(&cases, |(there, wanted)| {

@@ -379,7 +379,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(512))]
+        #![proptest_config(toolgate_testkit::laws(512))]
 
         #[test]
         fn within_the_limit_nothing_is_lost_and_beyond_it_head_and_tail_stay(

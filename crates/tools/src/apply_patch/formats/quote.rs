@@ -107,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig::with_cases(256))]
+        #![proptest_config(toolgate_testkit::laws(256))]
 
         #[test]
         fn what_is_quoted_can_be_read(path in "[^\r\n]{0,12}", any in any::<String>()) {
