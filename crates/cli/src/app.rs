@@ -18,7 +18,7 @@ use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
-use toolgate_policy::Policy;
+use toolgate_policy::{Policy, Trust};
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
 use toolgate_tools::web::{PrivateHosts, WebSettings};

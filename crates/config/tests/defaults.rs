@@ -31,7 +31,7 @@ fn table() -> Vec<(&'static str, Value)> {
         // Seed 001, 6.7, and the formats.
         ("tools.approval.enabled", json!(true)),
         ("tools.approval.trust", json!("guided")),
-        ("tools.approval.mode", Value::Null),
+        ("tools.approval.mode", json!("prompt")),
         ("tools.approval.allowlist", json!(["read_file"])),
         ("tools.approval.denylist", json!([])),
         ("tools.approval.default_action", Value::Null),

@@ -140,3 +140,41 @@ fn a_thousand_mistakes_are_counted_and_the_first_are_drawn() {
     );
     assert!(mistakes_of(&"= = =\n".repeat(20_000)).all().len() <= 1000);
 }
+
+#[test]
+fn a_profile_is_looked_for_in_every_file_and_only_where_they_are_known() {
+    let layers = |wrong: &'static str| {
+        let empty = Texts::default();
+        [
+            Texts {
+                user: wrong,
+                ..empty.clone()
+            },
+            Texts {
+                project: wrong,
+                ..empty.clone()
+            },
+            Texts {
+                config: wrong,
+                ..empty
+            },
+        ]
+    };
+    for texts in layers("[tools]\nprofile = \"clasic\"\n") {
+        assert!(texts.load().is_ok(), "{texts:?}");
+        let known = Sources {
+            profiles: Some(profiles()),
+            ..texts.sources()
+        };
+        let drawn = Effective::load(&known).unwrap_err().to_string();
+        assert!(drawn.contains("did you mean `classic`?"), "{drawn}");
+        assert!(drawn.contains(".toml:2:11"), "{drawn}");
+    }
+    for texts in layers("[presets.a]\nprofile = \"classic\"\n") {
+        let known = Sources {
+            profiles: Some(profiles()),
+            ..texts.sources()
+        };
+        assert!(Effective::load(&known).is_ok(), "{texts:?}");
+    }
+}

@@ -73,8 +73,9 @@ impl Gate {
             refused.extend(wanted.drain(..).map(unkept));
         }
         for plan in &wanted {
-            let plan = Arc::clone(plan);
-            passage.events.send(|| Event::CallPlanned { plan }).await;
+            let plan = || Arc::new(self.inner.redactor.shown_plan(plan));
+            let event = || Event::CallPlanned { plan: plan() };
+            passage.events.send(event).await;
         }
         for result in &refused {
             let result = || Box::new(result.clone());

@@ -33,7 +33,7 @@ impl Texts<'_> {
             }),
             config: file("config.toml", self.config),
             options: self.options.clone(),
-            profiles: Some(profiles()),
+            profiles: None,
         }
     }
 
