@@ -25,7 +25,30 @@ enum Compare {
     Matches(Vec<Regex>),
 }
 
+/// What a condition can be looked up by.
+pub(crate) enum Key<'t> {
+    /// The argument is one of these.
+    Equal(&'t [String]),
+    /// The argument begins with one of these.
+    Head(&'t [String]),
+    /// It has to be tried.
+    None,
+}
+
 impl Test {
+    /// The parameter that it is about.
+    pub(crate) fn param(&self) -> &str {
+        &self.param
+    }
+
+    pub(crate) fn key(&self) -> Key<'_> {
+        match &self.compare {
+            Compare::Equals(values) => Key::Equal(values),
+            Compare::StartsWith(values) => Key::Head(values),
+            Compare::Contains(_) | Compare::Matches(_) => Key::None,
+        }
+    }
+
     pub(crate) fn compile(condition: &Condition) -> Result<Self, RuleFault> {
         let values = condition.value.list();
         if values.is_empty() {

@@ -2,7 +2,7 @@
 //!
 //! Each tool of a layer has a shelf. On it, rules lie by what their keys can be
 //! looked up with: the program of a command, the globs of a path in one set,
-//! the name of a host. Positions are those in the layer, so that the first
+//! the name of a host, the value that a condition asks for. Positions are those in the layer, so that the first
 //! fitting rule is the smallest position that fits.
 
 use std::collections::HashMap;
@@ -14,6 +14,7 @@ use crate::atom::Atom;
 use crate::command::CommandPattern;
 use crate::condition::Test;
 use crate::error::RuleFault;
+use crate::guarded::Guarded;
 use crate::host::{Host, HostPattern};
 use crate::path::{PathPattern, Place};
 use crate::question::Question;
@@ -148,7 +149,7 @@ enum Go {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Shelf {
     /// Rules without fact keys.
-    plain: Vec<usize>,
+    plain: Guarded,
     /// Rules that answer for `opaque`.
     opaque: Vec<usize>,
     commands: Lookup,
@@ -171,7 +172,7 @@ impl Shelf {
             let Some(rule) = rules.get(at) else { continue };
             let strict = rule.is_strict();
             if !(rule.spec.has_fact_keys() || rule.only_opaque()) {
-                shelf.plain.push(at);
+                shelf.plain.put(at, &rule.tests);
             }
             if rule.answers_opaque() {
                 shelf.opaque.push(at);
@@ -280,7 +281,8 @@ impl Shelf {
             Atom::Write(place) => walk(&self.writes.at(place), &|_| true),
             Atom::Delete(place) => walk(&self.deletes.at(place), &|_| true),
         }
-        walk(&self.plain, &|_| true);
+        self.plain
+            .under(question.args, &mut |positions| walk(positions, &|_| true));
     }
 }
 

@@ -93,6 +93,7 @@ mod decide;
 mod defaults;
 mod error;
 mod grant;
+mod guarded;
 mod host;
 mod index;
 mod layer;
