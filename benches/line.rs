@@ -14,8 +14,8 @@ use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Output, typed};
 use toolgate_gate::{Gate, Passage, Rules};
 use toolgate_journal::MemoryJournal;
-use toolgate_model::{Action, Args, Call, ToolCall};
-use toolgate_policy::{LayerSpec, LayerTrust, RuleSpec};
+use toolgate_model::{Action, Args, Call, Facts, ToolCall};
+use toolgate_policy::{Condition, LayerSpec, LayerTrust, Operator, RuleSpec};
 use toolgate_sandbox::paths::{PathRules, PathWall};
 use toolgate_tools::ToolSettings;
 
@@ -24,7 +24,42 @@ const CALLS: u32 = 400;
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct Nothing {
+    /// What it says it reads, so that rules have something to look at.
+    path: String,
+}
+
+/// The tool that is measured.
+const NOOP: &str = "noop_3";
+
+/// A rule that has to be looked at for a call of the measured tool and does not fit it: half
+/// of them are for every tool, half for this one; half are about a path, half have a
+/// condition, of every operator in turn.
+fn looked_at(index: usize) -> RuleSpec {
+    let tool = if index.is_multiple_of(2) { "*" } else { NOOP };
+    let mut rule = RuleSpec::new(tool, Action::Deny);
+    let operators = [
+        (Operator::Equals, format!("private/{index}")),
+        (Operator::StartsWith, format!("private/{index}/")),
+        (Operator::Contains, format!("private/{index}")),
+        (Operator::Matches, format!("^private/{index}/[a-z]+$")),
+    ];
+    if (index / 2).is_multiple_of(2) {
+        let pattern = if (index / 4).is_multiple_of(2) {
+            format!("private/{index}/**")
+        } else {
+            format!("**/cache-{index}/*")
+        };
+        rule.reads = Some(vec![pattern]);
+    } else if let Some((operator, value)) = operators.get(index / 4 % 4) {
+        rule.when.push(Condition {
+            param: "path".into(),
+            operator: *operator,
+            value: value.as_str().into(),
+        });
+    }
+    rule
+}
 
 struct Line {
     gate: Gate,
@@ -40,16 +75,11 @@ impl Line {
             let name = format!("noop_{index}");
             let tool = typed(&name, "Does nothing.", |_: Nothing, _| async {
                 Ok(Output::plain("done"))
-            });
+            })
+            .facts(|args| Facts::reading(args.path.as_str()));
             registry.register(Arc::new(tool)).unwrap();
         }
-        let rules = (0..rules)
-            .map(|index| {
-                let mut rule = RuleSpec::new("run_command", Action::Allow);
-                rule.command = Some(vec![format!("program{index}").as_str().into()]);
-                rule
-            })
-            .collect();
+        let rules = (0..rules).map(looked_at).collect();
         let rules = Rules {
             layers: vec![LayerSpec::new("user", LayerTrust::Trusted, rules)],
             ..Rules::default()
@@ -112,7 +142,6 @@ fn main() {
         });
         runtime.block_on(task).unwrap();
     };
-    let none = Args::new();
     let empty = |runtime: &Runtime, work: Duration| {
         let task = runtime.spawn(async move {
             for _ in 0..CALLS {
@@ -127,19 +156,19 @@ fn main() {
     };
     // What the line itself takes, to measure what two threads make of a task that does
     // nothing else for so long.
-    let line_itself = in_turn(5, 1, &mut [&mut || calls(&alone, &small, "noop_3", &none)]);
+    let line_itself = in_turn(5, 1, &mut [&mut || calls(&alone, &small, NOOP, &path)]);
     let work = Duration::from_secs_f64(line_itself[0].each(CALLS).ns * 1e-9);
     let figures = in_turn(
         41,
         1,
         &mut [
-            &mut || calls(&runtime, &small, "noop_3", &none),
-            &mut || calls(&alone, &tools, "noop_3", &none),
-            &mut || calls(&alone, &rules, "noop_3", &none),
+            &mut || calls(&runtime, &small, NOOP, &path),
+            &mut || calls(&alone, &tools, NOOP, &path),
+            &mut || calls(&alone, &rules, NOOP, &path),
             &mut || calls(&runtime, &small, "read_file", &path),
             &mut || (0..CALLS).for_each(|_| drop(std::fs::read(&file).unwrap())),
             &mut || empty(&runtime, work),
-            &mut || calls(&alone, &small, "noop_3", &none),
+            &mut || calls(&alone, &small, NOOP, &path),
             &mut || empty(&alone, Duration::ZERO),
         ],
     );
@@ -147,9 +176,10 @@ fn main() {
         .into_iter()
         .map(|figure| figure.each(CALLS))
         .collect();
+    let named = |line: &Line| format!("{} tools", line.gate.registry().list().len());
     // One thread has nobody to wake: this is the line itself.
     report(
-        "line, tool that does nothing, 10 tools, 10 rules",
+        &format!("line, tool that does nothing, {}, 10 rules", named(&small)),
         figures[6],
         Some(("spawn and join of an empty task", figures[7])),
         Some("at most 25 µs"),
@@ -163,13 +193,13 @@ fn main() {
         Some("at most 25 µs"),
     );
     report(
-        "line, 10,000 tools",
+        &format!("line, {}, 10 rules", named(&tools)),
         figures[1],
-        Some(("10 tools", figures[6])),
+        Some((&named(&small), figures[6])),
         Some("equal within 20 %"),
     );
     report(
-        "line, 1,000 rules",
+        &format!("line, {}, 1,000 rules that are looked at", named(&rules)),
         figures[2],
         Some(("10 rules", figures[6])),
         Some("equal within 20 %"),
