@@ -115,6 +115,7 @@ fn open_word() -> impl Strategy<Value = String> {
             "${#v}", "${v:1}", "${v:0:2}", "${v^}", "${v^^}", "$(echo p q)", "\"$(echo p q)\"", "`echo r`",
             "$(printf '%s-' a b)", "$w", "\"$w\"", "$v$w", "a$IFS", "x${IFS}y", "$(echo \"$v\")", "${v:+alt}",
             "$(c inner)", "\"$(c deep; echo z)\"", "$(echo $(echo n))", "$@", "\"$@\"", "$1", "\"$1\"",
+            "\"${a[@]}\"", "${a[1]}", "$a",
         ]).prop_map(str::to_owned),
     ]
 }
@@ -127,7 +128,8 @@ fn simple() -> impl Strategy<Value = String> {
         6 => call.clone(),
         1 => word().prop_map(|value| format!("v={value}")),
         1 => open_word().prop_map(|value| format!("w={value}")),
-        1 => prop::sample::select(vec!["true", "false", ":", "set -- one 'two three'", "export v", "shift"])
+        1 => prop::sample::select(vec!["true", "false", ":", "set -- one 'two three'", "export v", "shift",
+            "printf -v v '%s' q", "LC_ALL=C read v <<< 'r s'", "w=1 read -r v w <<< 'r s'", "a=(x 'y z')", "set --"])
             .prop_map(str::to_owned),
         1 => (call.clone(), word()).prop_map(|(call, text)| format!("{call} <<< {text}")),
         1 => call.clone().prop_map(|call| format!("{call} 2>&1 < /dev/null")),
@@ -148,6 +150,7 @@ fn script() -> impl Strategy<Value = String> {
             1 => inner.clone().prop_map(|a| format!("! {a}")),
             1 => (inner.clone(), inner.clone()).prop_map(|(a, b)| format!("if {a}\nthen {b}\nelse c no\nfi")),
             1 => (open_word(), inner.clone()).prop_map(|(w, a)| format!("for v in a {w}; do {a}\ndone")),
+            1 => inner.clone().prop_map(|a| format!("for v; do {a}\ndone")),
             1 => (open_word(), inner.clone()).prop_map(|(w, a)| format!("case {w} in a*|b) {a}\n;; *) c other ;; esac")),
             1 => inner.clone().prop_map(|a| format!("c <<E\nx $v $(c here) \\$\nE\n{a}")),
             1 => inner.clone().prop_map(|a| format!("c <<'E'\nx $v $(c never)\nE\n{a}")),
