@@ -91,8 +91,7 @@ impl Walker {
 
     /// A file of code: a read, or code that nobody has seen if it is no file at all.
     pub(crate) fn run_file(&mut self, program: &str, file: &Field) {
-        let folder = self.scope.folder.clone().unwrap_or_else(|| "/".into());
-        if is_stream(&folder, &file.text) {
+        if self.is_stream(file) {
             self.code_opaque(program);
         }
         if file.text.contains("://") {
@@ -101,6 +100,12 @@ impl Walker {
         } else {
             self.read_path(file);
         }
+    }
+
+    /// Whether a word names no file of its own, but what something else writes.
+    pub(super) fn is_stream(&self, file: &Field) -> bool {
+        let folder = self.scope.folder.as_deref().unwrap_or("/");
+        is_stream(folder, &file.text)
     }
 
     /// The words of a text, split as a shell would.

@@ -9,7 +9,8 @@
 //! In come the words of one command; what they touch goes to the findings.
 //! What can go wrong: a word may be an option once it is known, or an option
 //! may do what nobody foresees; both make the facts incomplete. A program
-//! without a row is run with its words as data.
+//! without a row is run with its words as data, unless a catastrophe can be
+//! read in them (`probe`).
 
 mod effects;
 mod hosts;
@@ -110,7 +111,7 @@ impl Walker {
         if let Some(last) = words.last() {
             self.scope.last_argument = Rc::new(last.clone());
         }
-        if !program.is_known() || program.is_pattern() {
+        if !program.is_known() || program.is_pattern() || self.is_stream(program) {
             self.found.opaque(Opacity::Program {
                 word: program.shown(),
             });
