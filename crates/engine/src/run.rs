@@ -216,7 +216,11 @@ impl Around {
         }
     }
 
-    async fn emit(&self, event: Event) {
+    async fn emit(&self, mut event: Event) {
+        // A provider may quote what nobody should see.
+        if let Event::Error { message } = &mut event {
+            *message = self.gate.redactor().shown(message);
+        }
         self.events.send(|| event).await;
     }
 }

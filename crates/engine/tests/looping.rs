@@ -78,6 +78,7 @@ impl Table {
                 mode,
                 ..Default::default()
             })
+            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         let (sink, events) = EventSink::channel(4096);

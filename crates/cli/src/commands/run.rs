@@ -10,7 +10,7 @@ mod taken_up;
 use tokio::sync::mpsc;
 use toolgate_engine::{Finished, Outcome, Turn, run_turn};
 use toolgate_gate::execute::EventSink;
-use toolgate_gate::output::{Redactor, approval_text};
+use toolgate_gate::output::approval_text;
 use toolgate_model::Event;
 
 use crate::args::{Common, RunArgs};
@@ -42,7 +42,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     let turn = Turn::new(turn, settings);
     let work = tokio::spawn(async move { run_turn(&mut *provider, &around, turn, prompt).await });
     let mut progress = Progress::new(out);
-    let shown = show(listening, app.gate.redactor(), &mut progress, out).await;
+    let shown = show(listening, &mut progress, out).await;
     let finished = work
         .await
         .map_err(|error| Failure::internal(format!("the turn broke off: {error}")))?;
@@ -64,16 +64,11 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
 /// Shows events until nobody sends any more. A reader that is gone does not stop the turn.
 async fn show(
     mut listening: mpsc::Receiver<Event>,
-    redactor: &Redactor,
     progress: &mut Progress,
     out: &Out,
 ) -> Result<(), Failure> {
     let mut shown = Ok(());
-    while let Some(mut event) = listening.recv().await {
-        // A provider may quote the very key that it refuses.
-        if let Event::Error { message } = &mut event {
-            *message = redactor.shown(message);
-        }
+    while let Some(event) = listening.recv().await {
         if out.json {
             shown = shown.and_then(|()| out.json_line(&event));
         } else {

@@ -29,7 +29,8 @@ pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs)
     let Some(last) = LastTurn::of(&kept) else {
         return Ok((common, args));
     };
-    let config = configured::configuration(&common, &Home::find()?, &configured::workspace(&common)?)?;
+    let config =
+        configured::configuration(&common, &Home::find()?, &configured::workspace(&common)?)?;
     if args.script.is_none() && args.asked.provider.is_none() {
         args.asked.provider =
             Some(last.provider.clone()).filter(|name| Source::is_known(&config, name));
