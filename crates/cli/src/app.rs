@@ -35,6 +35,7 @@ use crate::home::Home;
 use crate::input::{self, Input};
 use crate::log;
 use crate::out::Out;
+use crate::own;
 use crate::record::{self, Record};
 use crate::secrets;
 use crate::signals;
@@ -178,7 +179,7 @@ impl App {
         }
         let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
         let registry = Arc::new(Registry::new());
-        let wall = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
+        let wall = PathWall::open(&own::path_rules(common, &config, home)?)
             .map_err(|error| usage(&error))?;
         let around = AroundCommands::new(&config, home, &wall);
         let trust = config.rules().settings.trust;

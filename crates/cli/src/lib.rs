@@ -25,6 +25,7 @@ mod kept;
 mod log;
 mod orphans;
 mod out;
+mod own;
 mod panics;
 mod presets;
 mod question;

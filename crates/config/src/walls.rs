@@ -9,7 +9,7 @@ use toolgate_gate::Timeouts;
 use toolgate_gate::plan::CallLimits;
 use toolgate_model::Access;
 use toolgate_policy::{Policy, PolicyError};
-use toolgate_sandbox::paths::{PathRules, PathWall, RootAccess, RootRule, RulesError};
+use toolgate_sandbox::paths::{OwnPlaces, PathRules, PathWall, RootAccess, RootRule, RulesError};
 
 use crate::effective::Effective;
 use crate::key_path::KeyPath;
@@ -75,6 +75,7 @@ impl Effective {
             include_default_denies: sandbox.include_default_denies,
             allow_absolute: sandbox.allow_absolute,
             named,
+            own: OwnPlaces::default(),
         })
     }
 

@@ -52,6 +52,7 @@ fn told(reach: &Reach, path: &Path, access: Access) -> String {
         Barrier::Outside => "outside".to_owned(),
         Barrier::Private => "private".to_owned(),
         Barrier::ReadOnly => "read-only".to_owned(),
+        Barrier::Own => "own".to_owned(),
         Barrier::Hidden { rule } => format!("hidden by {rule}"),
         Barrier::Protected { rule } => format!("protected by {rule}"),
     };

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
 use crate::out::style::{BOLD, DIM, GREEN, RED, RESET, YELLOW};
+use crate::own::path_rules;
 use crate::walls::wall_rules;
 
 pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, Failure> {
@@ -18,8 +19,8 @@ pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, Failure> {
     let workspace = workspace(common)?;
     let config = configuration(common, &home, &workspace)?;
     let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
-    let paths = PathWall::open(&config.path_rules().map_err(|error| usage(&error))?)
-        .map_err(|error| usage(&error))?;
+    let paths =
+        PathWall::open(&path_rules(common, &config, &home)?).map_err(|error| usage(&error))?;
     let rules = wall_rules(&config, &home, &paths);
     let switched_off = config.settings().tools.sandbox.command_sandbox == CommandSandbox::Off;
     let report = probe(&rules);

@@ -68,7 +68,7 @@ struct Part<'a> {
 }
 
 impl Opened {
-    fn open(grant: &Grant) -> Result<Self, WallError> {
+    fn open(rules: &WallRules, grant: &Grant) -> Result<Self, WallError> {
         let failed = |errno| WallError::Grant {
             path: grant.path.clone(),
             errno,
@@ -82,6 +82,12 @@ impl Opened {
         .map_err(failed)?;
         let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))
             .map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
+        if let Some(place) = rules.paths.own().closed_around(&path) {
+            return Err(WallError::OwnGrant {
+                place: place.to_path_buf(),
+                path,
+            });
+        }
         Ok(Self {
             path,
             handle,
@@ -97,11 +103,12 @@ impl Layout {
         let mut grants = rules
             .grants
             .iter()
-            .map(Opened::open)
+            .map(|grant| Opened::open(rules, grant))
             .collect::<Result<Vec<_>, _>>()?;
         for grant in grants.iter_mut().filter(|grant| !grant.writable) {
             let search = Search {
                 rules: &rules.paths,
+                own: rules.paths.own().beneath(&grant.path),
                 folder: grant.handle.as_fd(),
                 root: None,
                 writable: false,
@@ -139,8 +146,13 @@ impl Layout {
     }
 
     /// Opens the grants of one command.
-    pub(super) fn open_more(&self, grants: &[Grant]) -> Result<Vec<Opened>, WallError> {
-        grants.iter().map(Opened::open).collect()
+    pub(super) fn open_more(
+        &self,
+        rules: &WallRules,
+        grants: &[Grant],
+    ) -> Result<Vec<Opened>, WallError> {
+        let open = |grant| Opened::open(rules, grant);
+        grants.iter().map(open).collect()
     }
 
     /// Finds what is guarded, makes the placeholders and writes the order.
@@ -217,6 +229,7 @@ impl Layout {
             }
             let search = Search {
                 rules: &rules.paths,
+                own: rules.paths.own().beneath(part.path),
                 folder: part.handle,
                 root: part.root,
                 writable: part.writable,
@@ -295,6 +308,7 @@ impl Layout {
     ) -> Option<Found> {
         let search = Search {
             rules: &rules.paths,
+            own: rules.paths.own_in(root)?.clone(),
             folder: rules.paths.roots().get(root)?.handle(),
             root: Some(root),
             writable: true,

@@ -155,6 +155,7 @@ mod tests {
     fn search(wall: &PathWall, memory: &mut Memory, now: SystemTime) -> Found {
         let root = wall.roots().get(0).expect("a root");
         let search = Search {
+            own: Default::default(),
             rules: wall,
             folder: root.handle(),
             root: Some(0),

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FlockOperation, Mode, Stat};
 use rustix::io::Errno;
 
-use crate::paths::PathWall;
+use crate::paths::{OwnHere, PathWall};
 
 /// What is kept vacant in every writable root, unless it is there or was opened.
 const NAMES: &[&str] = &[
@@ -61,7 +61,7 @@ pub(super) struct Placeholders {
 struct Shared {
     rules: PathWall,
     /// The names that are protected, by root.
-    wanted: Vec<Vec<&'static str>>,
+    wanted: Vec<Vec<String>>,
     /// How long one stays after the last command that needed it: making and removing them
     /// costs more than the rest of a command on some disks.
     linger: Duration,
@@ -79,7 +79,7 @@ struct State {
 #[derive(Debug)]
 struct Placeholder {
     root: usize,
-    name: &'static str,
+    name: String,
     id: Identity,
     /// How many commands need it.
     users: usize,
@@ -136,7 +136,19 @@ impl Placeholders {
         let roots = 0..rules.roots().iter().count();
         let wanted = |root| {
             let is_wanted = |name: &&&str| rules.protected_by(root, Path::new(name)).is_some();
-            NAMES.iter().filter(is_wanted).copied().collect()
+            let names = NAMES
+                .iter()
+                .filter(is_wanted)
+                .map(|name| (*name).to_owned());
+            let mut all: Vec<String> = names.collect();
+            // A folder that is missing on the way is kept vacant as well: it could be made.
+            let own = rules.own_in(root).map(OwnHere::ways_to_kept);
+            let own = own.unwrap_or_default();
+            all.extend(
+                own.iter()
+                    .filter_map(|path| path.to_str().map(str::to_owned)),
+            );
+            all
         };
         Ok(Self {
             shared: Arc::new(Shared {
@@ -167,9 +179,9 @@ impl Placeholders {
         };
         let at = |name: &str| place.path().join(name);
         let mut state = self.shared.lock();
-        let mut vacant: Vec<&'static str> = Vec::new();
+        let mut vacant: Vec<&str> = Vec::new();
         let mut missing = Vec::new();
-        for name in names.iter().copied() {
+        for name in names.iter().map(String::as_str) {
             // `.git` that is only a placeholder has no hooks to keep vacant.
             let within = vacant.iter().any(|above| is_beneath(name, above));
             if within || is_opened(name.as_bytes()) {
@@ -294,7 +306,7 @@ impl State {
         &mut self,
         place: BorrowedFd<'_>,
         root: usize,
-        name: &'static str,
+        name: &str,
         path: PathBuf,
     ) -> Result<bool, Errno> {
         match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(0o755)) {
@@ -306,7 +318,7 @@ impl State {
         let stat = rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW)?;
         let one = Placeholder {
             root,
-            name,
+            name: name.to_owned(),
             id: identity(&stat),
             users: 0,
             idle_since: Instant::now(),
@@ -338,7 +350,7 @@ impl State {
             // By the root's handle, which is right even if the root was moved. Where a
             // person put something in it meanwhile, it stays theirs.
             if let Some(root) = rules.roots().get(one.root) {
-                let _ = rustix::fs::unlinkat(root.handle(), one.name, AtFlags::REMOVEDIR);
+                let _ = rustix::fs::unlinkat(root.handle(), one.name.as_str(), AtFlags::REMOVEDIR);
             }
             false
         });

@@ -60,6 +60,8 @@ pub enum Barrier {
     Private,
     /// It can be read and not changed.
     ReadOnly,
+    /// It belongs to Toolgate itself.
+    Own,
     /// A deny pattern hides it.
     Hidden {
         /// The pattern.
@@ -164,6 +166,9 @@ impl Reach {
             if device || (system && access == Access::Read) || path == Path::new("/") {
                 return None;
             }
+            if self.paths.own().closed_around(&path).is_some() {
+                return denial(Barrier::Own, None);
+            }
             if let Some(rule) = self.paths.denied_by(rel, true) {
                 let rule = rule.to_owned();
                 return denial(Barrier::Hidden { rule }, None);
@@ -189,6 +194,10 @@ impl Reach {
         access: Access,
     ) -> Option<(Barrier, Option<Remedy>)> {
         let masked = self.rung == Rung::Namespaces;
+        let own = self.paths.own().beneath(&place.path);
+        if masked && own.closes_path(rel) {
+            return Some((Barrier::Own, None));
+        }
         // Some patterns are about files only.
         let is_file = !place.path.join(rel).is_dir();
         let denied = self.paths.denied_by(rel, is_file).filter(|_| masked);
@@ -266,7 +275,7 @@ impl Reach {
     fn wall_of(&self, why: &Barrier) -> &'static str {
         match (self.rung, why) {
             (Rung::Landlock, _) => "landlock",
-            (_, Barrier::Hidden { .. } | Barrier::Protected { .. }) => "masks",
+            (_, Barrier::Own | Barrier::Hidden { .. } | Barrier::Protected { .. }) => "masks",
             _ => "mounts",
         }
     }
@@ -383,6 +392,10 @@ impl fmt::Display for Denial {
                 "{path} is not the machine's: commands have an empty folder of their own there"
             ),
             Barrier::ReadOnly => write!(f, "{path} cannot be changed by commands"),
+            Barrier::Own => write!(
+                f,
+                "{path} belongs to Toolgate itself and is hidden from commands"
+            ),
             Barrier::Hidden { rule } => {
                 write!(f, "{path} is hidden from commands by the pattern {rule}")
             }

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::memory::{Contents, Memory, Stamp};
 use super::message::{Mask, MaskKind};
-use crate::paths::PathWall;
+use crate::paths::{KEPT, OwnHere, PathWall};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
 /// without it: commands see it, and cannot change it.
@@ -28,6 +28,8 @@ const BUFFER: usize = 32 << 10;
 /// Why a path is guarded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Why {
+    /// It is Toolgate's own, and nobody else's to see.
+    Own,
     Denied(String),
     Protected(String),
 }
@@ -35,6 +37,7 @@ pub(super) enum Why {
 impl Why {
     pub(super) fn rule(&self) -> &str {
         match self {
+            Self::Own => "Toolgate's own files",
             Self::Denied(rule) | Self::Protected(rule) => rule,
         }
     }
@@ -62,6 +65,8 @@ pub(super) struct Found {
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     pub(super) rules: &'a PathWall,
+    /// The own places in the folder.
+    pub(super) own: OwnHere,
     pub(super) folder: BorrowedFd<'a>,
     /// The number of the root, if the folder is one.
     pub(super) root: Option<usize>,
@@ -172,7 +177,7 @@ impl Search<'_> {
             };
             let is_folder = kind == FileType::Directory;
             let why = self.why(&path, is_folder, protected);
-            let denied = matches!(why, Some(Why::Denied(_)));
+            let denied = matches!(why, Some(Why::Denied(_) | Why::Own));
             let inside = protected || why.is_some();
             if let Some(why) = why
                 && let Ok(stat) =
@@ -194,12 +199,18 @@ impl Search<'_> {
 
     fn why(&self, path: &[u8], is_folder: bool, protected: bool) -> Option<Why> {
         let name = Path::new(OsStr::from_bytes(path));
+        if self.own.closes_path(name) {
+            return Some(Why::Own);
+        }
         match self.rules.denied_by(name, !is_folder) {
             Some(rule) if rule != READABLE => return Some(Why::Denied(rule.to_owned())),
             _ => {}
         }
         if protected || !self.writable || is_opened(&self.opened, path) {
             return None;
+        }
+        if self.own.keeps_path(name) {
+            return Some(Why::Protected(KEPT.to_owned()));
         }
         let rule = self.rules.protected_by(self.root?, name)?;
         (rule != GIT || !is_folder).then(|| Why::Protected(rule.to_owned()))
@@ -249,7 +260,7 @@ pub(super) fn masks(folder: u16, guarded: &[Guarded], vacant: &[Vec<u8>]) -> Vec
     let mut pinned = BTreeSet::new();
     let frozen = guarded
         .iter()
-        .filter(|found| matches!(found.why, Why::Protected(_)))
+        .filter(|found| matches!(found.why, Why::Protected(_) | Why::Own))
         .map(|found| &found.path);
     for path in frozen.chain(vacant) {
         let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
@@ -258,7 +269,7 @@ pub(super) fn masks(folder: u16, guarded: &[Guarded], vacant: &[Vec<u8>]) -> Vec
     kinds.extend(vacant.iter().map(|path| (path.clone(), MaskKind::Vacant)));
     for found in guarded.iter().filter(|found| !found.is_link) {
         let kind = match found.why {
-            Why::Denied(_) => MaskKind::Hide,
+            Why::Denied(_) | Why::Own => MaskKind::Hide,
             Why::Protected(_) => MaskKind::Freeze,
         };
         if !vacant.contains(&found.path) {

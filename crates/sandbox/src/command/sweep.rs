@@ -56,7 +56,7 @@ pub(super) fn sweep(
         if in_moved || is_held(&path) {
             continue;
         }
-        let moves = matches!(found.why, Why::Protected(_)) || how == SetAside::ProtectedAndDenied;
+        let moves = !matches!(found.why, Why::Denied(_)) || how == SetAside::ProtectedAndDenied;
         let moved_to = moves
             .then(|| move_aside(root, &found.path).ok())
             .flatten()

@@ -60,6 +60,16 @@ pub enum WallError {
         /// The kernel's reason.
         errno: Errno,
     },
+    /// A grant is a closed place of Toolgate's own, or lies in one.
+    #[error(
+        "the granted folder {path} lies in {place}, where Toolgate keeps its own files: commands may not see it. Remove the grant"
+    )]
+    OwnGrant {
+        /// The grant.
+        path: PathBuf,
+        /// The place.
+        place: PathBuf,
+    },
     /// A placeholder cannot be made or recorded.
     #[error("{path} cannot be kept vacant while the command runs: {errno}")]
     Placeholder {
@@ -181,7 +191,7 @@ impl CommandWall {
         if !kind.namespaces && network == Network::Loopback {
             return Err(WallError::NoLoopback);
         }
-        let grants = inner.layout.open_more(&spec.grants)?;
+        let grants = inner.layout.open_more(&inner.rules, &spec.grants)?;
         let prepared = inner.layout.prepare(inner, &spec, kind, &grants)?;
         let sent = prepared.order.encode().map_err(WallError::from);
         let sent = sent.and_then(|bytes| self.send(&bytes, spec.stdin, kind, &prepared.folders));

@@ -62,6 +62,8 @@ pub enum Protection {
         /// The rule that protects it.
         rule: String,
     },
+    /// It says what Toolgate allows.
+    OwnConfiguration,
     /// The root is read-only.
     ReadOnlyRoot,
     /// With it the folder would be a repository whose configuration git obeys.
@@ -105,6 +107,13 @@ pub enum PathError {
         resolved: Option<String>,
         /// Why it may not.
         why: Protection,
+    },
+    /// The path is one of Toolgate's own, which no tool sees.
+    Own {
+        /// The path as it was asked for.
+        path: String,
+        /// Where it leads, if that is somewhere else.
+        resolved: Option<String>,
     },
     /// The path fits a deny pattern.
     Denied {
@@ -212,7 +221,7 @@ impl PathError {
         match self {
             Self::Outside { .. } => ErrorKind::OutsideSandbox,
             Self::Protected { .. } => ErrorKind::ProtectedPath,
-            Self::Denied { .. } => ErrorKind::DeniedPattern,
+            Self::Denied { .. } | Self::Own { .. } => ErrorKind::DeniedPattern,
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
             Self::NotAFile { .. } => ErrorKind::NotAFile,
@@ -278,6 +287,16 @@ pub enum RulesError {
         path: String,
         /// What the system said.
         errno: Errno,
+    },
+    /// A root is a place of Toolgate's own, or lies in one.
+    #[error(
+        "the root `{root}` lies in `{place}`, where Toolgate keeps its own files: tools may not work there. Name another folder, or move Toolgate's files with TOOLGATE_HOME"
+    )]
+    Own {
+        /// The root.
+        root: String,
+        /// The place.
+        place: String,
     },
     /// A pattern makes no sense.
     #[error("the pattern `{pattern}` cannot be used: {problem}")]

@@ -68,7 +68,7 @@ impl PathWall {
                 let hidden = [Some(&*request.rel), real]
                     .into_iter()
                     .flatten()
-                    .any(|dir| self.is_denied_entry(&join(dir, &entry.name), kind));
+                    .any(|dir| self.is_denied_entry(found.root, &join(dir, &entry.name), kind));
                 (!hidden).then(|| FolderEntry {
                     name: OsString::from_vec(entry.name),
                     kind,
@@ -78,9 +78,10 @@ impl PathWall {
             .collect())
     }
 
-    fn is_denied_entry(&self, rel: &[u8], kind: FileKind) -> bool {
+    fn is_denied_entry(&self, root: usize, rel: &[u8], kind: FileKind) -> bool {
         let path = Path::new(OsStr::from_bytes(rel));
-        self.denied_by(path, kind == FileKind::File).is_some()
+        let own = self.own_in(root).is_some_and(|own| own.closes_path(path));
+        own || self.denied_by(path, kind == FileKind::File).is_some()
     }
 }
 

@@ -10,6 +10,7 @@ use super::PathWall;
 use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
 use super::fold::{Folded, fold_name};
 use super::message::shown;
+use super::own::KEPT;
 use super::patterns::Scope;
 use super::request::Request;
 use super::resolve::{Found, Miss, Want};
@@ -29,6 +30,12 @@ impl PathWall {
         access: Access,
     ) -> Result<Request<'a>, PathError> {
         let request = Request::parse(&self.inner.roots, self.inner.allow_absolute, path)?;
+        if self.is_closed(request.root, &request.folded) {
+            return Err(PathError::Own {
+                path: request.shown(),
+                resolved: None,
+            });
+        }
         if let Some(pattern) = self.inner.denied.find(&request.folded, Scope::Whole) {
             return Err(denied(request.raw, None, pattern));
         }
@@ -88,6 +95,12 @@ impl PathWall {
         // The suffix may be the kernel's or part of an honest name; both are looked at.
         for name in [Some(rel), rel.strip_suffix(REMOVED)].into_iter().flatten() {
             let folded = folded(name);
+            if self.is_closed(root, &folded) {
+                return Err(PathError::Own {
+                    path: shown(asked),
+                    resolved: Some(self.name_bytes(root, name)),
+                });
+            }
             if let Some(pattern) = self.inner.denied.find(&folded, Scope::Whole) {
                 return Err(denied(asked, Some(self.name_bytes(root, name)), pattern));
             }
@@ -141,6 +154,9 @@ impl PathWall {
         if self.is_named(root, rel) {
             return Ok(());
         }
+        if self.own_in(root).is_some_and(|own| own.keeps(folded)) {
+            return refused(Protection::OwnConfiguration);
+        }
         let protected = &self.inner.protected;
         match protected
             .find(folded, Scope::Whole)
@@ -151,6 +167,11 @@ impl PathWall {
             }),
             None => Ok(()),
         }
+    }
+
+    /// Whether a name of a root is Toolgate's own and closed to tools.
+    pub(crate) fn is_closed(&self, root: usize, folded: &Folded<'_>) -> bool {
+        self.own_in(root).is_some_and(|own| own.closes(folded))
     }
 
     fn is_named(&self, root: usize, rel: &[u8]) -> bool {
@@ -229,6 +250,9 @@ impl PathWall {
             return None;
         }
         let folded = folded(rel);
+        if self.own_in(root).is_some_and(|own| own.keeps(&folded)) {
+            return Some(KEPT);
+        }
         let protected = &self.inner.protected;
         protected
             .find(&folded, Scope::Whole)

@@ -21,6 +21,10 @@ impl PathError {
                 "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the person.",
                 leading(path, resolved.as_deref())
             ),
+            Self::Own { path, resolved } => format!(
+                "{} belongs to Toolgate itself, which keeps its record and what it was allowed there: no tool reads or changes it. Work without it.",
+                leading(path, resolved.as_deref())
+            ),
             Self::NotFound {
                 path,
                 folder,
@@ -86,6 +90,9 @@ fn protected(path: &str, why: &Protection) -> String {
     match why {
         Protection::Rule { rule } => format!(
             "{path} is protected against writing by `{rule}`: what stands there is run or obeyed by other programs. A person can allow this very path by a rule that names it."
+        ),
+        Protection::OwnConfiguration => format!(
+            "{path} is protected against writing: it is Toolgate's own configuration, which says what tools may do. A person can allow this very path by a rule that names it."
         ),
         Protection::ReadOnlyRoot => format!("{path} lies in a folder that may only be read."),
         Protection::Repository { folder } => {

@@ -9,7 +9,7 @@ use super::guard::folded;
 use super::message::shown;
 use super::patterns::Scope;
 use super::request::Request;
-use super::resolve::Want;
+use super::resolve::{Found, Want};
 use super::stat::FileStat;
 
 /// Names that are offered.
@@ -33,11 +33,11 @@ impl PathWall {
                 continue;
             };
             let name = found.moved_to.as_deref().unwrap_or(&rel);
-            if self.is_denied_name(name) {
+            if self.is_denied_name(found.root, name) {
                 break;
             }
             let wanted = request.parts.get(length).copied().unwrap_or_default();
-            let nearest = self.near(&found.fd, name, wanted);
+            let nearest = self.near(&found, name, wanted);
             let folder = if request.root == 0 {
                 shown(&rel)
             } else {
@@ -48,10 +48,10 @@ impl PathWall {
         not_found(String::new(), Vec::new())
     }
 
-    fn near(&self, folder: &impl std::os::fd::AsFd, rel: &[u8], wanted: &[u8]) -> Vec<String> {
+    fn near(&self, folder: &Found, rel: &[u8], wanted: &[u8]) -> Vec<String> {
         let wanted = String::from_utf8_lossy(wanted);
         let furthest = |name: &str| (wanted.chars().count().max(name.chars().count()) / 2).max(1);
-        let names = folder::names(folder, LOOKED_AT).unwrap_or_else(|unread| unread.before);
+        let names = folder::names(&folder.fd, LOOKED_AT).unwrap_or_else(|unread| unread.before);
         let mut near: Vec<(usize, String)> = names
             .into_iter()
             .filter_map(|entry| {
@@ -63,16 +63,18 @@ impl PathWall {
         near.sort();
         near.into_iter()
             .map(|(_, name)| name)
-            .filter(|name| !self.is_denied_name(&join(rel, name.as_bytes())))
+            .filter(|name| !self.is_denied_name(folder.root, &join(rel, name.as_bytes())))
             .take(OFFERED)
             .map(|name| shown(name.as_bytes()))
             .collect()
     }
 
-    fn is_denied_name(&self, rel: &[u8]) -> bool {
+    fn is_denied_name(&self, root: usize, rel: &[u8]) -> bool {
         let folded = folded(rel);
         let denied = &self.inner.denied;
-        denied.find(&folded, Scope::Whole).is_some() || denied.find_file(&folded).is_some()
+        self.is_closed(root, &folded)
+            || denied.find(&folded, Scope::Whole).is_some()
+            || denied.find_file(&folded).is_some()
     }
 
     /// The shortest beginning of a path that exists and is no folder.

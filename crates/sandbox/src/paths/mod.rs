@@ -31,6 +31,7 @@ mod made;
 mod message;
 mod missing;
 mod open_folder;
+mod own;
 mod patterns;
 mod read;
 mod remove;
@@ -54,6 +55,7 @@ use std::sync::Arc;
 
 pub use error::{BadPath, Escape, Failure, FileKind, Limit, PathError, Protection, RulesError};
 pub use folder::FolderEntry;
+pub use own::OwnPlaces;
 pub use patterns::PatternProblem;
 pub use read::ReadHandle;
 pub use resolve::Method;
@@ -65,6 +67,7 @@ pub use survey::Surveyor;
 pub use target::Resolved;
 pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
 
+pub(crate) use own::{KEPT, OwnHere};
 use patterns::{Patterns, Rule};
 use request::Request;
 
@@ -85,6 +88,8 @@ pub struct PathRules {
     /// Protected paths that a trusted rule names, and that may be written therefore.
     /// Exact paths, not patterns, and nothing beneath them.
     pub named: Vec<PathBuf>,
+    /// Where Toolgate keeps its own files.
+    pub own: OwnPlaces,
 }
 
 impl PathRules {
@@ -100,6 +105,7 @@ impl PathRules {
             include_default_denies: true,
             allow_absolute: false,
             named: Vec::new(),
+            own: OwnPlaces::default(),
         }
     }
 }
@@ -118,6 +124,9 @@ struct Inner {
     denied: Patterns,
     protected: Patterns,
     named: HashSet<(usize, Vec<u8>)>,
+    own: OwnPlaces,
+    /// The own places in each root.
+    own_in: Vec<OwnHere>,
 }
 
 impl PathWall {
@@ -151,10 +160,21 @@ impl PathWall {
                     })
             })
             .collect::<Result<_, _>>()?;
+        for root in roots.iter() {
+            if let Some(place) = rules.own.around(root.path()) {
+                return Err(RulesError::Own {
+                    root: root.path().display().to_string(),
+                    place: place.display().to_string(),
+                });
+            }
+        }
+        let own_in = roots.iter().map(|root| rules.own.beneath(root.path()));
         Ok(Self {
             inner: Arc::new(Inner {
                 denied: compile(built_in, &rules.denied_patterns)?,
                 protected: compile(lists::PROTECTED, &rules.protected_paths)?,
+                own_in: own_in.collect(),
+                own: rules.own.clone(),
                 roots,
                 method,
                 allow_absolute: rules.allow_absolute,
@@ -181,6 +201,16 @@ impl PathWall {
             _ if rel.as_os_str().is_empty() => PathBuf::from("."),
             _ => rel.to_path_buf(),
         }
+    }
+
+    /// The own places in a root.
+    pub(crate) fn own_in(&self, root: usize) -> Option<&OwnHere> {
+        self.inner.own_in.get(root)
+    }
+
+    /// The own places.
+    pub(crate) fn own(&self) -> &OwnPlaces {
+        &self.inner.own
     }
 
     fn name_bytes(&self, root: usize, rel: &[u8]) -> String {

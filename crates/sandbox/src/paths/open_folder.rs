@@ -163,6 +163,8 @@ impl<'w> Tree<'w> {
         }
         let denied = &self.wall.inner.denied;
         let rules: Vec<EntryRules<'_>> = folder.ways.iter().map(|way| denied.inside(way)).collect();
+        let own = self.wall.own_in(self.root);
+        let own = own.filter(|own| !own.closes_nothing());
         let mut paths = EntryPaths::of(folder);
         names.retain_mut(|entry| {
             if !self.options.hidden && entry.name.starts_with(b".") {
@@ -171,6 +173,14 @@ impl<'w> Tree<'w> {
             look_closer(&folder.fd, entry);
             let is_file = entry.kind == FileKind::File;
             if rules.iter().any(|rules| rules.fit(&entry.name, is_file)) {
+                return false;
+            }
+            if let Some(own) = own
+                && folder
+                    .ways
+                    .iter()
+                    .any(|way| own.closes(&way.child(&entry.name)))
+            {
                 return false;
             }
             paths.name(&entry.name);

@@ -127,7 +127,7 @@ fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
         (Some(remedy), _) => Some(format!(
             "{denial}. A person can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
         )),
-        (None, Barrier::Hidden { .. }) => Some(denial.to_string()),
+        (None, Barrier::Own | Barrier::Hidden { .. }) => Some(denial.to_string()),
         // Nobody would change that.
         (None, _) => None,
     }
