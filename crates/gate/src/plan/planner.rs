@@ -20,7 +20,7 @@ use crate::output::{Redactor, approval_text, sanitize};
 use crate::panics::payload_text;
 use crate::registry::{self, Registry};
 use crate::session::Session;
-use crate::tool::{Preview, View};
+use crate::tool::{Invocation, Preview, View};
 
 /// What the specification says where everything is switched off.
 const DISABLED: &str = "Tool execution disabled by policy";
@@ -296,8 +296,13 @@ impl Planner<'_> {
         record.risk = risk;
         // A default that denies comes after the walls: what they refuse is told first.
         let denied_by_rule = record.decision.action == Action::Deny && stage != Stage::Default;
-        if !denied_by_rule && let Err(refused) = self.preflight(&record.facts) {
-            record.decision = Decision::denied(refused.kind, "the path wall", refused.message);
+        if !denied_by_rule && let Err(refused) = self.preflight(&record.facts, &*live.invocation) {
+            let wall = if record.facts.claimed {
+                "the command wall"
+            } else {
+                "the path wall"
+            };
+            record.decision = Decision::denied(refused.kind, wall, refused.message);
         }
         if record.decision.action != Action::Deny
             && let Some(review) = self.chain.review(record)
@@ -363,12 +368,20 @@ impl Planner<'_> {
         })
     }
 
-    /// What the path wall would refuse whatever policy says. What is merely missing is the tool's to tell:
+    /// What a wall would refuse whatever policy says. What is merely missing is the tool's to tell:
     /// an earlier call of the batch may still make it.
-    fn preflight(&self, facts: &Facts) -> Result<(), ToolError> {
+    fn preflight(&self, facts: &Facts, invocation: &dyn Invocation) -> Result<(), ToolError> {
         if facts.claimed {
-            // What a command claims is held by its own wall.
-            return Ok(());
+            // What a command claims is held by its own wall, which the tool knows. Foreign code.
+            let asked = catch_unwind(AssertUnwindSafe(|| invocation.refused()));
+            let refused = asked.unwrap_or_else(|payload| {
+                let message = format!(
+                    "Tool panicked while it was asked about its wall: {}",
+                    payload_text(&*payload)
+                );
+                Some(ToolError::new(ErrorKind::Panicked, message))
+            });
+            return refused.map_or(Ok(()), Err);
         }
         for (access, path) in facts.paths() {
             if let Err(error) = self.wall.preflight(path, access)

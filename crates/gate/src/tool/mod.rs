@@ -140,6 +140,12 @@ pub trait Invocation: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// What the call's own wall would refuse of what it says it will touch. Asked where facts
+    /// are only claimed: the path wall has no part in such a call.
+    fn refused(&self) -> Option<ToolError> {
+        None
+    }
+
     /// How long this very call may take, if the arguments say so.
     fn timeout(&self) -> Option<Duration> {
         None

@@ -20,6 +20,7 @@ type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError>
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
 type Opens<A> = dyn Fn(&A, &Facts) -> Vec<String> + Send + Sync;
 type Prepare<A> = dyn Fn(&mut A, &Ahead<'_>) + Send + Sync;
+type Refused<A> = dyn Fn(&A, &Facts) -> Option<ToolError> + Send + Sync;
 type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
 
 struct Parts<A> {
@@ -31,6 +32,7 @@ struct Parts<A> {
     prepare: Option<Box<Prepare<A>>>,
     timeout: Box<Limit<A>>,
     opens: Box<Opens<A>>,
+    refused: Box<Refused<A>>,
 }
 
 /// A tool whose arguments are a type: the schema comes from it, and it is parsed once.
@@ -82,6 +84,7 @@ where
             prepare: None,
             timeout: Box::new(|_| None),
             opens: Box::new(|_, _| Vec::new()),
+            refused: Box::new(|_, _| None),
         }),
         args: PhantomData,
     }
@@ -180,6 +183,15 @@ impl<A> TypedTool<A> {
         self.set(|parts| parts.opens = Box::new(opens))
     }
 
+    /// What a wall of the tool's own would refuse; see [`Invocation::refused`].
+    #[must_use]
+    pub fn refused(
+        self,
+        refused: impl Fn(&A, &Facts) -> Option<ToolError> + Send + Sync + 'static,
+    ) -> Self {
+        self.set(|parts| parts.refused = Box::new(refused))
+    }
+
     /// It changes, runs or contacts something. Its risk is at least medium.
     #[must_use]
     pub fn side_effects(self) -> Self {
@@ -274,6 +286,10 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
 
     fn opens(&self) -> Vec<String> {
         (self.parts.opens)(&self.args, &self.facts)
+    }
+
+    fn refused(&self) -> Option<ToolError> {
+        (self.parts.refused)(&self.args, &self.facts)
     }
 
     fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {

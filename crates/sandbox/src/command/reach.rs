@@ -16,7 +16,7 @@ use toolgate_model::Access;
 use super::mounts::{DEVICES, SYSTEM, may_be_shown};
 use super::rules::{Grant, Rung, WallRules};
 use super::search::{READABLE, is_opened};
-use crate::paths::{PathWall, RootAccess};
+use crate::paths::{KEPT, PathWall, RootAccess};
 
 /// Links that are followed before a path is called endless.
 const MOST_LINKS: usize = 40;
@@ -186,6 +186,61 @@ impl Reach {
             .and_then(|(why, remedy)| denial(why, remedy))
     }
 
+    /// What a rule says against an absolute path that a line names, before it runs: that it
+    /// is denied or protected. Where there are other walls, or none, they are what tells.
+    pub fn forbids(&self, path: &Path, access: Access) -> Option<Denial> {
+        let path = self.follow(path)?;
+        let place = self.place_of(&path);
+        if place.is_none() && self.private(&path).is_some() {
+            return None;
+        }
+        let goes_along = place.filter(|_| access == Access::Delete);
+        if let Some((place, rel)) = goes_along
+            && let Some(rule) = self.guarded_within(place, rel)
+        {
+            let why = Barrier::Protected { rule };
+            return Some(Denial {
+                wall: self.wall_of(&why),
+                path,
+                why,
+                remedy: None,
+            });
+        }
+        self.explains(&path, access)
+            .filter(|denial| match &denial.why {
+                Barrier::Own | Barrier::Protected { .. } => true,
+                // Some patterns are about files only, and a line may make a folder.
+                Barrier::Hidden { rule } => {
+                    let rel = place.map_or(path.as_path(), |(_, rel)| rel);
+                    path.is_file() || self.paths.denied_by(rel, false) == Some(rule.as_str())
+                }
+                _ => false,
+            })
+    }
+
+    /// The rule that guards something in a folder, which would go with it: a repository has
+    /// its hooks and its configuration, and Toolgate's files lie somewhere.
+    fn guarded_within(&self, place: &Place, rel: &Path) -> Option<String> {
+        if self.paths.own().beneath(&place.path).lies_in(rel) {
+            return Some(KEPT.to_owned());
+        }
+        let name = rel.file_name()?;
+        let rule = self.paths.protected_by(place.root?, &rel.join("hooks"))?;
+        let whole = place.path.join(rel);
+        let is_repository = name.eq_ignore_ascii_case(".git") && has_content(&whole);
+        (is_repository && !self.is_opened(&whole)).then(|| rule.to_owned())
+    }
+
+    fn is_opened(&self, path: &Path) -> bool {
+        self.opened.iter().any(|opened| {
+            let opened = self.working().join(opened);
+            is_opened(
+                &[opened.as_os_str().as_bytes().to_vec()],
+                path.as_os_str().as_bytes(),
+            )
+        })
+    }
+
     /// What guards a path of a folder that the command has.
     fn in_place(
         &self,
@@ -223,14 +278,7 @@ impl Reach {
             .filter_map(|above| Some((above, self.protected(root?, above)?)))
             .last()?;
         let whole = place.path.join(guarded);
-        let is_open = self.opened.iter().any(|opened| {
-            let opened = self.working().join(opened);
-            is_opened(
-                &[opened.as_os_str().as_bytes().to_vec()],
-                whole.as_os_str().as_bytes(),
-            )
-        });
-        (masked && !is_open).then(|| {
+        (masked && !self.is_opened(&whole)).then(|| {
             let path = if root == Some(0) {
                 guarded.to_path_buf()
             } else {

@@ -173,6 +173,11 @@ impl CommandWall {
         self.inner.rules.reach(self.inner.rung, more)
     }
 
+    /// What rules say against paths that a line names, on whatever rung it would run.
+    pub fn rules_about(&self) -> Reach {
+        self.inner.rules.reach(Rung::Namespaces, &[])
+    }
+
     /// Starts a command. It returns when the command has a process, not when it ends.
     pub fn run(&self, spec: CommandSpec) -> Result<Running, WallError> {
         self.poise(spec).map(Poised::go)

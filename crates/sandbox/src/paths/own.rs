@@ -112,6 +112,12 @@ impl OwnHere {
         !self.kept.is_empty() && self.keeps(&folded(rel.as_os_str().as_bytes()))
     }
 
+    /// Whether a place lies in a folder of this one, so that it would go with it.
+    pub(crate) fn lies_in(&self, rel: &Path) -> bool {
+        let mut all = self.closed.iter().chain(&self.kept);
+        all.any(|place| place.path.starts_with(rel))
+    }
+
     /// Whether nothing is closed here, so that names need not be looked at.
     pub(crate) fn closes_nothing(&self) -> bool {
         self.closed.is_empty()

@@ -7,8 +7,8 @@
 
 use std::path::Path;
 
-use toolgate_model::Access;
-use toolgate_sandbox::command::{Barrier, Network, Reach, Refused, seen_by_all};
+use toolgate_model::{Access, ErrorKind, ToolError};
+use toolgate_sandbox::command::{Barrier, Network, Reach, Refused, Remedy, seen_by_all};
 
 use super::settings::CommandSettings;
 
@@ -116,6 +116,26 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.len() > 1 && !word.contains("://"))
 }
 
+/// What rules say against a path that a line names, before it runs.
+pub(super) fn before(rules: &Reach, path: &Path, access: Access) -> Option<ToolError> {
+    let denial = rules.forbids(path, access)?;
+    let kind = match denial.why {
+        Barrier::Protected { .. } => ErrorKind::ProtectedPath,
+        _ => ErrorKind::DeniedPattern,
+    };
+    let told = match &denial.remedy {
+        Some(remedy) => format!("{denial}. {}.", opened_by(remedy)),
+        None => format!("{denial}."),
+    };
+    Some(ToolError::new(kind, told))
+}
+
+fn opened_by(remedy: &Remedy) -> String {
+    format!(
+        "A person can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
+    )
+}
+
 /// What stood between the command and a path that it complains about.
 fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
     let path = cwd.join(path);
@@ -124,9 +144,7 @@ fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
         .explains(&path, Access::Read)
         .or_else(|| reach.explains(&path, Access::Write))?;
     match (&denial.remedy, &denial.why) {
-        (Some(remedy), _) => Some(format!(
-            "{denial}. A person can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
-        )),
+        (Some(remedy), _) => Some(format!("{denial}. {}", opened_by(remedy))),
         (None, Barrier::Own | Barrier::Hidden { .. }) => Some(denial.to_string()),
         // Nobody would change that.
         (None, _) => None,

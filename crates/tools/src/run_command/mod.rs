@@ -162,6 +162,16 @@ impl RunCommand {
         };
         analyse(&self.command, &context).facts
     }
+
+    /// The first path of the line that rules deny to commands, or protect from them. Only
+    /// names are told from, and the wall holds whatever a line says.
+    fn refused(&self, facts: &Facts, settings: &CommandSettings) -> Option<ToolError> {
+        let rules = settings.wall().ok()?.rules_about();
+        let place = Place::of(self.cwd.as_deref(), &settings.roots).ok()?;
+        let root = place.roots.first()?;
+        let mut paths = facts.paths().filter(|(_, path)| !path.starts_with('~'));
+        paths.find_map(|(access, path)| denial::before(&rules, &root.join(path), access))
+    }
 }
 
 /// The tool.
@@ -172,7 +182,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
         Arc::clone(settings),
     );
     let (opens, runs) = (Arc::clone(settings), Arc::clone(settings));
-    let prepares = Arc::clone(settings);
+    let (prepares, judges) = (Arc::clone(settings), Arc::clone(settings));
     typed("run_command", DESCRIPTION, move |args: RunCommand, cx| {
         run(args, cx, Arc::clone(&runs))
     })
@@ -181,6 +191,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     .facts(move |args| args.facts(&states))
     .prepare(move |args, ahead| prepare(args, ahead, &prepares))
     .opens(move |_, facts| opens.folders_beyond(facts))
+    .refused(move |args, facts| args.refused(facts, &judges))
     .call_timeout(move |args| {
         let longest = if args.background {
             Duration::ZERO
