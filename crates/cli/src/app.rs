@@ -263,7 +263,7 @@ impl App {
     pub(crate) fn call_from(&self, tool: &str, args: &OsStr) -> Result<Call, Failure> {
         let limits = self.limits();
         Ok(match input::arguments(args, limits.max_bytes)? {
-            Input::Whole(text) => Call::from_wire(CALL, tool, &text, limits),
+            Input::Whole(text) => Call::from_text(CALL, tool, &text, limits),
             Input::TooLarge => {
                 let message = format!(
                     "the arguments have more than {} bytes; send less at once",

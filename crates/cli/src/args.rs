@@ -76,8 +76,9 @@ pub(crate) enum Command {
     /// Runs one call through the whole line and prints its result as a JSON line
     Exec {
         /// The tool, by name or alias
-        tool: String,
+        tool: OsString,
         /// Its arguments as a JSON object, or - for standard input
+        #[arg(allow_hyphen_values = true)]
         args: OsString,
         /// Go on with this conversation: what was read in it is known, and has to be
         #[arg(long, value_name = "ID")]
@@ -251,8 +252,9 @@ pub(crate) enum PolicyCommand {
     /// Says what would be decided about a call, and why, without running anything
     Explain {
         /// The tool, by name or alias
-        tool: String,
+        tool: OsString,
         /// Its arguments as a JSON object, or - for standard input
+        #[arg(allow_hyphen_values = true)]
         args: OsString,
     },
     /// Runs the rules' examples and finds rules that can never match

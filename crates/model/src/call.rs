@@ -84,6 +84,12 @@ impl Call {
     ///
     /// Empty text means no arguments: several wires send nothing for a call without any.
     pub fn from_wire(id: impl Into<CallId>, name: &str, args: &[u8], limits: JsonLimits) -> Self {
+        let blank = args.iter().all(u8::is_ascii_whitespace) && args.len() <= limits.max_bytes;
+        Self::from_text(id, name, if blank { b"{}" } else { args }, limits)
+    }
+
+    /// Takes a name and the text of its arguments, which has to be there.
+    pub fn from_text(id: impl Into<CallId>, name: &str, args: &[u8], limits: JsonLimits) -> Self {
         let id = id.into();
         if name.trim().is_empty() {
             let error = ToolError::new(
@@ -96,12 +102,7 @@ impl Call {
                 error,
             });
         }
-        let read = if args.iter().all(u8::is_ascii_whitespace) && args.len() <= limits.max_bytes {
-            Ok(Map::new())
-        } else {
-            json::parse_object(args, limits)
-        };
-        match read {
+        match json::parse_object(args, limits) {
             Ok(args) => Self::Whole(ToolCall::new(id, name, args)),
             Err(fault) => Self::Bad(BadCall {
                 id,
@@ -217,6 +218,19 @@ mod tests {
             let call = Call::Bad(bad);
             assert_eq!(call.id().as_str(), "c1");
             assert_eq!(call.name(), (!name.is_empty()).then_some(name));
+        }
+    }
+
+    #[test]
+    fn only_a_wire_may_leave_the_arguments_out() {
+        for text in ["", " ", "\n\t"] {
+            let limits = JsonLimits::default();
+            let call = Call::from_wire("c1", "list", text.as_bytes(), limits);
+            assert!(matches!(call, Call::Whole(_)), "{text:?}");
+            let Call::Bad(bad) = Call::from_text("c1", "list", text.as_bytes(), limits) else {
+                panic!("{text:?}")
+            };
+            assert_eq!(bad.error.kind, ErrorKind::BadCall, "{text:?}");
         }
     }
 

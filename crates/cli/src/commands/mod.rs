@@ -29,7 +29,10 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
             tool,
             args,
             conversation,
-        } => exec::run(&common, out, &tool, &args, conversation).await,
+        } => {
+            let tool = tool.to_string_lossy();
+            exec::run(&common, out, &tool, &args, conversation).await
+        }
         Command::Batch {
             file,
             unlimited,

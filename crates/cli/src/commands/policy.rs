@@ -18,7 +18,9 @@ use crate::out::style::{BOLD, DIM, GREEN, RED, RESET, YELLOW};
 
 pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> Result<u8, Failure> {
     match command {
-        PolicyCommand::Explain { tool, args } => explain(common, out, &tool, &args).await,
+        PolicyCommand::Explain { tool, args } => {
+            explain(common, out, &tool.to_string_lossy(), &args).await
+        }
         PolicyCommand::Check => check_rules(common, out),
         PolicyCommand::Grants { command } => grants(common, out, command),
     }
