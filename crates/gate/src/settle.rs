@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use toolgate_model::{CallId, ErrorKind, Metadata, PlanRecord, ToolError, ToolResult};
+use toolgate_model::{CallId, ErrorKind, Metadata, PlanRecord, Status, ToolError, ToolResult};
 
 use crate::middleware::Chain;
 use crate::output::{Limits, Redactor, approval_text, bound, error_text, sanitize};
@@ -50,6 +50,31 @@ impl Outcome {
     }
 }
 
+/// Whether an error is a failure of the tool, which is told with its name, however early it was
+/// found. What was denied or cancelled did not fail, and what the line says is its own.
+fn is_of_the_tool(kind: ErrorKind, ran: bool) -> bool {
+    use ErrorKind as Kind;
+    match kind {
+        Kind::BadArgs
+        | Kind::StaleFile
+        | Kind::NotFound
+        | Kind::AlreadyExists
+        | Kind::NotAFile
+        | Kind::NotADirectory
+        | Kind::Permission
+        | Kind::TooLarge
+        | Kind::Binary
+        | Kind::TargetNotFound
+        | Kind::TargetAmbiguous
+        | Kind::PatchFailed
+        | Kind::ExitStatus
+        | Kind::Network
+        | Kind::HttpStatus
+        | Kind::Failed => true,
+        other => ran && other.status() == Status::Error,
+    }
+}
+
 /// The name of a tool for people and logs. Names of tools are plain; an unknown one is
 /// whatever the model wrote.
 pub(crate) fn shown_name(name: String) -> String {
@@ -90,24 +115,24 @@ impl Settler<'_> {
     }
 
     fn raw(&self, call_id: CallId, tool: String, outcome: Outcome) -> (ToolResult, Text) {
-        let (output, error, told) = match outcome {
-            Outcome::Stopped(error) => {
-                return (ToolResult::failed(call_id, tool, error), Text::Plain);
-            }
-            Outcome::Ran(Err(error)) => {
-                let told = self.told(&tool, &error);
-                (Output::default(), Some(error), told)
-            }
+        let (output, error, ran) = match outcome {
+            Outcome::Stopped(error) => (Output::default(), Some(error), false),
+            Outcome::Ran(Err(error)) => (Output::default(), Some(error), true),
             Outcome::Ran(Ok(mut output)) => {
                 let error = output.error.take();
-                let told = error.as_ref().map(|error| self.told(&tool, error));
-                (output, error, told.unwrap_or_default())
+                (output, error, true)
             }
-            Outcome::CutShort(output, why) => {
-                let told = (why.message.clone(), Text::Plain);
-                (output, Some(why), told)
+            Outcome::CutShort(output, why) => (output, Some(why), false),
+        };
+        let told = |error: &ToolError| {
+            // Who has nothing to say is at least named.
+            if is_of_the_tool(error.kind, ran) || error.message.is_empty() {
+                self.told(&tool, error)
+            } else {
+                (error.message.clone(), Text::Plain)
             }
         };
+        let told = error.as_ref().map(told).unwrap_or_default();
         let mut result = ToolResult::ok(call_id, tool, output.content);
         result.display = output.display.unwrap_or_default();
         result.metadata = output.metadata;

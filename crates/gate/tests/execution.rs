@@ -1039,7 +1039,7 @@ fn a_typed_tool_can_say_everything() {
             .tool(Arc::new(full) as Arc<dyn Tool>)
             .build();
         let empty = bench.one("full", json!({"file": ""})).await;
-        assert_eq!(empty.content, "path is empty");
+        assert_eq!(empty.content, "full failed: path is empty");
         for (args, limit) in [
             (json!({"file": "a.txt"}), "9 s"),
             (json!({"path": "a.txt", "seconds": 2}), "2 s"),

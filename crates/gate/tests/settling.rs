@@ -56,6 +56,19 @@ const EVIL: &str = "a\u{1b}[31mb\u{1b}]0;title\u{7}c\r\nd\u{202e}e\u{200b}f";
 const CLEAN: &str = "abc\ndef";
 
 #[test]
+fn a_tool_that_failed_is_named_and_what_was_denied_or_cancelled_is_not() {
+    paused(async {
+        for &kind in ErrorKind::ALL {
+            let result = failed(ToolError::new(kind, "why")).await;
+            let named = kind.status() == Status::Error;
+            let told = if named { "t failed: why" } else { "why" };
+            assert_eq!(result.content, told, "{kind:?}");
+            assert_eq!(result.display, "why", "{kind:?}");
+        }
+    });
+}
+
+#[test]
 fn plain_text_is_sanitized_and_exact_text_is_not() {
     paused(async {
         let plain = settled(Output::plain(EVIL)).await;
