@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 
 use serde::Serialize;
+use toolgate_model::characters::escape_json;
 
 use crate::args::Common;
 use crate::failure::Failure;
@@ -32,12 +33,12 @@ impl Out {
         }
     }
 
-    /// One JSON line on standard output.
+    /// One JSON line on standard output. It may be a terminal, so nothing in it acts on one.
     pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
         let mut line = serde_json::to_string(value)
             .map_err(|error| Failure::internal(format!("cannot write JSON: {error}")))?;
         line.push('\n');
-        self.raw(&line)
+        self.raw(&escape_json(&line))
     }
 
     /// Indented JSON on standard output.
@@ -45,7 +46,7 @@ impl Out {
         let mut page = serde_json::to_string_pretty(value)
             .map_err(|error| Failure::internal(format!("cannot write JSON: {error}")))?;
         page.push('\n');
-        self.raw(&page)
+        self.raw(&escape_json(&page))
     }
 
     /// Text with colours on standard output; a line end is added.

@@ -10,6 +10,7 @@
 //! ```
 
 pub mod call;
+pub mod characters;
 pub mod decision;
 pub mod error;
 pub mod event;

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use toolgate_model::characters::seen;
+
 /// A path as facts say it: forward slashes, no `.`, nothing doubled.
 ///
 /// `..` stays, so that policy and the wall see it; an empty path stays empty,
@@ -29,20 +31,14 @@ pub(crate) fn shown(path: &Path) -> String {
     one_line(&path.to_string_lossy())
 }
 
-/// Text with its control characters written out.
+/// Text with what would not be seen written out.
 pub(crate) fn one_line(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     if text.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         out.push_str(text);
         return out;
     }
-    for c in text.chars() {
-        if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
-    }
+    out.extend(text.chars().flat_map(seen));
     out
 }
 
@@ -70,8 +66,8 @@ mod tests {
     #[test]
     fn a_name_cannot_forge_a_second_line() {
         assert_eq!(
-            shown(Path::new("a\nb:1: x\u{1b}[2J")),
-            "a\\nb:1: x\\u{1b}[2J"
+            shown(Path::new("a\nb:1: x\u{1b}[2J\u{202e}")),
+            "a\\nb:1: x\\u{1b}[2J\\u{202e}"
         );
     }
 }

@@ -1,32 +1,6 @@
 //! Which characters are dangerous, and where.
 
-/// A character that output does not keep: control characters, bidirectional
-/// controls, and what has no width and no shape of its own.
-///
-/// The joiners U+200C and U+200D and the ordinary variation selectors stay:
-/// scripts and emoji are written with them. Newline and tab stay; carriage return
-/// and the Unicode line ends count as line ends before this is asked.
-pub(super) fn is_removed(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Soft hyphen, grapheme joiner, Khmer inherent vowels, Mongolian separator.
-        | '\u{ad}' | '\u{34f}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-        // Bidirectional marks, embeddings, overrides and isolates.
-        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-        // Zero width space, word joiner, invisible operators, isolates, shaping controls.
-        | '\u{200b}' | '\u{2060}'..='\u{206f}'
-        // Byte order mark, interlinear annotation.
-        | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-        // Controls of shorthand and of musical notation.
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
-        // Tags and the variation selector supplement: a hidden alphabet.
-        | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// A line end that is not written as a newline.
-pub(super) fn is_foreign_line_end(c: char) -> bool {
-    matches!(c, '\r' | '\u{2028}' | '\u{2029}')
-}
+pub(super) use toolgate_model::characters::{is_foreign_line_end, is_removed};
 
 /// Whether output changes where a character with this first byte stands, as far as
 /// the first byte can tell. Without branches, so that many bytes are tested at once.

@@ -1,6 +1,8 @@
 //! The words of a refusal, written for a model: what was wrong, what is there
 //! instead, what to do next.
 
+use toolgate_model::characters::seen;
+
 use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
 
 impl PathError {
@@ -166,11 +168,7 @@ pub(crate) fn shown(path: &[u8]) -> String {
             out.push('…');
             break;
         }
-        if c.is_control() {
-            out.extend(c.escape_default());
-        } else {
-            out.push(c);
-        }
+        out.extend(seen(c));
     }
     out
 }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use toolgate_model::characters::escape_json;
 use toolgate_sandbox::paths::{FileKind, PathError, WalkEntry};
 
 use crate::place::one_line;
@@ -124,7 +125,8 @@ impl Listing {
     fn text(&mut self) -> String {
         self.returned = self.entries.len();
         // Plain data of strings and numbers always serializes.
-        serde_json::to_string(self).unwrap_or_default()
+        let text = serde_json::to_string(self).unwrap_or_default();
+        escape_json(&text).into_owned()
     }
 
     /// The listing as JSON of at most `limit` bytes, with as many entries as fit.
