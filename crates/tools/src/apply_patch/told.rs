@@ -50,7 +50,7 @@ pub(super) fn failed(error: &PatchError, format: &str, secrets: &Secrets) -> Too
             let total = sought.text.lines().count();
             let last = total.saturating_sub(sought.lines.len().max(1))..total;
             format!(
-                " The file ends with:{}",
+                ". The file ends with:{}\n",
                 numbered(&sought.text, last, secrets)
             )
         }
@@ -76,7 +76,14 @@ pub(super) fn failed(error: &PatchError, format: &str, secrets: &Secrets) -> Too
         }
         _ => String::new(),
     };
-    ToolError::new(kind, format!("{error}{there} No file was changed."))
+    let mut message = format!("{error}{there}");
+    match message.chars().last() {
+        Some('\n') => {}
+        Some('.' | '?') => message.push(' '),
+        _ => message.push_str(". "),
+    }
+    message.push_str("No file was changed.");
+    ToolError::new(kind, message)
 }
 
 /// The closest lines to those that were not found.

@@ -89,6 +89,9 @@ impl PatchError {
 
 impl fmt::Display for PatchError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.path.is_none() && self.step.is_empty() {
+            return write!(f, "line {} of the patch: {}", self.line, self.problem);
+        }
         if let Some(path) = &self.path {
             write!(f, "{path}: ")?;
         }
