@@ -24,6 +24,7 @@ pub struct SchemaFault {
 #[derive(Debug)]
 pub struct Schema {
     validator: Validator,
+    schema: Value,
     fields: Vec<String>,
 }
 
@@ -48,7 +49,12 @@ impl Schema {
             .and_then(Value::as_object)
             .map(|map| map.keys().cloned().collect())
             .unwrap_or_default();
-        Ok(Self { validator, fields })
+        let schema = schema.clone();
+        Ok(Self {
+            validator,
+            schema,
+            fields,
+        })
     }
 
     /// The names of the arguments at the top.
@@ -63,15 +69,12 @@ impl Schema {
         if self.validator.is_valid(&value) {
             return Ok(());
         }
-        let mut told = Vec::new();
-        let mut more = 0_usize;
-        for error in self.validator.iter_errors(&value) {
-            if told.len() < TOLD {
-                told.push(self.tell(&error, also));
-            } else {
-                more += 1;
-            }
-        }
+        let mut errors: Vec<_> = self.validator.iter_errors(&value).collect();
+        // What is missing is mostly what an unknown name was meant for, so it is said first.
+        errors.sort_by_key(|error| !matches!(error.kind(), ValidationErrorKind::Required { .. }));
+        let more = errors.len().saturating_sub(TOLD);
+        let told = errors.iter().take(TOLD);
+        let told: Vec<String> = told.map(|error| self.tell(error, also)).collect();
         let mut message = told.join("; ");
         if more > 0 {
             message.push_str(&format!("; and {more} more"));
@@ -93,11 +96,14 @@ impl Schema {
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
                 let top = place == "arguments";
-                unexpected
-                    .iter()
-                    .map(|name| self.unknown(name, top, also))
-                    .collect::<Vec<_>>()
-                    .join("; ")
+                let here = Here {
+                    place: (!top).then_some(place.as_str()),
+                    schema: self.schema_of(error),
+                    given: error.instance(),
+                    also: if top { also } else { &[] },
+                };
+                let told = unexpected.iter().map(|name| here.unknown(name));
+                told.collect::<Vec<_>>().join("; ")
             }
             ValidationErrorKind::Type { kind } => {
                 format!("{place}: expected {}, got {came}", types(kind))
@@ -125,10 +131,16 @@ impl Schema {
                 format!("{place}: expected at most {limit} characters, got {came}")
             }
             ValidationErrorKind::MinItems { limit } => {
-                format!("{place}: expected at least {limit} items, got {came}")
+                format!(
+                    "{place}: expected at least {limit} items, got {}",
+                    items(error.instance())
+                )
             }
             ValidationErrorKind::MaxItems { limit } => {
-                format!("{place}: expected at most {limit} items, got {came}")
+                format!(
+                    "{place}: expected at most {limit} items, got {}",
+                    items(error.instance())
+                )
             }
             ValidationErrorKind::Pattern { pattern } => {
                 format!("{place}: expected text that fits /{pattern}/, got {came}")
@@ -140,21 +152,97 @@ impl Schema {
         }
     }
 
-    fn unknown(&self, name: &str, top: bool, also: &[&str]) -> String {
-        let known = self
-            .fields
-            .iter()
-            .map(String::as_str)
-            .chain(also.iter().copied());
-        match top.then(|| nearest(name, known)).flatten() {
-            Some(meant) => format!("unknown argument {name:?}, did you mean {meant:?}?"),
-            None if top => format!(
-                "unknown argument {name:?}; known are {}",
-                self.fields.join(", ")
-            ),
-            None => format!("unknown argument {name:?}"),
+    /// The schema of the object that an error is about.
+    fn schema_of(&self, error: &ValidationError<'_>) -> Option<&Value> {
+        let path = error.schema_path().to_string();
+        let (object, _keyword) = path.rsplit_once('/')?;
+        self.schema.pointer(object)
+    }
+}
+
+/// An object with names in it that nobody knows.
+struct Here<'a> {
+    /// Where it is; nothing for the arguments themselves.
+    place: Option<&'a str>,
+    schema: Option<&'a Value>,
+    given: &'a Value,
+    /// Names that were accepted and taken off before.
+    also: &'a [&'a str],
+}
+
+impl<'a> Here<'a> {
+    fn unknown(&self, name: &str) -> String {
+        let place = self.place.map(|place| format!("{place}: "));
+        let place = place.unwrap_or_default();
+        let shown = cut(&format!("{name:?}"));
+        let mut known: Vec<&str> = self.names("properties").collect();
+        known.sort_unstable();
+        let list = match known.join(", ") {
+            none if none.is_empty() => "; there are none".to_owned(),
+            list => format!("; known are {list}"),
+        };
+        match self.meant(name, &known).as_slice() {
+            [] => format!("{place}unknown argument {shown}{list}"),
+            meant => {
+                let list = if self.place.is_some() { &list } else { "" };
+                let meant: Vec<String> = meant.iter().map(|name| format!("{name:?}")).collect();
+                let meant = meant.join(" or ");
+                format!("{place}unknown argument {shown}, did you mean {meant}?{list}")
+            }
         }
     }
+
+    /// What may have been meant: what is missing and was shortened, what it is the beginning
+    /// of, or what is spelled nearly so. Never what was given already.
+    fn meant(&self, name: &str, known: &[&'a str]) -> Vec<&'a str> {
+        let is_given = |name: &&str| self.given.get(*name).is_some();
+        let mut missing = known.iter().filter(|known| {
+            self.required().any(|required| required == **known) && !is_given(known)
+        });
+        if let (Some(only), None) = (missing.next(), missing.next())
+            && (shortens(name, only) || shortens(only, name))
+        {
+            return vec![*only];
+        }
+        let open = || {
+            let own = known.iter().copied().filter(|known| !is_given(known));
+            own.chain(self.also.iter().copied())
+        };
+        let longer: Vec<&str> = open()
+            .filter(|known| {
+                known
+                    .strip_prefix(name)
+                    .is_some_and(|rest| rest.starts_with('_'))
+            })
+            .collect();
+        if longer.is_empty() {
+            nearest(name, open()).into_iter().collect()
+        } else {
+            longer
+        }
+    }
+
+    fn names(&self, keyword: &str) -> impl Iterator<Item = &'a str> {
+        let map = self
+            .schema
+            .and_then(|schema| schema.get(keyword)?.as_object());
+        map.into_iter().flatten().map(|(name, _)| name.as_str())
+    }
+
+    fn required(&self) -> impl Iterator<Item = &'a str> {
+        let list = self
+            .schema
+            .and_then(|schema| schema.get("required")?.as_array());
+        list.into_iter().flatten().filter_map(Value::as_str)
+    }
+}
+
+/// Whether one name is another with letters left out: the same first letter, and the others in
+/// their order.
+fn shortens(short: &str, long: &str) -> bool {
+    let (mut short, mut long) = (short.chars(), long.chars());
+    short.next().is_some_and(|first| long.next() == Some(first))
+        && short.all(|wanted| long.any(|c| c == wanted))
 }
 
 fn types(kind: &TypeKind) -> String {
@@ -173,18 +261,31 @@ fn types(kind: &TypeKind) -> String {
     }
 }
 
+/// How many items there are.
+fn items(value: &Value) -> String {
+    match value.as_array() {
+        Some(items) => items.len().to_string(),
+        None => brief(value),
+    }
+}
+
 /// What came, short enough for a message.
 fn brief(value: &Value) -> String {
+    match value {
+        Value::Array(_) | Value::Object(_) => type_name(value).to_owned(),
+        other => cut(&other.to_string()),
+    }
+}
+
+/// A text short enough for a message.
+fn cut(text: &str) -> String {
     const MOST: usize = 60;
-    let text = match value {
-        Value::Array(_) | Value::Object(_) => return type_name(value).to_owned(),
-        other => other.to_string(),
-    };
-    if text.chars().count() <= MOST {
-        return text;
+    let characters = text.chars().count();
+    if characters <= MOST {
+        return text.to_owned();
     }
     let head: String = text.chars().take(MOST).collect();
-    format!("{head}… ({} characters)", text.chars().count())
+    format!("{head}… ({characters} characters)")
 }
 
 #[cfg(test)]
@@ -241,11 +342,11 @@ mod tests {
             ),
             (
                 json!({"path":"a","list":[]}),
-                vec!["list: expected at least 1 items, got an array"],
+                vec!["list: expected at least 1 items, got 0"],
             ),
             (
                 json!({"path":"a","list":[{},{},{}]}),
-                vec!["at most 2 items"],
+                vec!["list: expected at most 2 items, got 3"],
             ),
             (
                 json!({"path":"a","list":[{"x":"b"}]}),
@@ -253,7 +354,11 @@ mod tests {
             ),
             (
                 json!({"path":"a","list":[{"y":"b"}]}),
-                vec!["unknown argument \"y\""],
+                vec!["list.0: unknown argument \"y\", did you mean \"x\"?; known are x"],
+            ),
+            (
+                json!({"path":"a","list":[{},{"zzz":"b"}]}),
+                vec!["list.1: unknown argument \"zzz\"; known are x"],
             ),
             (
                 json!({"path":"a","either":1}),
@@ -277,6 +382,69 @@ mod tests {
         }
         let args = json!({"path":"a","start_line":null});
         assert_eq!(schema.check(args.as_object().unwrap(), &[]), Ok(()));
+    }
+
+    #[test]
+    fn what_an_unknown_name_was_meant_for_is_offered() {
+        let schema = Schema::compile(
+            "t",
+            &json!({"type":"object","additionalProperties":false,"required":["command"],"properties":{
+                "command":{}, "cwd":{}, "timeout_seconds":{}, "timeout_ms":{}, "background":{}
+            }}),
+        )
+        .unwrap();
+        for (args, also, told) in [
+            // What is missing and was shortened, before what is spelled alike.
+            (
+                json!({"cmd":1}),
+                vec![],
+                "\"command\" is missing; unknown argument \"cmd\", did you mean \"command\"?",
+            ),
+            (
+                json!({"command_line":1}),
+                vec![],
+                "did you mean \"command\"?",
+            ),
+            (
+                json!({"command":1,"cmd":1}),
+                vec![],
+                "did you mean \"cwd\"?",
+            ),
+            (
+                json!({"line":1}),
+                vec![],
+                "\"command\" is missing; unknown argument \"line\"; known are",
+            ),
+            // All that it is the beginning of.
+            (
+                json!({"command":1,"timeout":1}),
+                vec![],
+                "did you mean \"timeout_ms\" or \"timeout_seconds\"?",
+            ),
+            // What the name that was called knows as well.
+            (
+                json!({"command":1,"timout":1}),
+                vec!["timeout"],
+                "did you mean \"timeout\"?",
+            ),
+            // Never what was given already.
+            (
+                json!({"command":1,"comand":1}),
+                vec![],
+                "unknown argument \"comand\"; known are",
+            ),
+        ] {
+            let error = schema.check(args.as_object().unwrap(), &also).unwrap_err();
+            assert!(error.message.contains(told), "{args}: {}", error.message);
+        }
+        let args = json!({"command":1, "k".repeat(3000):1});
+        let error = schema.check(args.as_object().unwrap(), &[]).unwrap_err();
+        assert!(error.message.len() < 300, "{}", error.message);
+        assert!(
+            error.message.contains("(3002 characters); known are"),
+            "{}",
+            error.message
+        );
     }
 
     #[test]

@@ -327,6 +327,7 @@ fn an_alias_is_its_tool_with_other_spellings_and_presets() {
     let milliseconds = Spelling {
         other: "timeout".into(),
         canonical: "seconds".into(),
+        offered: true,
         convert: Some(|value| {
             let ms = value.as_u64().ok_or("expected milliseconds")?;
             Ok((ms / 1000).into())

@@ -1,5 +1,8 @@
 //! The nearest known name to one that is not known, for messages that help.
 
+/// So many characters of a name are compared.
+const COMPARED: usize = 64;
+
 /// The known name nearest to `name`, if one is near enough to be meant.
 ///
 /// Near enough is an edit distance (with neighbouring letters swapped counting
@@ -11,6 +14,8 @@ pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Opti
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(far, candidate)| {
             let longer = name.chars().count().max(candidate.chars().count());
+            // No more of a name is compared.
+            let longer = longer.min(COMPARED);
             *far <= (longer / 3).max(1)
         })
         .min_by_key(|(far, candidate)| (*far, *candidate))
@@ -23,7 +28,7 @@ pub fn distance(left: &str, right: &str) -> usize {
         text.chars()
             .flat_map(char::to_lowercase)
             .map(|c| if c == '-' { '_' } else { c })
-            .take(64)
+            .take(COMPARED)
             .collect()
     };
     let (left, right) = (fold(left), fold(right));
@@ -67,6 +72,7 @@ mod tests {
             ("pat", Some("path")),
             ("xyzzy", None),
             ("", None),
+            (&"k".repeat(3000), None),
         ] {
             assert_eq!(nearest(typo, known), meant, "{typo}");
         }

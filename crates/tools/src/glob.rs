@@ -56,7 +56,6 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Glob> {
             ("path", "directory"),
             ("maxResults", "max_results"),
             ("includeHidden", "include_hidden"),
-            ("includeIgnored", "include_ignored"),
         ]
         .map(|(other, canonical)| Spelling::same(other, canonical)),
     )

@@ -8,7 +8,7 @@ use grep_regex::RegexMatcherBuilder;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::session::KeptText;
-use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
+use toolgate_gate::tool::{Output, RunCtx, TypedTool, typed};
 use toolgate_model::{Category, ErrorKind, Facts, OutputHandle, Risk, ToolError};
 
 use crate::blocking::{blocking, go_on};
@@ -72,10 +72,6 @@ pub(crate) fn tool() -> TypedTool<ReadOutput> {
     .facts(|_| Facts::none())
     .category(Category::Other)
     .risk(Risk::Low)
-    .spellings([
-        Spelling::same("startLine", "start_line"),
-        Spelling::same("endLine", "end_line"),
-    ])
 }
 
 fn read(args: &ReadOutput, cx: &RunCtx) -> Result<Output, ToolError> {

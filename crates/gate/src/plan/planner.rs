@@ -9,7 +9,7 @@ use toolgate_model::{
     json,
 };
 use toolgate_policy::{Policy, Question, Stage, Validator};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::{PathWall, check_text};
 
 use super::{
     Authorized, CallLimits, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
@@ -20,7 +20,7 @@ use crate::output::{Redactor, approval_text, sanitize};
 use crate::panics::payload_text;
 use crate::registry::{self, Registry};
 use crate::session::Session;
-use crate::tool::{Invocation, Preview, View};
+use crate::tool::{Invocation, Preview, View, path_error};
 
 /// What the specification says where everything is switched off.
 const DISABLED: &str = "Tool execution disabled by policy";
@@ -166,11 +166,9 @@ impl Planner<'_> {
             .registry
             .resolve(&name, args)
             .map_err(|error| stop(&self.registry.canonical(&name), error))?;
+        let tool = resolved.entry.spec().name.clone();
+        resolved.check().map_err(|error| stop(&tool, error))?;
         let entry = resolved.entry;
-        let tool = entry.spec().name.clone();
-        entry
-            .check(&resolved.args)
-            .map_err(|error| stop(&tool, error))?;
         let call = ToolCall {
             id,
             name: tool.clone(),
@@ -225,6 +223,7 @@ impl Planner<'_> {
             let invocation = entry.tool().parse(&call.args)?;
             let summary = invocation.summary();
             let facts = invocation.facts().clone();
+            check_names(&facts)?;
             let risk = invocation.risk().unwrap_or(spec.risk);
             let asks = spec.requires_approval || invocation.requires_approval();
             let timeout = invocation.timeout();
@@ -387,10 +386,12 @@ impl Planner<'_> {
             if let Err(error) = self.wall.preflight(path, access)
                 && error.kind().status() == toolgate_model::Status::Denied
             {
-                return Err(crate::tool::path_error(&error));
+                return Err(path_error(&error));
             }
         }
-        Ok(())
+        let together = facts.writes.iter().map(std::path::Path::new);
+        let planted = self.wall.check_plants(together);
+        planted.map_err(|error| path_error(&error))
     }
 
     async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
@@ -424,6 +425,16 @@ fn working_folder(wall: &PathWall) -> &std::path::Path {
         std::path::Path::new("/"),
         toolgate_sandbox::paths::Root::path,
     )
+}
+
+/// Whether what a call names can be paths at all: the text of one is looked at here, for every
+/// tool, and before policy. What a command claims is no path yet.
+fn check_names(facts: &Facts) -> Result<(), ToolError> {
+    if facts.claimed {
+        return Ok(());
+    }
+    let mut paths = facts.paths();
+    paths.try_for_each(|(_, path)| check_text(path).map_err(|error| path_error(&error)))
 }
 
 fn locations(facts: &Facts) -> Vec<String> {

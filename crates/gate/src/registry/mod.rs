@@ -91,10 +91,15 @@ impl Entry {
 
     /// Checks canonical arguments.
     pub fn check(&self, args: &Args) -> Result<(), ToolError> {
-        let also: Vec<&str> = self
-            .spec()
-            .spellings
-            .iter()
+        self.check_as(args, None)
+    }
+
+    fn check_as(&self, args: &Args, alias: Option<&Alias>) -> Result<(), ToolError> {
+        let under_alias = alias.map(|alias| alias.spellings.as_slice());
+        let spellings = under_alias.unwrap_or_default().iter();
+        let also: Vec<&str> = spellings
+            .chain(&self.spec().spellings)
+            .filter(|spelling| spelling.offered && !args.contains_key(&spelling.canonical))
             .map(|spelling| spelling.other.as_str())
             .collect();
         self.schema.check(args, &also)
@@ -163,6 +168,15 @@ pub struct Resolved {
     pub entry: Arc<Entry>,
     /// The arguments, canonical.
     pub args: Args,
+    /// The name it was called by, where that is another one.
+    alias: Option<Arc<Alias>>,
+}
+
+impl Resolved {
+    /// Checks the arguments, and speaks of them as the name that was called knows them.
+    pub fn check(&self) -> Result<(), ToolError> {
+        self.entry.check_as(&self.args, self.alias.as_deref())
+    }
 }
 
 impl Registry {
@@ -336,7 +350,7 @@ impl Registry {
         for (key, value) in alias.iter().flat_map(|alias| alias.presets.iter()) {
             args.entry(key.clone()).or_insert_with(|| value.clone());
         }
-        Ok(Resolved { entry, args })
+        Ok(Resolved { entry, args, alias })
     }
 
     fn unknown(&self, name: &str) -> ToolError {

@@ -14,6 +14,7 @@
 mod ahead;
 mod context;
 mod described;
+mod read_args;
 mod typed;
 mod view;
 
@@ -27,6 +28,7 @@ pub use ahead::Ahead;
 pub(crate) use context::{ContextParts, Permit};
 pub use context::{OutputLimits, RunCtx};
 pub use described::Described;
+pub use read_args::read_args;
 pub use typed::{TypedTool, typed};
 pub use view::{Seen, View, hex, path_error};
 
@@ -41,6 +43,8 @@ pub struct Spelling {
     pub canonical: String,
     /// How the value changes, if it does; the error text goes to the model.
     pub convert: Option<fn(Value) -> Result<Value, String>>,
+    /// Whether it is one of those that are offered where a name is not known.
+    pub offered: bool,
 }
 
 impl Spelling {
@@ -50,7 +54,15 @@ impl Spelling {
             other: other.into(),
             canonical: canonical.into(),
             convert: None,
+            offered: true,
         }
+    }
+
+    /// The same, understood and never offered.
+    #[must_use]
+    pub fn not_offered(mut self) -> Self {
+        self.offered = false;
+        self
     }
 }
 

@@ -12,7 +12,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use toolgate_model::{Args, Category, Facts, Risk, ToolError};
 
-use super::{Ahead, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View};
+use super::{
+    Ahead, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View, read_args,
+};
 
 type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
 type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
@@ -253,8 +255,7 @@ where
     }
 
     fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError> {
-        let parsed: A = serde_json::from_value(Value::Object(args.clone()))
-            .map_err(|error| ToolError::bad_args(format!("the arguments do not fit: {error}")))?;
+        let parsed: A = read_args(args)?;
         (self.parts.check)(&parsed)?;
         let facts = (self.parts.facts)(&parsed);
         Ok(Box::new(TypedInvocation {

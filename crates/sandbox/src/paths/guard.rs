@@ -10,6 +10,7 @@ use super::PathWall;
 use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
 use super::fold::{Folded, fold_name};
 use super::message::shown;
+use super::missing::join;
 use super::own::KEPT;
 use super::patterns::Scope;
 use super::request::Request;
@@ -187,6 +188,32 @@ impl PathWall {
         root: usize,
         rel: &[u8],
     ) -> Result<(), PathError> {
+        self.check_plant_with(asked, root, rel, &[])
+    }
+
+    /// The same for files that are written together, none of which may be there yet.
+    pub fn check_plants<'a>(
+        &self,
+        writes: impl Iterator<Item = &'a Path>,
+    ) -> Result<(), PathError> {
+        let parse = |path| Request::parse(&self.inner.roots, self.inner.allow_absolute, path).ok();
+        let requests: Vec<Request<'_>> = writes.filter_map(parse).collect();
+        let together: Vec<(usize, &[u8])> = requests
+            .iter()
+            .map(|request| (request.root, &*request.rel))
+            .collect();
+        requests.iter().try_for_each(|request| {
+            self.check_plant_with(request.raw, request.root, &request.rel, &together)
+        })
+    }
+
+    fn check_plant_with(
+        &self,
+        asked: &[u8],
+        root: usize,
+        rel: &[u8],
+        together: &[(usize, &[u8])],
+    ) -> Result<(), PathError> {
         if self.is_named(root, rel) {
             return Ok(());
         }
@@ -209,7 +236,7 @@ impl PathWall {
             let folder = rel.get(..at).unwrap_or_default();
             let folder = folder.strip_suffix(b"/").unwrap_or(folder);
             if let Some(others) = others
-                && self.holds_all(root, folder, &others)
+                && self.holds_all(root, folder, &others, together)
             {
                 return Err(PathError::Protected {
                     path: shown(asked),
@@ -225,13 +252,27 @@ impl PathWall {
         Ok(())
     }
 
-    fn holds_all(&self, root: usize, folder: &[u8], names: &[&str]) -> bool {
-        let Ok(folder) = self.look_up(root, folder, Want::Folder) else {
-            return false;
-        };
-        names
-            .iter()
-            .all(|name| rustix::fs::statat(&folder.fd, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok())
+    /// Whether all names are in a folder, or come there together with what is asked for.
+    fn holds_all(
+        &self,
+        root: usize,
+        folder: &[u8],
+        names: &[&str],
+        together: &[(usize, &[u8])],
+    ) -> bool {
+        let found = self.look_up(root, folder, Want::Folder).ok();
+        names.iter().all(|name| {
+            let is_there = found.as_ref().is_some_and(|folder| {
+                rustix::fs::statat(&folder.fd, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            });
+            let path = join(folder, name.as_bytes());
+            let comes = |(its_root, rel): &(usize, &[u8])| {
+                let within = rel.get(..path.len());
+                let ends = matches!(rel.get(path.len()), None | Some(b'/'));
+                *its_root == root && ends && within.is_some_and(|w| w.eq_ignore_ascii_case(&path))
+            };
+            is_there || together.iter().any(comes)
+        })
     }
 
     /// The deny pattern that fits this path of a root, if one does.

@@ -58,6 +58,7 @@ pub use folder::FolderEntry;
 pub use own::OwnPlaces;
 pub use patterns::PatternProblem;
 pub use read::ReadHandle;
+pub use request::check_text;
 pub use resolve::Method;
 pub use roots::{Root, RootAccess, RootRule, Roots};
 pub use several::StagedDelete;

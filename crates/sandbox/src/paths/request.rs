@@ -38,21 +38,7 @@ impl<'a> Request<'a> {
         path: &'a Path,
     ) -> Result<Self, PathError> {
         let raw = path.as_os_str().as_bytes();
-        let bad = |why| {
-            Err(PathError::Bad {
-                path: shown(raw),
-                why,
-            })
-        };
-        if raw.is_empty() {
-            return bad(BadPath::Empty);
-        }
-        if raw.contains(&0) {
-            return bad(BadPath::Nul);
-        }
-        if raw.len() > LONGEST_PATH {
-            return bad(BadPath::TooLong);
-        }
+        check_bytes(raw)?;
         let mut parts: Vec<&[u8]> = Vec::with_capacity(8);
         let mut clean = true;
         let mut names_folder = true;
@@ -64,9 +50,6 @@ impl<'a> Request<'a> {
             }
             if part == b".." {
                 return Err(outside(raw, Escape::DotDot));
-            }
-            if part.len() > LONGEST_NAME {
-                return bad(BadPath::TooLong);
             }
             parts.push(part);
         }
@@ -95,6 +78,28 @@ impl<'a> Request<'a> {
     pub(crate) fn shown(&self) -> String {
         shown(self.raw)
     }
+}
+
+/// Whether a text can be a path at all, whatever is on the disk.
+pub fn check_text(path: impl AsRef<Path>) -> Result<(), PathError> {
+    check_bytes(path.as_ref().as_os_str().as_bytes())
+}
+
+fn check_bytes(raw: &[u8]) -> Result<(), PathError> {
+    let too_long = |part: &[u8]| part.len() > LONGEST_NAME;
+    let why = if raw.is_empty() {
+        BadPath::Empty
+    } else if raw.contains(&0) {
+        BadPath::Nul
+    } else if raw.len() > LONGEST_PATH || raw.split(|b| *b == b'/').any(too_long) {
+        BadPath::TooLong
+    } else {
+        return Ok(());
+    };
+    Err(PathError::Bad {
+        path: shown(raw),
+        why,
+    })
 }
 
 fn absolute(

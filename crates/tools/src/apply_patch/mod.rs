@@ -29,7 +29,9 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::output::bound;
-use toolgate_gate::tool::{Invocation, Output, Preview, RunCtx, Tool, ToolSpec, View, typed};
+use toolgate_gate::tool::{
+    Invocation, Output, Preview, RunCtx, Tool, ToolSpec, View, read_args, typed,
+};
 use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 
 use crate::blocking::blocking;
@@ -93,9 +95,7 @@ impl Tool for ApplyPatch {
     }
 
     fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError> {
-        let args = serde_json::Value::Object(args.clone());
-        let Arguments { patch } = serde_json::from_value(args)
-            .map_err(|error| ToolError::bad_args(format!("the arguments do not fit: {error}")))?;
+        let Arguments { patch } = read_args(args)?;
         let (bytes, most) = (patch.len() as u64, self.settings.max_patch_bytes);
         if bytes > most {
             return Err(ToolError::new(

@@ -159,8 +159,6 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Grep> {
             ("include", "file_pattern"),
             ("caseSensitive", "case_sensitive"),
             ("maxResults", "max_results"),
-            ("includeHidden", "include_hidden"),
-            ("includeIgnored", "include_ignored"),
         ]
         .map(|(other, canonical)| Spelling::same(other, canonical))
         .into_iter()
@@ -168,6 +166,7 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Grep> {
             other: "type".into(),
             canonical: "literal".into(),
             convert: Some(literal),
+            offered: true,
         }]),
     )
 }

@@ -135,18 +135,13 @@ pub(crate) fn tool(caps: ListSettings) -> TypedTool<ListDirectory> {
     .facts(|args| Facts::reading(fact_path(&args.path)))
     .category(Category::File)
     .risk(Risk::Low)
+    // What a model that knows `ls` from elsewhere writes.
     .spellings(
         [
             ("maxDepth", "max_depth"),
-            ("maxEntries", "max_entries"),
             ("includeHidden", "include_hidden"),
-            ("includeFiles", "include_files"),
-            ("includeDirs", "include_dirs"),
-            ("includeSymlinks", "include_symlinks"),
-            ("includeOther", "include_other"),
-            ("includeIgnored", "include_ignored"),
         ]
-        .map(|(other, canonical)| Spelling::same(other, canonical)),
+        .map(|(other, canonical)| Spelling::same(other, canonical).not_offered()),
     )
 }
 

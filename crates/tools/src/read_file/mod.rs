@@ -115,7 +115,6 @@ pub(crate) fn tool(settings: ReadSettings) -> TypedTool<ReadFile> {
         Spelling::same("startLine", "start_line"),
         Spelling::same("endLine", "end_line"),
         Spelling::same("offset", "start_line"),
-        Spelling::same("lineNumbers", "line_numbers"),
     ])
 }
 

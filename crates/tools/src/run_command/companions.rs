@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
+use toolgate_gate::tool::{Output, RunCtx, TypedTool, typed};
 use toolgate_model::{Category, Facts, Risk, ToolError};
 
 use super::background::{Background, Commands, Piece};
@@ -57,7 +57,6 @@ pub(crate) fn output_tool() -> TypedTool<CommandOutput> {
         .risk(Risk::Low)
         .call_timeout(|args| Some(Duration::from_secs(args.wait_seconds.min(MOST_WAIT) + 30)))
         .repeatable()
-        .spellings([Spelling::same("waitSeconds", "wait_seconds")])
 }
 
 /// `stop_command`.

@@ -30,10 +30,10 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::tool::{Ahead, Output, RunCtx, Spelling, TypedTool, typed};
+use toolgate_gate::tool::{Ahead, Output, RunCtx, TypedTool, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Poised};
-use toolgate_sandbox::paths::{PathWall, RootAccess};
+use toolgate_sandbox::paths::{PathWall, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse};
 
 pub(crate) use companions::{output_tool, stop_tool};
@@ -107,6 +107,12 @@ impl RunCommand {
         }
         if self.command.contains('\0') {
             return Err(ToolError::bad_args("command contains a NUL character"));
+        }
+        if self.command.trim().is_empty() {
+            return Err(ToolError::bad_args("command is blank; give a line to run"));
+        }
+        if let Some(cwd) = self.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
+            check_text(cwd).map_err(|error| ToolError::bad_args(format!("cwd: {error}")))?;
         }
         Place::of(self.cwd.as_deref(), &settings.roots).map(drop)
     }
@@ -204,11 +210,6 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     .side_effects()
     .requires_approval()
     .risk(Risk::High)
-    .spellings([
-        Spelling::same("timeoutSeconds", "timeout_seconds"),
-        Spelling::same("timeoutMs", "timeout_ms"),
-        Spelling::same("idleTimeoutSeconds", "idle_timeout_seconds"),
-    ])
 }
 
 impl RunCommand {

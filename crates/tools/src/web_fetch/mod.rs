@@ -21,7 +21,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::tool::{Invocation, Output, RunCtx, Spelling, Tool, ToolSpec, typed};
+use toolgate_gate::tool::{Invocation, Output, RunCtx, Spelling, Tool, ToolSpec, read_args, typed};
 use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 use url::Url;
 
@@ -105,9 +105,7 @@ impl Tool for WebFetch {
     }
 
     fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError> {
-        let args = serde_json::Value::Object(args.clone());
-        let args: Arguments = serde_json::from_value(args)
-            .map_err(|error| ToolError::bad_args(format!("the arguments do not fit: {error}")))?;
+        let args: Arguments = read_args(args)?;
         let target = Target::parse(&args.url, &self.web.settings().private_hosts)?;
         let selector = args.selector.as_deref().map(Selector::parse).transpose();
         let selector = selector.map_err(|error| ToolError::bad_args(error.to_string()))?;

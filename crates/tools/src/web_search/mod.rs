@@ -137,10 +137,7 @@ pub(crate) fn tool(web: Arc<Web>, providers: Vec<Arc<dyn SearchProvider>>) -> Ty
     .category(Category::Search)
     .risk(Risk::Low)
     .timeout(limit + Duration::from_secs(5))
-    .spellings(
-        ["numResults", "num_results", "maxResults"]
-            .map(|other| Spelling::same(other, "max_results")),
-    )
+    .spellings([Spelling::same("numResults", "max_results")])
 }
 
 async fn search(

@@ -24,7 +24,7 @@ fn outputs_are_read_by_lines_or_by_pattern() {
     for (args, expected) in [
         (json!({}), "one\ntwo\nthree\nfour\n"),
         (json!({"start_line": 2, "end_line": 3}), "two\nthree"),
-        (json!({"startLine": 4}), "four\n"),
+        (json!({"start_line": 4}), "four\n"),
         (json!({"pattern": "^t"}), "2: two\n3: three"),
         (json!({"pattern": "five"}), "No lines found."),
     ] {
