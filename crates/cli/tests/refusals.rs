@@ -262,3 +262,25 @@ fn a_patch_is_refused_in_whole_sentences() {
     assert_eq!(page["kind"], "protected_path", "{page}");
     assert!(!bench.workspace().join("r").exists());
 }
+
+#[test]
+fn what_lies_too_deep_for_a_search_is_said() {
+    let bench = Bench::new();
+    let deep = vec!["d"; 250].join("/");
+    std::fs::create_dir_all(bench.workspace().join(&deep)).unwrap();
+    bench.write(&format!("{deep}/needle.txt"), "needle");
+    bench.write("near.txt", "needle");
+    for (tool, args) in [
+        ("glob", json!({"pattern": "**/*.txt"})),
+        ("grep", json!({"pattern": "needle"})),
+    ] {
+        let done = run(&bench, &["exec"], tool.as_ref(), args.to_string().as_ref());
+        let result: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(result["metadata"]["truncated"], true, "{result}");
+        let content = result["content"].as_str().unwrap();
+        assert!(
+            content.contains("near.txt") && content.contains("too deep"),
+            "{content}"
+        );
+    }
+}

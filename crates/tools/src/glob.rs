@@ -11,7 +11,7 @@ use toolgate_sandbox::paths::{FileKind, Flow, PathError, Surveyor, WalkEntry, Wa
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::PathPattern;
-use crate::place::{fact_path, shown, working_folder};
+use crate::place::{TOO_DEEP, fact_path, is_too_deep, shown, working_folder};
 use crate::settings::SearchSettings;
 
 const DESCRIPTION: &str = "Finds files by a pattern such as `**/*.rs` or `src/*.{ts,tsx}` and \
@@ -73,6 +73,7 @@ struct Search<'a> {
 struct Found {
     paths: Vec<String>,
     unread: usize,
+    too_deep: bool,
 }
 
 impl Surveyor for Search<'_> {
@@ -96,8 +97,9 @@ impl Surveyor for Search<'_> {
         }
     }
 
-    fn failed(&self, _: &Path, _: PathError, run: &mut Found) {
+    fn failed(&self, _: &Path, error: PathError, run: &mut Found) {
         run.unread += 1;
+        run.too_deep |= is_too_deep(&error);
     }
 
     fn results(run: &Found) -> usize {
@@ -121,10 +123,12 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
     let search = Search { cx, pattern, most };
     let mut found: Vec<String> = Vec::new();
     let mut unread = 0_usize;
+    let mut too_deep = false;
     let walked = cx
         .wall()
         .survey(&args.directory, &options, &search, &mut |run| {
             unread += run.unread;
+            too_deep |= run.too_deep;
             found.extend(run.paths);
             // One more than wanted tells that there are more.
             if found.len() > most {
@@ -147,6 +151,9 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
             "\n[only the first {most} by path; narrow the pattern or set max_results]"
         ));
     }
+    if too_deep {
+        content.push_str(TOO_DEEP);
+    }
     let noun = if found.len() == 1 { "file" } else { "files" };
     let first = if truncated {
         " (the first by path)"
@@ -156,7 +163,7 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
     Ok(Output::plain(content)
         .display(format!("Found {} {noun}{first}", found.len()))
         .with("matches", found.len())
-        .with("truncated", truncated)
+        .with("truncated", truncated || too_deep)
         .with("unreadable_folders", unread))
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use toolgate_model::characters::seen;
+use toolgate_sandbox::paths::{BadPath, PathError};
 
 /// A path as facts say it: forward slashes, no `.`, nothing doubled.
 ///
@@ -19,6 +20,16 @@ pub(crate) fn fact_path(path: &str) -> String {
         (false, true) if !path.is_empty() => ".".to_owned(),
         (false, _) => joined,
     }
+}
+
+/// What is said where a search left folders out because they lie too deep.
+pub(crate) const TOO_DEEP: &str =
+    "\n[some folders lie too deep and were left out; search in a folder further down]";
+
+/// Whether a folder was left out because of how deep it lies.
+pub(crate) fn is_too_deep(error: &PathError) -> bool {
+    let too_deep = BadPath::TooDeep;
+    matches!(error, PathError::Bad { why, .. } if *why == too_deep)
 }
 
 /// What relative paths start from, as an argument names it.

@@ -48,6 +48,8 @@ pub(super) struct Counts {
     pub(super) files: usize,
     pub(super) binary: usize,
     pub(super) unreadable: usize,
+    /// Whether folders were left out that lie too deep.
+    pub(super) too_deep: bool,
 }
 
 /// What a run of files came to.
@@ -66,6 +68,7 @@ impl Counts {
         self.files += more.files;
         self.binary += more.binary;
         self.unreadable += more.unreadable;
+        self.too_deep |= more.too_deep;
     }
 }
 
@@ -114,8 +117,9 @@ impl Surveyor for Search<'_> {
         }
     }
 
-    fn failed(&self, _: &Path, _: PathError, run: &mut Run) {
+    fn failed(&self, _: &Path, error: PathError, run: &mut Run) {
         run.counts.unreadable += 1;
+        run.counts.too_deep |= crate::place::is_too_deep(&error);
     }
 
     fn results(run: &Run) -> usize {

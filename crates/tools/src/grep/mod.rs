@@ -28,7 +28,7 @@ use toolgate_sandbox::paths::{Flow, PathError, Surveyor, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::FilePattern;
-use crate::place::{fact_path, working_folder};
+use crate::place::{TOO_DEEP, fact_path, working_folder};
 use crate::settings::SearchSettings;
 use file::{Counts, Run, Search};
 
@@ -269,6 +269,9 @@ impl Answer {
             // The last line needs no end.
             self.text.pop();
         }
+        if self.counts.too_deep {
+            self.text.push_str(TOO_DEEP);
+        }
         let noun = if self.hits == 1 { "match" } else { "matches" };
         let first = if self.more { " (the first)" } else { "" };
         Output::plain(self.text)
@@ -281,7 +284,7 @@ impl Answer {
             .with("files_searched", files)
             .with("binary_files", self.counts.binary)
             .with("unreadable", self.counts.unreadable)
-            .with("truncated", self.more)
+            .with("truncated", self.more || self.counts.too_deep)
     }
 }
 
