@@ -10,10 +10,10 @@ use toolgate_sandbox::paths::RootAccess;
 
 use crate::effective::Effective;
 use crate::key_path::KeyPath;
-use crate::layer::LayerName;
+use crate::layer::{LayerName, Origin};
 use crate::merge::{Merged, Part, tidy};
 use crate::mistake::{Fault, Mistake};
-use crate::settings::{CommandSandbox, Folder};
+use crate::settings::Folder;
 
 /// The layers of rules, the lowest first.
 pub(crate) type Layers = Vec<LayerSpec>;
@@ -33,26 +33,9 @@ impl Effective {
 
     /// The rules of all layers, each with its file and line.
     pub fn rules(&self) -> Rules {
-        let mut layers = self.layers.clone();
-        if self.settings().tools.sandbox.command_sandbox == CommandSandbox::Off
-            && let Some(built_in) = layers.first_mut()
-        {
-            // The lowest trusted word on commands: without it they would be refused for
-            // want of a wall, and any rule of the person's still comes before it.
-            let mut rule = RuleSpec::new("*", Action::Ask);
-            rule.command = Some(Vec::new());
-            rule.message =
-                Some("Commands run without a wall: `command_sandbox` is `off`.".to_owned());
-            rule.origin = Some("command_sandbox = \"off\"".to_owned());
-            rule.source = self
-                .origin("tools.sandbox.command_sandbox")
-                .map(|origin| origin.rule_source())
-                .unwrap_or_default();
-            built_in.rules.push(rule);
-        }
         Rules {
             settings: self.policy_settings(),
-            layers,
+            layers: self.layers.clone(),
             validators: Vec::new(),
         }
     }
@@ -84,10 +67,25 @@ pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Mi
         };
         layer.allowlist = parts.listed("allowlist");
         layer.denylist = parts.listed("denylist").unwrap_or_default();
+        if name == LayerName::BuiltIn {
+            layer.rules.extend(merged.unwalled.as_ref().map(unwalled));
+        }
         layers.push(layer);
     }
     layers.extend(root_fence(merged, workspace));
     Ok(layers)
+}
+
+/// The lowest trusted word on commands where the person has switched their wall off: without
+/// it they would be refused for want of a wall, and any rule of the person's still comes
+/// before it. A project that wants the wall back does not make anybody less careful.
+fn unwalled(origin: &Origin) -> RuleSpec {
+    let mut rule = RuleSpec::new("*", Action::Ask);
+    rule.command = Some(Vec::new());
+    rule.message = Some("Commands run without a wall: `command_sandbox` is `off`.".to_owned());
+    rule.origin = Some("command_sandbox = \"off\"".to_owned());
+    rule.source = origin.rule_source();
+    rule
 }
 
 /// What one layer says.

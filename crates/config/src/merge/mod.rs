@@ -52,6 +52,8 @@ pub(crate) struct Setting {
 pub(crate) struct Merged {
     pub(crate) settings: BTreeMap<KeyPath, Setting>,
     pub(crate) ignored: Vec<Ignored>,
+    /// Where the person switched the wall around commands off, whatever a project wants.
+    pub(crate) unwalled: Option<Origin>,
 }
 
 impl Setting {
@@ -97,8 +99,9 @@ impl Merged {
     /// Merges layers, the lowest first. Roots are relative to the workspace.
     pub(crate) fn of(layers: &[Layer], workspace: &Path) -> Self {
         let trusted = layers.iter().filter(|layer| layer.trusted);
-        let persons_mode = Self::all(trusted, Mode::default()).approval_mode();
-        let mut merged = Self::all(layers.iter(), persons_mode);
+        let persons = Self::all(trusted, Mode::default());
+        let mut merged = Self::all(layers.iter(), persons.approval_mode());
+        merged.unwalled = persons.wall_switched_off();
         merged.drop_foreign_roots(workspace);
         merged
     }
@@ -200,6 +203,13 @@ impl Merged {
         self.settings
             .get(&KeyPath::of(path.iter().copied()))?
             .value()
+    }
+
+    fn wall_switched_off(&self) -> Option<Origin> {
+        let path = KeyPath::of(["tools", "sandbox", "command_sandbox"]);
+        let setting = self.settings.get(&path)?;
+        let off = setting.value()? == "off";
+        setting.origins().pop().filter(|_| off)
     }
 
     /// What the settings so far say should happen to what nobody named.
