@@ -988,6 +988,60 @@ fn a_tool_has_to_say_little_about_itself() {
     });
 }
 
+/// Counts how often its arguments are read and says which call it runs in.
+struct Counting(ToolSpec, Arc<std::sync::atomic::AtomicUsize>);
+
+impl Tool for Counting {
+    fn spec(&self) -> &ToolSpec {
+        &self.0
+    }
+
+    fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError> {
+        self.1.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+        let word = args["word"].as_str().unwrap().to_owned();
+        Ok(Box::new(Counted(Facts::none(), word)))
+    }
+}
+
+struct Counted(Facts, String);
+
+impl Invocation for Counted {
+    fn summary(&self) -> String {
+        self.1.clone()
+    }
+
+    fn facts(&self) -> &Facts {
+        &self.0
+    }
+
+    fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {
+        let said = format!("{} {}", cx.call_id(), self.1);
+        Box::pin(async { Ok(Output::plain(said)) })
+    }
+}
+
+#[test]
+fn fr_reg_02_arguments_are_read_once_and_each_call_runs_in_a_context_of_its_own() {
+    paused(async {
+        for asked in [false, true] {
+            let parsed = Arc::default();
+            let schema = json!({"type": "object", "required": ["word"],
+                "properties": {"word": {"type": "string"}}});
+            let mut spec = ToolSpec::new("say", "Says a word.", schema);
+            spec.requires_approval = asked;
+            let tool = Counting(spec, Arc::clone(&parsed));
+            let bench = Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build();
+            let calls =
+                ["a", "b", "c"].map(|id| call(id, "say", json!({"word": format!("{id}!")})));
+            let results = bench.run_asked(calls.to_vec(), Answer::yes()).await;
+            let said: Vec<&str> = results.iter().map(|one| one.content.as_str()).collect();
+            assert_eq!(said, ["a a!", "b b!", "c c!"]);
+            let parsed = parsed.load(std::sync::atomic::Ordering::SeqCst);
+            assert_eq!(parsed, 3, "once for each call, asked: {asked}");
+        }
+    });
+}
+
 /// What the fullest typed tool takes.
 #[derive(serde::Deserialize, schemars::JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -15,9 +15,10 @@ use toolgate_gate::approve::{Answer, ApproveAll, DenyAll};
 use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
 use toolgate_gate::{Gate, Passage};
 use toolgate_journal::MemoryJournal;
-use toolgate_model::{Call, ErrorKind, Status};
+use toolgate_model::{Call, ErrorKind, Event, Status, Stream};
 use toolgate_testkit::{
-    Bench, FaultyJournal, Rig, Scripted, ScriptedApprover, Workspace, asking, call, paused,
+    Act, Bench, Collected, FaultyJournal, Rig, Scripted, ScriptedApprover, Workspace, asking, call,
+    paused,
 };
 
 fn kinds(entries: &[Entry]) -> Vec<String> {
@@ -302,5 +303,36 @@ fn a_journal_may_take_its_time() {
             .await;
         assert_eq!(results[0].status(), Status::Ok);
         assert_eq!(journal.entries().len(), 4);
+    });
+}
+
+#[test]
+fn fr_out_03_chunks_are_shown_and_not_recorded() {
+    paused(async {
+        let piece = b"only for the screen\n".to_vec();
+        let bench = Rig::new()
+            .tool(Scripted::new("chatty").does(Act::Show(vec![(Stream::Stdout, piece)])))
+            .build();
+        let collected = Collected::listen(8);
+        let passage = Passage {
+            events: collected.sink(),
+            ..Passage::default()
+        };
+        let calls = vec![call("1", "chatty", json!({}))];
+        let results = bench.run_through(calls, &passage).await;
+        drop(passage);
+        let events = collected.all().await;
+        let shown = |event: &Event| matches!(event, Event::OutputChunk { text, .. } if text.contains("screen"));
+        assert!(events.iter().any(shown), "{events:?}");
+        assert_eq!(
+            kinds(&bench.journal.entries()),
+            ["received 1", "planned 1", "started 1", "finished 1"]
+        );
+        let record = serde_json::to_string(&bench.journal.entries()).unwrap();
+        assert_eq!(
+            record.contains("only for the screen"),
+            results[0].content.contains("only for the screen"),
+            "what is on record is the result: {record}"
+        );
     });
 }

@@ -169,6 +169,46 @@ fn t_val_02_arguments_that_do_not_fit_the_schema_are_settled_without_execution()
     });
 }
 
+/// Each row breaks a keyword that older drafts do not know or read differently.
+#[test]
+fn fr_val_01a_every_schema_is_read_as_draft_2020_12() {
+    paused(async {
+        for (schema, fits, breaks) in [
+            (
+                json!({"properties": {"pair": {"type": "array", "prefixItems": [{"type": "string"}]}}}),
+                json!({"pair": ["a", 1]}),
+                json!({"pair": [1]}),
+            ),
+            (
+                json!({"dependentRequired": {"user": ["key"]}}),
+                json!({"user": "ann", "key": "k"}),
+                json!({"user": "ann"}),
+            ),
+            (
+                json!({"allOf": [{"properties": {"a": true}}], "unevaluatedProperties": false}),
+                json!({"a": 1}),
+                json!({"b": 1}),
+            ),
+            (
+                json!({"$defs": {"word": {"type": "string"}},
+                    "properties": {"a": {"$ref": "#/$defs/word", "maxLength": 2}}}),
+                json!({"a": "ab"}),
+                json!({"a": "abc"}),
+            ),
+        ] {
+            let mut whole = schema.clone();
+            whole["type"] = json!("object");
+            let tool = Scripted::new("t").spec(|spec| spec.schema = whole);
+            let ran = tool.ran();
+            let bench = Rig::new().tool(tool).build();
+            let wrong = bench.one("t", breaks).await;
+            assert_eq!(wrong.kind(), Some(ErrorKind::BadArgs), "{schema}");
+            assert_eq!(ran.get(), 0, "{schema}");
+            assert_eq!(bench.one("t", fits).await.kind(), None, "{schema}");
+        }
+    });
+}
+
 #[test]
 fn limits_on_arguments_and_ids_settle_their_own_call_only() {
     paused(async {
