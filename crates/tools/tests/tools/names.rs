@@ -1,7 +1,8 @@
 //! What the tools are called and how they describe themselves.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_gate::registry::{Registry, RegistryError};
+use toolgate_model::Risk;
 use toolgate_tools::{ToolSettings, register_all};
 
 fn registry() -> Registry {
@@ -126,5 +127,52 @@ fn every_argument_is_described_and_only_writing_has_side_effects() {
             assert!(properties.contains_key(&spelling.canonical), "{spelling:?}");
             assert!(!properties.contains_key(&spelling.other), "{spelling:?}");
         }
+    }
+}
+
+#[test]
+fn fr_apr_06_a_question_says_what_a_call_will_do_and_how_risky_it_is() {
+    let registry = registry();
+    for (tool, args, summary, risk) in [
+        ("read_file", json!({"path": "a.rs"}), "Read a.rs", Risk::Low),
+        (
+            "read_file",
+            json!({"path": "a.rs", "start_line": 3, "end_line": 9}),
+            "Read a.rs lines 3-9",
+            Risk::Low,
+        ),
+        (
+            "list_directory",
+            json!({"path": "src"}),
+            "List src",
+            Risk::Low,
+        ),
+        (
+            "apply_patch",
+            json!({"patch": "LP1\nF a.rs\nT\nx\n.\nF b.rs\nT\nx\n.\nEND\n"}),
+            "Apply patch to 2 file(s): a.rs, b.rs",
+            Risk::Medium,
+        ),
+        (
+            "write_file",
+            json!({"path": "n.txt", "content": "x\n"}),
+            "Write n.txt (1 line)",
+            Risk::Medium,
+        ),
+        (
+            "run_command",
+            json!({"command": "cargo test"}),
+            "Run command: cargo test",
+            Risk::High,
+        ),
+    ] {
+        let entry = registry.get(tool).unwrap();
+        let parsed = entry.tool().parse(args.as_object().unwrap()).unwrap();
+        assert_eq!(parsed.summary(), summary);
+        assert_eq!(
+            parsed.risk().unwrap_or(entry.spec().risk),
+            risk,
+            "{summary}"
+        );
     }
 }

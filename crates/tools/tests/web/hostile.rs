@@ -221,3 +221,29 @@ fn a_page_cannot_send_escape_sequences_to_the_terminal() {
     let result = fetched(WebLimits::default(), Reply::new("200 OK", &headers, body));
     assert_eq!(result.content, "abcd");
 }
+
+#[test]
+fn req_12_3_a_network_error_names_the_host_and_the_reason() {
+    let server = Server::new(|_| Reply::Bytes(b"SSH-2.0-OpenSSH_9\r\n".to_vec()));
+    let site = site(WebLimits::default());
+    site.network.port(80, server.address());
+    for (url, place, reason) in [
+        ("http://gone.example/a", "gone.example", "no such name"),
+        (
+            "http://page.example:8081/a",
+            "page.example:8081",
+            "no connection",
+        ),
+        (
+            "http://page.example/a",
+            "page.example:80",
+            "did not answer as a web server does",
+        ),
+    ] {
+        let error = site.fails(json!({"url": url}));
+        assert_eq!(error.kind, ErrorKind::Network, "{url}");
+        for part in [place, reason] {
+            assert!(error.message.contains(part), "{url}: {}", error.message);
+        }
+    }
+}
