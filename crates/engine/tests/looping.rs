@@ -246,10 +246,19 @@ fn ac_31_two_hundred_rounds_are_the_most_then_the_model_has_to_answer() {
         let events = table.events();
         assert_eq!(events.last().unwrap(), "turn_finished");
         let entries = table.journal.entries();
-        let limits = entries.iter().filter(|entry| {
-            matches!(&entry.record, Record::Finished { result } if result.kind() == Some(ErrorKind::MaxIterations))
-        });
-        assert_eq!(limits.count(), 1);
+        let limits: Vec<&str> = entries
+            .iter()
+            .filter_map(|entry| match &entry.record {
+                Record::Finished { result } if result.kind() == Some(ErrorKind::MaxIterations) => {
+                    Some(result.content.as_str())
+                }
+                _ => None,
+            })
+            .collect();
+        let [told] = limits.as_slice() else {
+            panic!("{limits:?}")
+        };
+        assert!(told.contains("Max tool iterations reached"), "{told}");
     });
 }
 
@@ -442,6 +451,22 @@ fn a_batch_without_a_call_for_the_person_goes_back_to_the_model() {
 }
 
 /// A crash in the middle of a long answer loses a moment of it, and its calls are known.
+#[test]
+fn a_batch_of_refusals_alone_runs_nothing_and_goes_back_to_the_model() {
+    paused(async {
+        let script = LOOK
+            .replace("name = \"look\"", "name = \"lok\"")
+            .replace("status = \"ok\"", "kind = \"unknown_tool\"")
+            .replace("contains = [\"seen\"]", "");
+        let mut table = Table::new(&script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert_eq!(finished.text, "Done.", "{finished:?}");
+        let record = table.kinds_on_record();
+        assert!(record.contains(&"finished c1".to_owned()), "{record:?}");
+        assert!(!record.contains(&"started c1".to_owned()), "{record:?}");
+    });
+}
+
 #[test]
 fn a_long_answer_is_on_record_while_it_comes_in() {
     paused(async {
