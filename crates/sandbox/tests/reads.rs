@@ -472,3 +472,26 @@ fn this_machine_resolves_in_the_kernel() {
     let wall = PathWall::open(&PathRules::new(place.ws())).unwrap();
     assert_eq!(wall.method(), Method::Kernel);
 }
+
+/// The middle of many, so that a busy machine does not decide.
+#[test]
+fn nfr_perf_02_a_path_that_exists_is_checked_within_a_millisecond() {
+    for method in METHODS {
+        let place = Place::new();
+        place.make("file one/two/three/four/x.txt");
+        place.make("link way -> one/two");
+        let wall = place.wall(method);
+        for path in ["one/two/three/four/x.txt", "way/three/four/x.txt"] {
+            let mut took: Vec<_> = (0..301)
+                .map(|_| {
+                    let began = std::time::Instant::now();
+                    wall.preflight(path, Access::Read).unwrap();
+                    began.elapsed()
+                })
+                .collect();
+            took.sort();
+            let middle = took[took.len() / 2];
+            assert!(middle.as_micros() < 1000, "{method:?} {path}: {middle:?}");
+        }
+    }
+}
