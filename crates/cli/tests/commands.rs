@@ -11,7 +11,7 @@
 mod program;
 
 use program::Bench;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 #[test]
 fn exec_prints_one_result_line_and_exits_by_its_kind() {
@@ -604,4 +604,89 @@ fn presets_are_listed_with_what_they_are_for() {
     // One's own takes the place of the built-in.
     bench.home("config.toml", "[presets.coder]\ndescription = \"Mine\"\n");
     assert_eq!(bench.run(&["config", "presets"]).stdout, "coder  Mine\n");
+}
+
+/// Each call goes well by default and is refused where the limit is lower.
+#[test]
+fn limits_of_the_configuration_reach_their_tools() {
+    let ten = "123456789\n";
+    for (section, tool, args, kind) in [
+        (
+            "[tools.read_file]\nmax_file_read_bytes = 9\n",
+            "read_file",
+            json!({"path": "ten.txt"}),
+            "too_large",
+        ),
+        (
+            "[tools.read_file]\nmax_scan_bytes = 10000\n",
+            "read_file",
+            json!({"path": "long.txt", "start_line": 2999}),
+            "too_large",
+        ),
+        (
+            "[tools.write_file]\nmax_file_bytes = 9\n",
+            "write_file",
+            json!({"path": "new.txt", "content": ten}),
+            "too_large",
+        ),
+        (
+            "[tools.apply_patch]\nmax_patch_bytes = 20\n",
+            "apply_patch",
+            json!({"patch": "LP1\nF new.txt\nT\n123456789\n.\nEND\n"}),
+            "limit_exceeded",
+        ),
+        (
+            "[tools.list_directory]\nmax_entries = 1\n",
+            "list_directory",
+            json!({"max_entries": 2}),
+            "bad_args",
+        ),
+        (
+            "[tools.list_directory]\nmax_depth = 1\n",
+            "list_directory",
+            json!({"max_depth": 2}),
+            "bad_args",
+        ),
+        (
+            "[tools.timeouts]\nshell_commands_seconds = 1\n",
+            "run_command",
+            json!({"command": "sleep 2"}),
+            "timeout",
+        ),
+        (
+            "[tools]\nmax_tool_args_bytes = 9\n",
+            "read_file",
+            json!({"path": "ten.txt"}),
+            "limit_exceeded",
+        ),
+    ] {
+        for (config, wanted) in [("", None), (section, Some(kind))] {
+            let bench = Bench::new();
+            bench.home("config.toml", config);
+            bench.write("ten.txt", ten);
+            bench.write("long.txt", &ten.repeat(3_000));
+            let done = bench.run(&["--approve", "all", "exec", tool, &args.to_string()]);
+            let result: Value = serde_json::from_str(&done.stdout).unwrap();
+            let kind = result.pointer("/error/kind").and_then(Value::as_str);
+            assert_eq!(kind, wanted, "{tool} under {config:?}: {result}");
+        }
+    }
+}
+
+#[test]
+fn cfg_tools_02a_described_tools_take_the_place_of_the_others_only_where_a_person_answers() {
+    let described = "[[tools.definitions]]\nname = \"weather\"\ndescription = \"The weather.\"\nparameters = { type = \"object\" }\n";
+    let offered = |mode: &str| -> Vec<String> {
+        let bench = Bench::new();
+        let config = format!("[tools]\nmode = \"{mode}\"\n{described}");
+        bench.home("config.toml", &config);
+        let done = bench.run(&["tools", "--format", "toolgate"]);
+        let all: Vec<Value> = serde_json::from_str(&done.stdout).unwrap();
+        let names = all.iter().map(|tool| tool["name"].as_str().unwrap());
+        names.map(str::to_owned).collect()
+    };
+    assert_eq!(offered("parse_only"), ["weather"]);
+    let enabled = offered("enabled");
+    assert!(enabled.contains(&"read_file".to_owned()), "{enabled:?}");
+    assert!(!enabled.contains(&"weather".to_owned()), "{enabled:?}");
 }

@@ -120,6 +120,9 @@ fn it_e2e_01_a_whole_turn_over_each_wire_runs_records_and_goes_on() {
         assert_eq!(heard.len(), 2, "{wire}");
         let second = String::from_utf8_lossy(&heard[1].body).into_owned();
         assert!(second.contains("milk, release, plants"), "{wire}: {second}");
+        for request in &heard {
+            assert_eq!(request.json()["model"], "m-1", "{wire}");
+        }
         let id = conversation(&done);
         let kinds: Vec<String> = entries(&bench, &id)
             .iter()
