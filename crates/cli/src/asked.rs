@@ -65,7 +65,10 @@ impl Source {
             max_tokens: provider.max_tokens,
             reasoning: provider.reasoning.map_or(Reasoning::Default, reasoning),
             base_url: provider.base_url.clone(),
-            key_variable: provider.api_key_env.clone(),
+            key_variable: provider
+                .api_key_env
+                .clone()
+                .or_else(|| usual_variable(provider)),
             key_command: provider.api_key_command.clone(),
             headers: provider.headers.clone(),
             idle: Duration::from_secs(provider.timeout_seconds),
@@ -256,6 +259,16 @@ const fn reasoning(wanted: Thinking) -> Reasoning {
         Thinking::Level(ReasoningLevel::Max) => Effort::Max,
     };
     Reasoning::Effort(effort)
+}
+
+/// Where the key of a provider at its own address usually is, if nothing is said about who asks.
+fn usual_variable(provider: &Configured) -> Option<String> {
+    let silent = provider.base_url.is_none()
+        && provider.api_key_command.is_none()
+        && provider.headers.is_empty();
+    let mut known = BUILT_IN.into_iter().filter(|_| silent);
+    let (.., variable) = known.find(|(_, kind, _)| *kind == provider.kind)?;
+    variable.map(str::to_owned)
 }
 
 fn nobody() -> Failure {

@@ -363,6 +363,8 @@ fn parse_gives_text_calls_and_damage_in_order() {
         })
         .collect();
     assert_eq!(types, ["text", "call", "text", "bad_call", "end"]);
+    let last: Value = serde_json::from_str(done.stdout.lines().last().unwrap()).unwrap();
+    assert_eq!(last["stop"], "tool_use");
     assert_eq!(done.code, Some(1));
 }
 

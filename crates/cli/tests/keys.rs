@@ -274,3 +274,22 @@ fn a_list_of_models_shows_no_key() {
         }
     }
 }
+
+/// Who configures a provider at its own address has its key where its own SDK looks for it.
+#[test]
+fn a_configured_provider_has_the_usual_variable_of_its_kind() {
+    let bench = Bench::new();
+    for (kind, variable) in [
+        ("anthropic", "ANTHROPIC_API_KEY"),
+        ("openai-chat", "OPENAI_API_KEY"),
+        ("openai-responses", "OPENAI_API_KEY"),
+    ] {
+        bench.home(
+            "config.toml",
+            &format!("[providers.x]\nkind = \"{kind}\"\n"),
+        );
+        let done = bench.run(&["run", "--model", "m", "hi"]);
+        assert_eq!(done.code, Some(2), "{kind}: {done:?}");
+        assert!(done.stderr.contains(variable), "{kind}: {done:?}");
+    }
+}

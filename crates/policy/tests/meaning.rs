@@ -12,7 +12,7 @@ use serde_json::json;
 use support::*;
 use toolgate_model::{Access, Action, ErrorKind, Facts, Run};
 use toolgate_policy::{
-    Grant, GrantScope, LayerSpec, Mode, Operator, RuleSpec, Settings, Stage, Trust,
+    Grant, GrantScope, LayerSpec, Mode, Operator, RuleSpec, Settings, Stage, Trust, atom_texts,
 };
 
 /// Facts of every kind at once, complete.
@@ -40,7 +40,10 @@ fn a_call_has_the_atoms_of_its_tool_its_facts_and_opaque() {
     let mut call = everything();
     let atoms = |call: &Call| -> Vec<String> {
         let decision = decide(&rules(&[]), call);
-        decision.atoms.into_iter().map(|atom| atom.atom).collect()
+        let atoms: Vec<String> = decision.atoms.into_iter().map(|atom| atom.atom).collect();
+        // Who names them without a decision names the same.
+        assert_eq!(atom_texts(&call.tool, &call.facts), atoms);
+        atoms
     };
     let complete = [
         "tool run_command",

@@ -6,7 +6,7 @@ use serde_json::json;
 use toolgate_model::Call;
 use toolgate_model::json::JsonLimits;
 use toolgate_providers::fenced::{Parser, Piece};
-use toolgate_providers::{Reply, StreamDecoder, StreamEvent, StreamLimits, Wire};
+use toolgate_providers::{Reply, StopReason, StreamDecoder, StreamEvent, StreamLimits, Wire};
 
 use crate::args::ParseFormat;
 use crate::failure::Failure;
@@ -49,10 +49,12 @@ fn fenced(out: &Out, bytes: &[u8]) -> Result<u8, Failure> {
     pieces.extend(parser.finish());
     let mut text = String::new();
     let mut code = 0;
+    let mut stop = StopReason::EndTurn;
     for piece in pieces {
         match piece {
             Piece::Text(more) => text.push_str(&more),
             Piece::Call(call) => {
+                stop = StopReason::ToolUse;
                 flush(out, &mut text)?;
                 match call {
                     Call::Whole(call) => out.json_line(&json!({"type": "call", "call": call}))?,
@@ -65,7 +67,7 @@ fn fenced(out: &Out, bytes: &[u8]) -> Result<u8, Failure> {
         }
     }
     flush(out, &mut text)?;
-    out.json_line(&json!({"type": "end"}))?;
+    out.json_line(&json!({"type": "end", "stop": stop.as_str()}))?;
     Ok(code)
 }
 

@@ -71,7 +71,7 @@ pub(super) const PROVIDER: &[Key] = &[
     Key::new(
         "api_key_env",
         VARIABLE,
-        "The environment variable that holds the key.",
+        "The environment variable that holds the key; without it the usual one of the kind, at its own address.",
     ),
     Key::new(
         "api_key_command",

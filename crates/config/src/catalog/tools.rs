@@ -120,7 +120,7 @@ const APPROVAL: &[Key] = &[
     Key::new(
         "allowlist",
         TOOL_NAMES,
-        "Tools that are not asked about where no rule speaks.",
+        "Tools that are not asked about where no rule speaks. Commands, and patches that delete, are asked about all the same; a rule that names the tool allows them.",
     )
     .or(Fallback::List(&["read_file"])),
     Key::new("denylist", TOOL_NAMES, "Tools that are always denied.").adds(),

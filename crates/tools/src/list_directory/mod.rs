@@ -131,7 +131,10 @@ pub(crate) fn tool(caps: ListSettings) -> TypedTool<ListDirectory> {
         move |args: ListDirectory, cx| blocking(move || list(&args, &cx, caps)),
     )
     .check(move |args| args.check(caps))
-    .summary(|args| format!("List {}", args.path))
+    .summary(move |args| match args.depth(caps) {
+        1 => format!("List {}", args.path),
+        depth => format!("List {} depth {depth}", args.path),
+    })
     .facts(|args| Facts::reading(fact_path(&args.path)))
     .category(Category::File)
     .risk(Risk::Low)

@@ -148,6 +148,12 @@ fn fr_apr_06_a_question_says_what_a_call_will_do_and_how_risky_it_is() {
             Risk::Low,
         ),
         (
+            "list_directory",
+            json!({"path": "src", "recursive": true, "max_depth": 3}),
+            "List src depth 3",
+            Risk::Low,
+        ),
+        (
             "apply_patch",
             json!({"patch": "LP1\nF a.rs\nT\nx\n.\nF b.rs\nT\nx\n.\nEND\n"}),
             "Apply patch to 2 file(s): a.rs, b.rs",
