@@ -46,6 +46,7 @@ const DECISIONS: [Decisions; 4] = [
             "policy_line",
             "scopes",
             "settling",
+            "shown",
         ],
     },
     Decisions {
