@@ -38,6 +38,7 @@ const DECISIONS: [Decisions; 4] = [
             "ahead",
             "approval",
             "batch",
+            "by_hand",
             "bus",
             "journal",
             "middleware",
