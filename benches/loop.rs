@@ -140,11 +140,7 @@ impl Turn {
                 watched.1 = peak_kib(watched.0);
             }
             next += 1;
-            let kind = match wire {
-                Wire::Ollama => "application/x-ndjson",
-                _ => "text/event-stream",
-            };
-            Told::new(200, kind, answers[next - 1].clone())
+            Told::new(200, wire.stream_type(), answers[next - 1].clone())
         });
         let base = match wire {
             Wire::OpenAiChat | Wire::OpenAiResponses => format!("{}/v1", server.url()),

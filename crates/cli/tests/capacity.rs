@@ -18,12 +18,8 @@ use toolgate_testkit::{Loopback, Told};
 
 /// A server that plays a script on a wire.
 fn playing(wire: Wire, script: &str) -> Loopback {
-    let kind = match wire {
-        Wire::Ollama => "application/x-ndjson",
-        _ => "text/event-stream",
-    };
     let mut steps = Script::from_toml(script).unwrap().steps.into_iter();
-    Loopback::start(move |_| Told::new(200, kind, steps.next().unwrap().render(wire)))
+    Loopback::start(move |_| Told::new(200, wire.stream_type(), steps.next().unwrap().render(wire)))
 }
 
 fn asked(bench: &Bench, wire: Wire, server: &Loopback, model: &str, more: &str) -> String {

@@ -56,24 +56,17 @@ name = "write_file"
 args = { path = "never.txt", content = "x" }
 "#;
 
-const fn stream_type(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Ollama => "application/x-ndjson",
-        _ => "text/event-stream",
-    }
-}
-
 /// A server that gives the first answer as far as this says, and a short one to whoever
 /// comes after.
 fn server(wire: Wire, script: &str, sent: impl Fn(Vec<u8>) -> Sent) -> Loopback {
     let first = Script::from_toml(script).unwrap().steps.remove(0);
     let mut first = Some(sent(first.render(wire)));
     Loopback::start(move |_| match first.take() {
-        Some(sent) => Told::new(200, stream_type(wire), "").sent(sent),
+        Some(sent) => Told::new(200, wire.stream_type(), "").sent(sent),
         None => {
             let on = Script::from_toml("[[steps]]\ntext = \"On.\"\n").unwrap();
             let on = on.steps.first().unwrap().render(wire);
-            Told::new(200, stream_type(wire), on)
+            Told::new(200, wire.stream_type(), on)
         }
     })
 }

@@ -40,13 +40,6 @@ text = "Written down."
 usage = { input_tokens = 90, output_tokens = 3 }
 "#;
 
-const fn stream_type(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Ollama => "application/x-ndjson",
-        _ => "text/event-stream",
-    }
-}
-
 fn base(wire: Wire, server: &Loopback) -> String {
     match wire {
         Wire::OpenAiChat | Wire::OpenAiResponses => format!("{}/v1", server.url()),
@@ -58,7 +51,7 @@ fn base(wire: Wire, server: &Loopback) -> String {
 fn playing(wire: Wire, script: &str) -> Loopback {
     let mut steps = Script::from_toml(script).unwrap().steps.into_iter();
     Loopback::start(move |_| match steps.next() {
-        Some(step) => Told::new(200, stream_type(wire), step.render(wire)),
+        Some(step) => Told::new(200, wire.stream_type(), step.render(wire)),
         None => Told::new(500, "text/plain", "the script is over"),
     })
 }

@@ -14,9 +14,8 @@ mod program;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use program::{Bench, Done, finish};
+use program::{Bench, Done, finish, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use toolgate_providers::replay::Script;
@@ -37,20 +36,8 @@ name = "write_file"
 args = { path = "out.txt", content = "x" }
 "#;
 
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::yield_now();
-    }
-}
-
 fn stream(wire: Wire, body: impl Into<Vec<u8>>) -> Told {
-    let kind = match wire {
-        Wire::Ollama => "application/x-ndjson",
-        _ => "text/event-stream",
-    };
-    Told::new(200, kind, body)
+    Told::new(200, wire.stream_type(), body)
 }
 
 /// The bytes of an answer up to where the wire begins to say that it is over.

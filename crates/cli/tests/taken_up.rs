@@ -13,9 +13,8 @@ mod program;
 
 use std::path::Path;
 use std::process::{Child, Stdio};
-use std::time::{Duration, Instant};
 
-use program::{Bench, Done, Process, finish};
+use program::{Bench, Done, Process, finish, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -46,14 +45,6 @@ args = { path = "log.txt" }
 [[steps]]
 text = "Gone on."
 "#;
-
-fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(60);
-    while !is_so() {
-        assert!(Instant::now() < deadline, "never: {what}");
-        std::thread::yield_now();
-    }
-}
 
 /// A turn in the middle of its second call.
 fn running() -> (Bench, Child) {

@@ -33,13 +33,6 @@ fn look() -> Step {
     Script::from_toml(LOOK).unwrap().steps.remove(0)
 }
 
-const fn stream_type(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Ollama => "application/x-ndjson",
-        _ => "text/event-stream; charset=utf-8",
-    }
-}
-
 fn base(wire: Wire, server: &Loopback) -> String {
     match wire {
         Wire::OpenAiChat | Wire::OpenAiResponses => format!("{}/v1", server.url()),
@@ -89,7 +82,7 @@ fn heard(wire: Wire, piece: usize) -> Vec<StreamEvent> {
     let bytes = look().render(wire);
     let server = Loopback::start(move |_| {
         let pieces = bytes.chunks(piece).map(<[u8]>::to_vec).collect();
-        Told::new(200, stream_type(wire), "").sent(Sent::Pieces(pieces))
+        Told::new(200, wire.stream_type(), "").sent(Sent::Pieces(pieces))
     });
     run(async {
         let mut provider = provider(wire, &server, HttpTimeouts::default());
@@ -175,7 +168,7 @@ fn ac_28_tools_go_out_in_the_form_of_each_wire_with_its_key_and_its_path() {
         ),
     ] {
         let bytes = look().render(wire);
-        let server = Loopback::start(move |_| Told::new(200, stream_type(wire), bytes.clone()));
+        let server = Loopback::start(move |_| Told::new(200, wire.stream_type(), bytes.clone()));
         run(async {
             let mut provider = provider(wire, &server, HttpTimeouts::default());
             provider.ask(Tools::Offered).await.unwrap();
@@ -192,7 +185,7 @@ fn a_connection_is_used_again_for_the_next_request_of_a_conversation() {
     const REQUESTS: usize = 10;
     for wire in Wire::ALL {
         let bytes = look().render(wire);
-        let server = Loopback::start(move |_| Told::new(200, stream_type(wire), bytes.clone()));
+        let server = Loopback::start(move |_| Told::new(200, wire.stream_type(), bytes.clone()));
         run(async {
             let mut provider = provider(wire, &server, HttpTimeouts::default());
             for _ in 0..REQUESTS {
@@ -217,7 +210,7 @@ fn a_connection_is_used_again_for_the_next_request_of_a_conversation() {
 fn a_long_history_is_sent_whole_and_says_its_length() {
     for wire in Wire::ALL {
         let bytes = look().render(wire);
-        let server = Loopback::start(move |_| Told::new(200, stream_type(wire), bytes.clone()));
+        let server = Loopback::start(move |_| Told::new(200, wire.stream_type(), bytes.clone()));
         let said: Vec<Message> = (0..60)
             .map(|number: usize| Message::user(format!("{number} ").repeat(1_500 + number * 37)))
             .collect();

@@ -655,3 +655,38 @@ fn a_name_nobody_registered_is_harmless_wherever_it_shows() {
         assert!(!events.contains("u001b"), "{events}");
     });
 }
+
+/// The text of a path is looked at before policy, whatever tool names it.
+#[test]
+fn what_cannot_be_a_path_ends_before_policy() {
+    paused(async {
+        let bench = Rig::new().tool(states_facts("act")).build();
+        let long = "n".repeat(300);
+        for key in ["reads", "writes", "deletes"] {
+            for path in ["a\0b", long.as_str()] {
+                let args = json!({ key: ["fine.txt", path] });
+                let planned = bench
+                    .gate
+                    .plan(&bench.session, vec![call("c", "act", args)])
+                    .await;
+                let plan = planned.plans().next().unwrap();
+                let Plan::Settled(refusal) = plan else {
+                    panic!("{key} {path:?}: {plan:?}")
+                };
+                assert_eq!(refusal.error.kind, ErrorKind::BadArgs, "{key} {path:?}");
+                assert!(refusal.record.is_none(), "{key} {path:?}");
+            }
+        }
+        // What a command claims is no path yet.
+        let claims = Facts {
+            reads: vec!["a\0b".into()],
+            claimed: true,
+            ..Facts::none()
+        };
+        let bench = Rig::new()
+            .tool(Scripted::new("claims").facts(claims))
+            .build();
+        let result = bench.one("claims", json!({})).await;
+        assert_ne!(result.kind(), Some(ErrorKind::BadArgs), "{result:?}");
+    });
+}

@@ -49,6 +49,14 @@ impl Wire {
         }
     }
 
+    /// What its streams are, as a content type says it.
+    pub const fn stream_type(self) -> &'static str {
+        match self {
+            Self::Anthropic | Self::OpenAiChat | Self::OpenAiResponses => "text/event-stream",
+            Self::Ollama => "application/x-ndjson",
+        }
+    }
+
     /// A tool as this wire gets to know it.
     pub fn definition(self, definition: &Definition) -> Value {
         self.form().definition(definition)

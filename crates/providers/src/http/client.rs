@@ -90,7 +90,7 @@ impl Client {
         let request = self
             .request(Method::POST, self.endpoint.ask())
             .header(CONTENT_TYPE, "application/json")
-            .header(ACCEPT, accepted(self.endpoint.wire()))
+            .header(ACCEPT, self.endpoint.wire().stream_type())
             .body(reqwest::Body::wrap(Sent::from(body)));
         let response = self.send(request).await?;
         let kind = content_type(response.headers());
@@ -176,13 +176,6 @@ impl Client {
             address: self.endpoint.address(),
             message: chain(error),
         }
-    }
-}
-
-const fn accepted(wire: Wire) -> &'static str {
-    match wire {
-        Wire::Ollama => "application/x-ndjson",
-        _ => "text/event-stream",
     }
 }
 
