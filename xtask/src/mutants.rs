@@ -18,6 +18,7 @@ const DECISIONS: [Decisions; 4] = [
         files: &["crates/sandbox/src/paths/**/*.rs"],
         tests: &[
             "corpus",
+            "own_places",
             "reads",
             "reference_model",
             "seeds",

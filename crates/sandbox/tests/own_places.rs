@@ -1,0 +1,119 @@
+//! Toolgate's own places in a root, and repositories that several writes would plant together.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+use std::path::Path;
+
+use toolgate_model::Access;
+use toolgate_sandbox::paths::{OwnPlaces, PathError, PathRules, PathWall};
+
+fn tree() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    for file in [
+        "data/journal.db",
+        "data2/x",
+        "other/data/x",
+        "cfg/config.toml",
+        "cfg2/config.toml",
+    ] {
+        let file = folder.path().join(file);
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        std::fs::write(file, "x").unwrap();
+    }
+    folder
+}
+
+fn rules(folder: &Path, root: &Path) -> PathRules {
+    let folder = folder.canonicalize().unwrap();
+    let mut rules = PathRules::new(root);
+    rules.own = OwnPlaces {
+        closed: vec![folder.join("data"), folder.join("later")],
+        kept: vec![folder.join("cfg"), folder.join("soon/cfg")],
+    };
+    rules
+}
+
+#[test]
+fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
+    let folder = tree();
+    let wall = PathWall::open(&rules(folder.path(), folder.path())).unwrap();
+    for (path, reads, writes) in [
+        ("data/journal.db", false, false),
+        ("DATA/journal.db", false, false),
+        ("data/new", false, false),
+        ("later/new", false, false),
+        ("data2/x", true, true),
+        ("other/data/x", true, true),
+        ("cfg/config.toml", true, false),
+        ("cfg/new.toml", true, false),
+        ("CFG/new.toml", true, false),
+        ("soon/cfg/new.toml", true, false),
+        ("cfg2/config.toml", true, true),
+        ("other/cfg/new.toml", true, true),
+    ] {
+        let refused = |access| match wall.preflight(path, access) {
+            Ok(_) => false,
+            // What is merely not there is nobody's refusal.
+            Err(error) => !matches!(error, PathError::NotFound { .. }),
+        };
+        assert_eq!(!refused(Access::Read), reads, "read {path}");
+        assert_eq!(!refused(Access::Write), writes, "write {path}");
+    }
+    assert!(wall.open_read("data/journal.db").is_err());
+    assert!(wall.open_read("data2/x").is_ok());
+    let listed: Vec<String> = wall
+        .read_dir(".")
+        .unwrap()
+        .iter()
+        .map(|entry| entry.name.to_string_lossy().into_owned())
+        .collect();
+    assert!(!listed.contains(&"data".to_owned()), "{listed:?}");
+    assert!(listed.contains(&"data2".to_owned()), "{listed:?}");
+    assert!(listed.contains(&"cfg".to_owned()), "{listed:?}");
+}
+
+#[test]
+fn no_root_lies_in_an_own_place() {
+    let folder = tree();
+    for (root, opens) in [
+        ("data", false),
+        ("cfg", false),
+        ("data2", true),
+        (".", true),
+    ] {
+        let root = folder.path().join(root);
+        let opened = PathWall::open(&rules(folder.path(), &root));
+        assert_eq!(opened.is_ok(), opens, "{}", root.display());
+    }
+}
+
+#[test]
+fn writes_that_make_a_repository_together_are_refused_together() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("half/objects")).unwrap();
+    std::fs::write(folder.path().join("half/HEAD"), "x").unwrap();
+    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    for (writes, planted) in [
+        (&["x/HEAD", "x/objects/a", "x/refs/a"][..], true),
+        (&["x/head", "x/OBJECTS/a", "x/refs/a"], true),
+        (&["x/HEAD", "x/objects/a", "x/refs/a", "x/config"], true),
+        (&["x/HEAD", "x/objects/a"], false),
+        (&["x/HEAD", "x/objects/a", "y/refs/a"], false),
+        (&["x/HEAD", "x/objects2/a", "x/refs/a"], false),
+        (&["x/HEADER", "x/objects/a", "x/refs/a"], false),
+        (&["half/refs/a"], true),
+        (&["half/readme", "x/refs/a"], false),
+        (&[], false),
+    ] {
+        let checked = wall.check_plants(writes.iter().map(Path::new));
+        assert_eq!(checked.is_err(), planted, "{writes:?}: {checked:?}");
+        if let Err(error) = checked {
+            assert!(matches!(error, PathError::Protected { .. }), "{error:?}");
+        }
+    }
+}
