@@ -8,7 +8,6 @@ use crate::gate::Gate;
 use crate::line::{Passage, finished};
 use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Planner};
 use crate::session::Session;
-use crate::settle::shown_name;
 
 /// A batch that a person answers.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -30,14 +29,7 @@ impl Gate {
         calls: Vec<Call>,
         passage: &Passage,
     ) -> ByHand {
-        for call in &calls {
-            let call_id = call.id().clone();
-            let tool = shown_name(call.name().unwrap_or_default().to_owned());
-            passage
-                .events
-                .send(|| Event::CallReceived { call_id, tool })
-                .await;
-        }
+        passage.tell_received(&calls).await;
         let planned = match self.policy_for(session, &[]) {
             Ok(policy) => {
                 let planner = self.planner(session, &policy);

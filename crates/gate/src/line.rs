@@ -28,6 +28,19 @@ pub struct Passage {
     pub cancel: CancellationToken,
 }
 
+impl Passage {
+    /// Tells whoever listens which calls came.
+    pub(crate) async fn tell_received(&self, calls: &[Call]) {
+        for call in calls {
+            let call_id = call.id().clone();
+            let tool = shown_name(call.name().unwrap_or_default().to_owned());
+            self.events
+                .send(|| Event::CallReceived { call_id, tool })
+                .await;
+        }
+    }
+}
+
 /// A batch in which everything that may run is known.
 #[derive(Debug)]
 pub struct Ready {
@@ -58,14 +71,7 @@ impl Gate {
         calls: Vec<Call>,
         passage: &Passage,
     ) -> Vec<ToolResult> {
-        for call in &calls {
-            let call_id = call.id().clone();
-            let tool = shown_name(call.name().unwrap_or_default().to_owned());
-            passage
-                .events
-                .send(|| Event::CallReceived { call_id, tool })
-                .await;
-        }
+        passage.tell_received(&calls).await;
         let planned = self.plan(session, calls).await;
         for record in planned.plans().filter_map(Plan::shared) {
             // The plan itself is exact; whoever looks on sees it as they see results.
