@@ -225,6 +225,21 @@ pub(crate) fn may_reach_secrets(field: &Field) -> bool {
     })
 }
 
+/// Whether a pattern that the line writes chooses folders, and not only names in one folder.
+///
+/// What a search found (`deep`, `narrow`) is named by patterns too; there the folder it started
+/// from is what counts.
+pub(crate) fn crosses_folders(field: &Field) -> bool {
+    let components = field.components();
+    let named = components.iter().rposition(|(text, _)| !text.is_empty());
+    !field.deep
+        && !field.narrow
+        && components
+            .iter()
+            .take(named.unwrap_or_default())
+            .any(|(_, pattern)| *pattern)
+}
+
 /// The part of a pattern's path before the first component that is one, and
 /// whether what follows stays below it.
 pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {

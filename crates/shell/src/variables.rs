@@ -116,6 +116,7 @@ const POWERFUL: &[&str] = &[
     // Options that programs read from the environment.
     "ACK_*",
     "AG_*",
+    "BAT_*",
     "BC_ENV_ARGS",
     "BZIP*",
     "CURL_*",
@@ -212,6 +213,7 @@ const POWERFUL: &[&str] = &[
     "HTTPS_PROXY",
     "HTTP_PROXY",
     "KUBECONFIG",
+    "KUBECTL_*",
     "NO_PROXY",
     "all_proxy",
     "ftp_proxy",

@@ -178,7 +178,7 @@ fn soup() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(256) })]
 
     #[test]
     fn words_are_what_bash_makes_of_them(words in prop::collection::vec(word(), 1..5)) {

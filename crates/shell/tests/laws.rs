@@ -154,7 +154,7 @@ fn quote(word: &str, style: u8) -> String {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(256) })]
 
     #[test]
     fn no_text_makes_it_panic(pieces in prop::collection::vec(any_piece(), 0..40)) {

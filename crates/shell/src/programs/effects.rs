@@ -66,6 +66,22 @@ impl Walker {
             self.look_for_loss(field);
         }
         self.touch(field, Touch::Delete);
+        if (tree || field.deep) && field.is_pattern() && field.is_known() {
+            self.delete_folder_of(field);
+        }
+    }
+
+    /// What removes trees by a pattern may remove anything in the folder it starts from, so that
+    /// a rule about something in there is met.
+    fn delete_folder_of(&mut self, field: &Field) {
+        if self.scope.folder.is_none() && !field.text.starts_with('/') {
+            return;
+        }
+        for folder in self.folders(field) {
+            let (fixed, _) = place::leading_folder(&folder, field);
+            let name = self.places.name(&fixed);
+            self.found.delete(name);
+        }
     }
 
     /// Changes mode or owner; `tree` if of everything below as well.
@@ -130,7 +146,7 @@ impl Walker {
 
     fn touch_pattern(&mut self, folder: &str, field: &Field, touch: Touch) {
         let (fixed, stays_below) = place::leading_folder(folder, field);
-        if !stays_below {
+        if !stays_below || place::crosses_folders(field) {
             self.found.opaque(Opacity::Expansion {
                 word: field.text.clone(),
             });

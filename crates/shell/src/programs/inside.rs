@@ -2,7 +2,7 @@
 
 use super::Known;
 use super::scan::Scan;
-use super::table::{Effect, Program};
+use super::table::{self, Effect, Program};
 use crate::expand::field::Field;
 use crate::place::join;
 use crate::walk::{Invocation, Output, Walker};
@@ -31,6 +31,9 @@ impl Walker {
         };
         if word.text.starts_with('+') {
             // `cargo +nightly build`: options and subcommand come behind it.
+            if word.text.contains('/') {
+                self.option_opaque(name, word);
+            }
             return self.run_known(program, name, rest, invocation).output;
         }
         if word.exact().is_none() {
@@ -70,6 +73,17 @@ impl Walker {
                 recorded: true,
             };
         }
+        if traits.package && !scan.marked('L') {
+            self.found.connect("*".to_owned());
+        }
+        if traits.package && self.is_named_like_harm(command.first()) {
+            // The package of that name, not the machine's program.
+            self.code_opaque(name);
+            return Known {
+                output: Output::Unknown,
+                recorded: true,
+            };
+        }
         let mut inner = invocation.clone();
         inner.wrappers.push(name.to_owned());
         if traits.peek {
@@ -87,6 +101,13 @@ impl Walker {
             output,
             recorded: keep,
         }
+    }
+
+    fn is_named_like_harm(&self, program: Option<&Field>) -> bool {
+        program
+            .filter(|word| !word.text.contains('/'))
+            .and_then(|word| table::find(&word.text))
+            .is_some_and(|found| found.row.traits.deny.is_some())
     }
 
     /// A file of code: a read, or code that nobody has seen if it is no file at all.

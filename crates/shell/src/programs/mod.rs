@@ -249,7 +249,10 @@ impl Walker {
             }
         }
         if traits.probe {
+            let away = self.away;
+            self.away |= traits.away;
             self.probe(words, true);
+            self.away = away;
         }
         if traits.opaque && !scan.marked('N') {
             self.found.opaque(Opacity::Code {
@@ -289,6 +292,10 @@ impl Walker {
 
     fn harm(&mut self, harm: Harm, program: &str) {
         let program = program.to_owned();
+        if self.away && harm == Harm::Power {
+            // Another machine's power; who runs the command asks for that.
+            return self.code_opaque(&program);
+        }
         self.found.catastrophe(match harm {
             Harm::Power => Catastrophe::Power { program },
             Harm::Disk => Catastrophe::Disk { program },

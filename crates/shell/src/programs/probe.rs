@@ -3,8 +3,12 @@
 //! A program that nobody has a row for may run what stands behind it, and so may one whose
 //! options are not followed. What such a command would touch is not said, because most such
 //! words are data; but where they would be the end of a system, they are taken at their word.
+//!
+//! Some programs end a system by their name alone, and their names are plain words: a test is
+//! called `shutdown`, a task `reboot`. A list of words is not a wall. Such a name counts where it
+//! is plainly the program: behind a wrapper, or before what only this program takes.
 
-use super::table::{self, Effect, Program};
+use super::table::{self, Effect, Harm, Program};
 use crate::expand::field::Field;
 use crate::walk::{Invocation, Walker};
 
@@ -22,6 +26,36 @@ const TEXT_OPTIONS: &[&str] = &[
     "--execute",
     "--run",
     "--shell",
+];
+
+/// Those among them that just as often take a name or a pattern.
+const NAME_OPTIONS: &[&str] = &["-e", "-x", "--run"];
+
+/// Wrappers that nobody writes for anything but a command.
+const PLAIN_WRAPPERS: &[&str] = &["sudo", "doas", "pkexec", "run0", "exec", "nohup"];
+
+/// What is said to programs that stop a machine.
+const POWER_WORDS: &[&str] = &[
+    "now",
+    "-c",
+    "-f",
+    "-ff",
+    "-h",
+    "-H",
+    "-k",
+    "-n",
+    "-nf",
+    "-p",
+    "-P",
+    "-r",
+    "-w",
+    "--force",
+    "--halt",
+    "--no-wall",
+    "--no-wtmp",
+    "--poweroff",
+    "--reboot",
+    "--wtmp-only",
 ];
 
 /// Codes of rows that can be the end of a system.
@@ -53,7 +87,10 @@ impl Walker {
                 .checked_sub(1)
                 .and_then(|before| words.get(before))
                 .is_some_and(|option| TEXT_OPTIONS.contains(&option.text.as_str()));
-            if behind_option || (texts && at > 0 && word.text.contains([' ', '\t', '\n'])) {
+            let before = at.checked_sub(1).and_then(|before| words.get(before));
+            if (behind_option && !self.is_name_behind(before, word))
+                || (texts && at > 0 && word.text.contains([' ', '\t', '\n']))
+            {
                 self.probe_text(&word.text);
             }
             if let Some((option, text)) = word.text.split_once('=')
@@ -62,6 +99,11 @@ impl Walker {
                 self.probe_text(text);
             }
             if at == 0 || !self.is_destructive(word) {
+                continue;
+            }
+            if let Some(harm) = self.harm_by_name(word)
+                && !is_meant(harm, words, at, texts)
+            {
                 continue;
             }
             tried += words.len() - at;
@@ -91,11 +133,57 @@ impl Walker {
         });
     }
 
+    /// A single word behind an option that takes names: `rspec -e reboot`.
+    fn is_name_behind(&self, option: Option<&Field>, word: &Field) -> bool {
+        option.is_some_and(|option| NAME_OPTIONS.contains(&option.text.as_str()))
+            && self.harm_by_name(word).is_some()
+    }
+
+    /// What a program does to a machine whatever its words are.
+    fn harm_by_name(&self, word: &Field) -> Option<Harm> {
+        let name = self.bare_name(word)?;
+        if matches!(name.as_str(), "init" | "telinit") {
+            return Some(Harm::Power);
+        }
+        table::find(&name)?.row.traits.deny
+    }
+
     fn is_destructive(&self, word: &Field) -> bool {
         self.bare_name(word)
             .as_deref()
             .is_some_and(|name| DESTRUCTIVE.contains(&name) || table::find(name).is_some_and(ends))
     }
+}
+
+/// Whether the name at `at` is plainly the program that is run.
+fn is_meant(harm: Harm, words: &[Field], at: usize, runs: bool) -> bool {
+    let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+    let before = at.checked_sub(1).map_or("", text);
+    // Where the words start with a number, a wrapper's options were not followed to their end.
+    let misread = text(0).starts_with(|c: char| c.is_ascii_digit());
+    if PLAIN_WRAPPERS.contains(&before) || (runs && before == "--") || misread {
+        return true;
+    }
+    let mut behind = words.iter().skip(at + 1).map(|word| word.text.as_str());
+    match harm {
+        Harm::Power => {
+            let next = text(at + 1);
+            POWER_WORDS.contains(&next) || is_time(next)
+        }
+        Harm::Disk => behind.any(|word| word.contains("/dev/") || word.starts_with("disk")),
+        Harm::Kernel => behind.next().is_some() && (before == "--" || !before.starts_with('-')),
+    }
+}
+
+/// `+5` or `23:00`.
+fn is_time(text: &str) -> bool {
+    let minutes = text.strip_prefix('+').map(|rest| (rest, rest));
+    minutes
+        .or(text.split_once(':'))
+        .is_some_and(|(left, right)| {
+            let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+            digits(left) && digits(right)
+        })
 }
 
 /// Whether a row can be the end of a system.

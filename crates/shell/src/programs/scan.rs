@@ -132,18 +132,21 @@ impl Scan {
 
     /// `-lX` written as one word by programs whose options have one dash.
     fn glued(&mut self, row: &Row, word: &Field) -> bool {
-        let flag = row.flags.iter().find(|flag| {
-            flag.names.iter().any(|name| {
-                let glues = name.len() == 2 && flag.arity != Arity::None;
+        let found = row.flags.iter().find_map(|flag| {
+            let name = flag.names.iter().find(|name| {
+                // `-MFfile`: a short option of two letters.
+                let short = name.len() == 2 || name.chars().skip(1).all(|c| c.is_ascii_uppercase());
+                let glues = short && flag.arity != Arity::None;
                 // `-Wl,…` and the like: everything that starts so is meant.
                 let starts = flag.arity == Arity::None && flag.effect != Effect::Data;
-                (glues || starts) && word.text.starts_with(name)
-            })
+                (glues || starts) && word.text.starts_with(**name)
+            })?;
+            Some((flag, name.len()))
         });
-        if let Some(flag) = flag {
-            self.take(flag, &[], 0, Some(word.tail(2)));
+        if let Some((flag, length)) = found {
+            self.take(flag, &[], 0, Some(word.tail(length)));
         }
-        flag.is_some()
+        found.is_some()
     }
 
     /// `-abc`: letters, one of which may take the rest or the next word.
@@ -423,9 +426,36 @@ mod tests {
 
     /// Programs that read all their operands and whose options name folders and patterns too.
     const NAME_MORE: &[&str] = &[
-        "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "tcc", "ld", "as", "nasm", "yasm",
-        "cmake", "ctags", "etags", "nodemon", "pandoc", "pdflatex", "latex", "tex", "xelatex",
-        "lualatex", "pdftex", "xmllint", "bc",
+        "gcc",
+        "g++",
+        "cc",
+        "c++",
+        "clang",
+        "clang++",
+        "cpp",
+        "tcc",
+        "ld",
+        "as",
+        "nasm",
+        "yasm",
+        "cmake",
+        "ctags",
+        "etags",
+        "nodemon",
+        "pandoc",
+        "pdflatex",
+        "latex",
+        "tex",
+        "xelatex",
+        "lualatex",
+        "pdftex",
+        "xmllint",
+        "bc",
+        "javac",
+        "rustc",
+        "gofmt",
+        "goimports",
+        "xsltproc",
     ];
 
     #[test]

@@ -92,6 +92,8 @@ pub(crate) struct Walker {
     pub(crate) sinks: Vec<(String, Rc<Script>)>,
     /// Whether the words of an unknown program are being tried one after the other.
     pub(crate) probing: bool,
+    /// Whether what is looked at would run on another machine or in a container.
+    pub(crate) away: bool,
     frames: Vec<Frame>,
     called: Vec<String>,
     forks: usize,
@@ -113,6 +115,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         streams: Vec::new(),
         sinks: Vec::new(),
         probing: false,
+        away: false,
         frames: Vec::new(),
         called: Vec::new(),
         forks: 0,

@@ -59,6 +59,9 @@ impl Walker {
     pub(super) fn make(&mut self, scan: &Scan) {
         for word in &scan.operands {
             self.setting_word(&word.text);
+            if word.text.starts_with(".SHELLFLAGS") {
+                self.option_opaque("make", word);
+            }
         }
     }
 

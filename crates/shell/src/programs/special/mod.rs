@@ -5,8 +5,10 @@
 //! Each code is named by `@code` or `@own` in the table.
 
 mod awk;
+mod build;
 mod files;
 mod find;
+mod git;
 mod network;
 mod printing;
 mod sed;
@@ -46,22 +48,30 @@ impl Walker {
             known.output = Output::nothing();
         }
         match code {
+            "archive" => self.archive(scan),
             "awk" => self.awk(name, scan),
             "cd" => self.change_folder(name, arguments),
             "script" => self.script_or_file(name, words, scan),
+            "compiler" => self.compiler(name, words, scan),
             "curl" => self.curl(scan),
             "dc" => self.desk_calculator(name, scan),
             "dd" => self.copy_blocks(arguments),
             "declare" => self.declare(name, arguments),
             "echo" => known.output = printing::echo(arguments),
+            "fetch" => self.fetch(words, scan),
+            "formatter" => self.formatter(scan),
             "find" => known.output = self.find(arguments, invocation),
+            "git" => self.git_files(words, scan),
             "gitconfig" => self.git_config(arguments),
+            "go" => self.go_flags(scan),
             "kill" => self.kill(arguments),
             "let" => self.evaluate(arguments),
             "ls" => known.output = printing::listing(scan),
             "matches" => known.output = printing::matches(name, scan),
             "names" => known.output = printing::names(name, scan),
             "man" => self.manual(scan),
+            "module" => self.python_module(name, scan, invocation),
+            "query" => self.query(name, scan),
             "make" => self.make(scan),
             "pager" => self.pager(name, scan),
             "parallel" => self.parallel(words, scan),

@@ -66,6 +66,9 @@ impl Walker {
         if !named {
             self.found.connect("*".to_owned());
         }
+        if words.first().is_some_and(|word| word.text == "pull") {
+            self.write_tree();
+        }
     }
 
     /// Reading settings is harmless; writing them changes what git runs later.

@@ -122,7 +122,7 @@ impl Walker {
     pub(super) fn units(&mut self, name: &str, scan: &Scan) {
         for word in &scan.operands {
             let unit = word.text.split('.').next().unwrap_or_default();
-            if POWER_UNITS.contains(&unit) {
+            if POWER_UNITS.contains(&unit) && !self.away {
                 self.found.catastrophe(Catastrophe::Power {
                     program: format!("{name} {unit}"),
                 });
