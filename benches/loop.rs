@@ -29,17 +29,24 @@ use toolgate_testkit::{Loopback, Told};
 
 /// How many calls one turn makes.
 const CALLS: usize = 400;
+/// How many turns are taken together: twenty calls alone say more about the disk than about us.
+const TURNS: usize = 5;
+/// How many calls count as the first ones, and as the last ones.
+const EDGE: usize = 20;
 
 fn main() {
     command::init();
     let program = program();
-    let (commits, shell) = (commits(), shell_behind_walls());
     for wire in Wire::ALL {
         for (tool, bound) in [
             ("run_command true", "at most 5 ms"),
             ("read_file 2 KiB", "at most 2 ms"),
         ] {
-            let turn = Turn::take(&program, wire, tool);
+            // Beside every figure: the machine is not the same from minute to minute.
+            let (commits, shell) = (commits(), shell_behind_walls());
+            let turns: Vec<Turn> = (0..TURNS)
+                .map(|_| Turn::take(&program, wire, tool))
+                .collect();
             let name = |what: &str| format!("loop, {wire}, {tool}: {what}");
             let floor = if tool.starts_with("run_command") {
                 let ns = commits.ns + shell.ns;
@@ -50,29 +57,29 @@ fn main() {
             } else {
                 ("the commits alone", commits)
             };
-            report(
-                &name("median"),
-                median(&turn.gaps),
-                Some(floor),
-                Some(bound),
-            );
-            let (first, last) = (&turn.gaps[..20], &turn.gaps[turn.gaps.len() - 20..]);
+            let gaps = |of: fn(&[Duration]) -> &[Duration]| {
+                let gaps: Vec<&[Duration]> = turns.iter().map(|turn| of(&turn.gaps)).collect();
+                median(&gaps.concat())
+            };
+            report(&name("median"), gaps(|all| all), Some(floor), Some(bound));
             report(
                 &name("last 20 of 400"),
-                median(last),
-                Some(("the first 20", median(first))),
+                gaps(|all| &all[all.len() - EDGE..]),
+                Some(("the first 20", gaps(|all| &all[..EDGE]))),
                 Some("at most 1.2 times"),
             );
+            let starts: Vec<Duration> = turns.iter().map(|turn| turn.start).collect();
             report(
                 &name("start of the process to first request"),
-                figure(turn.start),
+                median(&starts),
                 None,
                 Some("at most 30 ms"),
             );
+            let peak_kib = turns.iter().map(|turn| turn.peak_kib).max();
             println!(
                 "{}",
                 serde_json::json!({
-                    "name": name("peak resident memory"), "kib": turn.peak_kib, "bound": "at most 32768",
+                    "name": name("peak resident memory"), "kib": peak_kib, "bound": "at most 32768",
                 })
             );
         }

@@ -28,7 +28,6 @@ use toolgate_tools::{
 };
 
 use crate::args::{Approve, Common};
-use crate::commands::exec::CALL;
 use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
@@ -260,10 +259,10 @@ impl App {
     }
 
     /// One call from a name and the text of its arguments.
-    pub(crate) fn call_from(&self, tool: &str, args: &OsStr) -> Result<Call, Failure> {
+    pub(crate) fn call_from(&self, id: &str, tool: &str, args: &OsStr) -> Result<Call, Failure> {
         let limits = self.limits();
         Ok(match input::arguments(args, limits.max_bytes)? {
-            Input::Whole(text) => Call::from_text(CALL, tool, &text, limits),
+            Input::Whole(text) => Call::from_text(id, tool, &text, limits),
             Input::TooLarge => {
                 let message = format!(
                     "the arguments have more than {} bytes; send less at once",
@@ -271,7 +270,7 @@ impl App {
                 );
                 let error = ToolError::new(ErrorKind::LimitExceeded, message);
                 Call::Bad(BadCall {
-                    id: CALL.into(),
+                    id: id.into(),
                     name: Some(tool.to_owned()),
                     error,
                 })
@@ -323,6 +322,12 @@ impl App {
         let results = self.gate.run(&session, calls, passage).await;
         session.end().await;
         self.record.end(&session, &self.workspace, out).await;
+        for result in &results {
+            if let Some(why) = result.metadata.get("not_remembered") {
+                let why = why.as_str().unwrap_or_default();
+                out.remark(&format!("the yes was not remembered: {why}"));
+            }
+        }
         results
     }
 
@@ -364,8 +369,9 @@ impl App {
     /// The rules as one policy.
     pub(crate) fn policy(&self) -> Result<Policy, Failure> {
         let rules = self.config.rules();
-        let canonical = |name: &str| self.gate.registry().canonical(name);
-        Policy::compile(rules.settings, &rules.layers, &canonical)
+        let registry = self.gate.registry();
+        registry
+            .policy(rules.settings, &rules.layers)
             .map_err(|error| Failure::usage(error.to_string()))
     }
 

@@ -164,7 +164,7 @@ pub(crate) struct Asked {
 /// One turn.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
-    /// What to do [default: standard input]
+    /// What to do, or - for standard input [default: standard input]
     #[arg(conflicts_with = "file")]
     pub(crate) prompt: Option<String>,
     /// A file with what to do
@@ -184,7 +184,7 @@ pub(crate) struct RunArgs {
     /// A recorded conversation that plays the model
     #[arg(long, value_name = "FILE", conflicts_with_all = ["provider", "base_url"])]
     pub(crate) script: Option<PathBuf>,
-    /// Writes what the model says to this file, to be played with --script
+    /// Writes what the model says to this new file, to be played with --script
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// How the model works: a name from `toolgate config presets` [default: coder]
@@ -200,7 +200,7 @@ pub(crate) struct Resumed {
     /// Go on with what there is: the model is told what is known of each call
     #[arg(long, conflicts_with = "discard")]
     pub(crate) keep: bool,
-    /// Give the calls up: the model is told that you discarded them
+    /// Give the batch up: the model is told that none of its results counts
     #[arg(long)]
     pub(crate) discard: bool,
 }

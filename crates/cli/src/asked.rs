@@ -28,6 +28,8 @@ pub(crate) struct Source {
     reasoning: Reasoning,
     base_url: Option<String>,
     key_variable: Option<String>,
+    /// Whether the configuration names the variable: then the key has to be in it.
+    key_is_wanted: bool,
     key_command: Option<Vec<String>>,
     headers: BTreeMap<String, String>,
     idle: Duration,
@@ -69,6 +71,7 @@ impl Source {
                 .api_key_env
                 .clone()
                 .or_else(|| usual_variable(provider)),
+            key_is_wanted: provider.api_key_env.is_some(),
             key_command: provider.api_key_command.clone(),
             headers: provider.headers.clone(),
             idle: Duration::from_secs(provider.timeout_seconds),
@@ -88,6 +91,7 @@ impl Source {
             reasoning: Reasoning::Default,
             base_url: None,
             key_variable: variable.map(str::to_owned),
+            key_is_wanted: false,
             key_command: None,
             headers: BTreeMap::new(),
             idle: HttpTimeouts::default().idle,
@@ -210,6 +214,10 @@ impl Source {
         };
         match std::env::var(variable) {
             Ok(key) if !key.trim().is_empty() => Ok(Some(Secret::new(&key))),
+            _ if self.key_is_wanted => Err(Failure::usage(format!(
+                "[providers.{}]: the environment variable {variable}, which api_key_env names, is not set or empty; set it, or leave api_key_env out where no key is needed",
+                self.name
+            ))),
             // A server of one's own may need none; the provider says if it does.
             _ if self.base_url.is_some() => Ok(None),
             _ => Err(Failure::usage(format!(

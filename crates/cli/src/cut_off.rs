@@ -3,7 +3,7 @@
 
 use anstream::adapter::strip_str;
 use serde_json::{Value, json};
-use toolgate_engine::{Outcome, Streamed};
+use toolgate_engine::{DISCARDED, Outcome, Streamed};
 use toolgate_gate::journal::{Entry, Journal, Record as Noted};
 use toolgate_gate::output::approval_text;
 use toolgate_journal::{Body, Class, Filter, Reader, Recovery, SqliteJournal, Trouble, Unfinished};
@@ -19,7 +19,7 @@ use crate::{clock, question};
 pub(crate) enum Choice {
     /// The model is told what is known of them.
     Keep,
-    /// The model is told that the person gave them up.
+    /// The model is told that no result of the batch counts.
     Discard,
 }
 
@@ -121,14 +121,18 @@ impl CutOff {
     }
 
     /// Whether its calls wait for results of the person, so that nothing was cut off.
-    pub(crate) const fn waits_for_results(&self) -> bool {
-        self.turn.waits_for_results
+    pub(crate) fn waits_for_results(&self) -> bool {
+        self.turn.waits_for_results && self.has_open_calls()
+    }
+
+    fn has_open_calls(&self) -> bool {
+        let open = |call: &Unfinished| call.class() != Class::Finished;
+        self.calls.iter().any(open)
     }
 
     /// Whether a call has no result, so that the person has to say what becomes of it.
     pub(crate) fn is_undecided(&self) -> bool {
-        let open = |call: &Unfinished| call.class() != Class::Finished;
-        !self.waits_for_results() && self.calls.iter().any(open)
+        !self.turn.waits_for_results && self.has_open_calls()
     }
 
     /// Each call of the batch that was cut off, and what is known of it.
@@ -148,7 +152,7 @@ impl CutOff {
             .map(|line| format!("  {}\n", strip_str(line)))
             .collect();
         let question = format!(
-            "The last turn was cut off:\n{calls}Nothing is run again. Resume with what there is (keep), or discard the calls?"
+            "The last turn was cut off:\n{calls}Nothing is run again. Resume with what there is (keep), or discard the results of all these calls?"
         );
         match question::choose(question, &["keep", "discard"]).await? {
             "keep" => Some(Choice::Keep),
@@ -156,24 +160,39 @@ impl CutOff {
         }
     }
 
-    /// Gives every call its one result and the turn its end.
+    /// What a person should know whose choice gives up results that are there.
+    pub(crate) fn given_up(&self, choice: Option<Choice>) -> Option<String> {
+        let count = self.turn.finished.len();
+        let gives_up = choice == Some(Choice::Discard) && count > 0;
+        gives_up.then(|| {
+            format!(
+                "The model is told that the results of all calls of the batch are discarded, also of the {count} that had finished; what those did is still there, and `toolgate undo {}` takes changes of files back.",
+                self.id
+            )
+        })
+    }
+
+    /// Gives every call its one result and the turn its end. Where nothing had to be
+    /// chosen, what there is is kept.
     pub(crate) async fn settle(
         &self,
         journal: &SqliteJournal,
         wall: &PathWall,
-        choice: Choice,
+        chosen: Option<Choice>,
     ) -> Result<Vec<Settled<'_>>, Trouble> {
-        let waiting = self.waits_for_results() && choice == Choice::Keep;
+        let choice = chosen.unwrap_or(Choice::Keep);
+        let given_up = self.waits_for_results();
+        let waiting = given_up && choice == Choice::Keep;
         let mut settled = Vec::new();
         for call in &self.calls {
             if !waiting || call.half_changed {
-                settled.push(settle(journal, wall, call, choice).await?);
+                settled.push(settle(journal, wall, call, chosen, given_up).await?);
             }
         }
         if let Some(turn) = self.turn.open {
             let outcome = match choice {
                 Choice::Keep => "interrupted",
-                Choice::Discard => "discarded",
+                Choice::Discard => Outcome::DISCARDED,
             };
             self.mark(journal, turn, outcome).await?;
         }
@@ -273,10 +292,16 @@ async fn settle<'a>(
     journal: &SqliteJournal,
     wall: &PathWall,
     call: &'a Unfinished,
-    choice: Choice,
+    chosen: Option<Choice>,
+    given_up: bool,
 ) -> Result<Settled<'a>, Trouble> {
     let recovery = if call.half_changed {
-        Some(journal.recover(call, wall).await?)
+        let recovery = journal.recover(call, wall).await?;
+        // The person has chosen: a change that cannot be mended does not wait any longer.
+        if recovery.hindered.is_some() && chosen.is_some() {
+            journal.give_up(call, &recovery).await?;
+        }
+        Some(recovery)
     } else {
         None
     };
@@ -286,7 +311,7 @@ async fn settle<'a>(
         result: None,
     };
     if call.class() != Class::Finished {
-        let result = settled.outcome(choice);
+        let result = settled.outcome(chosen.unwrap_or(Choice::Keep), given_up);
         journal.settle(call, result.clone()).await?;
         settled.result = Some(result);
     }
@@ -294,18 +319,18 @@ async fn settle<'a>(
 }
 
 impl Settled<'_> {
-    /// The one result: what is known, and what the person decided.
-    fn outcome(&self, choice: Choice) -> ToolResult {
+    /// The one result: what is known, and what the person decided. A call that waited for
+    /// the person's own result was not cut off by anything.
+    fn outcome(&self, choice: Choice, given_up: bool) -> ToolResult {
         let known = self.call.result(self.recovery.as_ref());
-        let mut result = match (choice, self.call.class()) {
-            (Choice::Keep, _) => known,
-            (Choice::Discard, Class::NotStarted) => {
-                let message = "the program ended before this call was started, and the person discarded it; nothing was done";
-                let error = ToolError::new(ErrorKind::Cancelled, message);
-                ToolResult::failed(self.call.call.clone(), known.tool, error)
-            }
-            (Choice::Discard, _) => {
-                let message = format!("{}; the person discarded the call", known.content);
+        let mut result = match choice {
+            Choice::Keep => known,
+            Choice::Discard => {
+                let message = if given_up {
+                    format!("{DISCARDED} instead of answering it; this call was not run")
+                } else {
+                    format!("{DISCARDED}; {}", known.content)
+                };
                 let error = ToolError::new(ErrorKind::Interrupted, message);
                 ToolResult::failed(self.call.call.clone(), known.tool, error)
             }

@@ -8,7 +8,10 @@ use crate::out::style::{BOLD, CYAN, GREEN, RED, RESET};
 const MOST_LINES: usize = 20_000;
 
 /// The difference between what is there and what is to be there, as a unified diff.
+///
+/// The name is one line, whatever is in it.
 pub(crate) fn shown(name: &str, now: Option<&[u8]>, then: Option<&[u8]>) -> String {
+    let name = &toolgate_gate::output::preview_name(name);
     let head = match (now, then) {
         (None, Some(_)) => format!("{name}: comes back\n"),
         (Some(_), None) => format!("{name}: is removed\n"),
@@ -36,9 +39,9 @@ pub(crate) fn shown(name: &str, now: Option<&[u8]>, then: Option<&[u8]>) -> Stri
     format!("{head}{unified}")
 }
 
-/// The same for a terminal: harmless, and in colours.
+/// The same for a terminal: harmless, with nothing hidden, and in colours.
 pub(crate) fn painted(diff: &str) -> String {
-    let diff = toolgate_gate::output::sanitize(diff);
+    let diff = toolgate_gate::output::preview_text(diff);
     let line = |line: &str| match line.chars().next() {
         _ if line.starts_with("---") || line.starts_with("+++") => format!("{BOLD}{line}{RESET}"),
         Some('+') => format!("{GREEN}{line}{RESET}"),
@@ -67,8 +70,11 @@ mod tests {
     #[test]
     fn a_terminal_gets_colours_and_no_orders() {
         let painted = painted("--- a\n+++ a\n@@ -1 +1 @@\n-\u{1b}]0;evil\u{7}x\n+y\n");
-        assert!(!painted.contains("]0;evil"), "{painted:?}");
-        assert!(painted.contains(&format!("{RED}-x{RESET}")), "{painted:?}");
+        assert!(!painted.contains("\u{1b}]"), "{painted:?}");
+        assert!(
+            painted.contains(&format!("{RED}-\\u{{1b}}]0;evil\\u{{7}}x{RESET}")),
+            "{painted:?}"
+        );
         assert!(painted.contains(&format!("{BOLD}--- a{RESET}")));
     }
 }

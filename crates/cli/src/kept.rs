@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use toolgate_journal::{Conversation, Reader};
 
 use crate::args::Common;
+use crate::clock;
 use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
@@ -20,23 +21,23 @@ pub(crate) struct Kept {
 impl Kept {
     /// Finds a conversation by its name.
     pub(crate) fn find(common: &Common, id: &str) -> Result<Self, Failure> {
+        Self::look(common, id)?.ok_or_else(|| Failure::internal(nothing_of(id)))
+    }
+
+    /// The conversation of this name, if it is on record.
+    pub(crate) fn look(common: &Common, id: &str) -> Result<Option<Self>, Failure> {
         let home = Home::find()?;
         let workspace = workspace(common)?;
         let config = configuration(common, &home, &workspace)?;
         let journal = record::path(common, &config, &home);
         let all = Reader::open(&journal)
-            .and_then(|reader| reader.conversations())
+            .and_then(|reader| reader.conversations(clock::now_ms()))
             .map_err(|trouble| Failure::internal(trouble.to_string()))?;
         let found = all.into_iter().find(|kept| kept.id.as_str() == id);
-        let conversation = found.ok_or_else(|| {
-            Failure::internal(format!(
-                "nothing is on record of {id:?}; `toolgate journal list` shows what is"
-            ))
-        })?;
-        Ok(Self {
+        Ok(found.map(|conversation| Self {
             conversation,
             journal,
-        })
+        }))
     }
 
     /// Refuses while another process works on it.
@@ -67,4 +68,9 @@ impl Kept {
         common.workspace = Some(recorded);
         Ok(common)
     }
+}
+
+/// What is said where a conversation is not on record.
+pub(crate) fn nothing_of(id: &str) -> String {
+    format!("nothing is on record of {id:?}; `toolgate journal list` shows what is")
 }

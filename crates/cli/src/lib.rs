@@ -33,6 +33,7 @@ mod record;
 mod secrets;
 mod signals;
 mod terminal;
+mod tty;
 mod undo;
 mod walls;
 
@@ -57,6 +58,8 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             let code = if error.use_stderr() { 2 } else { 0 };
             return match error.print() {
                 Ok(()) => ExitCode::from(code),
+                // A reader that has gone has seen what it wanted.
+                Err(gone) if gone.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(code),
                 Err(_) => ExitCode::from(code.max(1)),
             };
         }

@@ -91,9 +91,14 @@ impl Out {
 
     /// Whether pictures of mistakes may have colours.
     pub(crate) fn colours_on_stderr() -> bool {
-        io::stderr().is_terminal()
-            && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        io::stderr().is_terminal() && colours_wanted()
     }
+}
+
+/// Whether the person and their terminal want colours.
+pub(crate) fn colours_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+        && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
 /// A reader that has gone has seen what it wanted; every other trouble is told.

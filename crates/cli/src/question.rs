@@ -1,9 +1,9 @@
 //! Small questions to the person on the terminal itself, never on standard input.
 
-use std::fs::OpenOptions;
-use std::io::{BufRead, BufReader, Write};
+use std::io;
 
 use crate::terminal::Terminal;
+use crate::tty::{self, Tty};
 
 /// Asks until one of the words, or its first letter, is typed; nothing where nobody is
 /// there or the person goes away. An empty line is no answer.
@@ -14,22 +14,20 @@ pub(crate) async fn choose(
     if !Terminal::is_there() {
         return None;
     }
-    let asked = tokio::task::spawn_blocking(move || converse(&question, words).ok().flatten());
-    asked.await.ok().flatten()
+    let asked = tty::ask(move |tty| converse(&question, words, tty)).await;
+    asked.ok().flatten()
 }
 
 fn converse(
     question: &str,
     words: &'static [&'static str],
-) -> std::io::Result<Option<&'static str>> {
-    let mut tty = OpenOptions::new().read(true).write(true).open("/dev/tty")?;
-    let mut keys = BufReader::new(tty.try_clone()?);
+    tty: &mut Tty,
+) -> io::Result<Option<&'static str>> {
     loop {
-        write!(tty, "{question} [{}] > ", words.join("/"))?;
-        let mut line = String::new();
-        if keys.read_line(&mut line)? == 0 {
+        tty.show(&format!("{question} [{}] > ", words.join("/")))?;
+        let Some(line) = tty.line()? else {
             return Ok(None);
-        }
+        };
         if let Some(word) = understood(&line, words) {
             return Ok(Some(word));
         }

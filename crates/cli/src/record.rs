@@ -92,6 +92,13 @@ impl Record {
         for call in cut_off {
             let mended = async {
                 let recovery = journal.recover(call, wall).await?;
+                if let Some(problem) = &recovery.hindered {
+                    let problem = approval_text(&problem.message);
+                    return Ok(format!(
+                        "its change of files was cut off and could not be brought to an end now: {problem}; the next start tries again, `toolgate resume {}` gives it up",
+                        approval_text(call.conversation.as_str())
+                    ));
+                }
                 let result = call.result(Some(&recovery));
                 let told = result.content.clone();
                 // One that was given up on while it changed files has its result.

@@ -1,14 +1,14 @@
 //! Asking the person on the terminal itself, never on standard input.
 
 use std::collections::BTreeSet;
-use std::fs::{File, OpenOptions};
-use std::io::{BufRead, BufReader, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use futures::future::BoxFuture;
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Choice, Remember, Unanswered};
 use toolgate_model::{CallId, Risk};
 
 use crate::out::style::{BOLD, CYAN, DIM, GREEN, RED, RESET, YELLOW};
+use crate::tty::{self, Tty};
 
 /// The person at the terminal this program was started from.
 #[derive(Debug)]
@@ -22,12 +22,8 @@ impl Terminal {
 
     /// Whether there is a terminal at all, for a person who wants to be asked on it.
     pub(crate) fn can_be_asked() -> bool {
-        open().is_ok()
+        tty::is_there()
     }
-}
-
-fn open() -> std::io::Result<File> {
-    OpenOptions::new().read(true).write(true).open("/dev/tty")
 }
 
 impl Approver for Terminal {
@@ -37,33 +33,28 @@ impl Approver for Terminal {
     ) -> BoxFuture<'a, Result<Answer, Unanswered>> {
         let request = request.clone();
         Box::pin(async move {
-            let asked = tokio::task::spawn_blocking(move || converse(&request)).await;
-            asked.unwrap_or(Err(Unanswered::NobodyThere))
+            let asked = tty::ask(move |tty| converse(&request, tty)).await;
+            asked.ok().flatten().ok_or(Unanswered::NobodyThere)
         })
     }
 }
 
-fn converse(request: &ApprovalRequest) -> Result<Answer, Unanswered> {
-    let gone = |_| Unanswered::NobodyThere;
-    let mut tty = open().map_err(gone)?;
-    let colours = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    tty.write_all(question(request, colours).as_bytes())
-        .map_err(gone)?;
-    let mut keys = BufReader::new(tty.try_clone().map_err(gone)?);
+fn converse(request: &ApprovalRequest, tty: &mut Tty) -> io::Result<Option<Answer>> {
+    tty.show(&question(request, crate::out::colours_wanted()))?;
     loop {
-        tty.write_all(choices(request).as_bytes()).map_err(gone)?;
-        let mut line = String::new();
-        if keys.read_line(&mut line).map_err(gone)? == 0 {
-            return Err(Unanswered::NobodyThere);
+        tty.show(&choices(request))?;
+        let Some(line) = tty.line()? else {
+            // Who ends the input says no; a terminal that is gone cannot be written to.
+            tty.show("\n")?;
+            return Ok(Some(Answer::no().by("terminal")));
+        };
+        if let Some(answer) = understand(&line, request) {
+            return Ok(Some(answer));
         }
-        match understand(&line, request) {
-            Some(answer) => return Ok(answer),
-            None => tty
-                .write_all(
-                    b"Not understood. A no can have words for the model: n use the other file\n",
-                )
-                .map_err(gone)?,
+        if line.trim() != "?" {
+            tty.show("Not understood. ")?;
         }
+        tty.show(HELP)?;
     }
 }
 
@@ -74,10 +65,27 @@ fn choices(request: &ApprovalRequest) -> String {
     } else {
         ""
     };
-    format!(
-        "[y]es  [n]o  [1,3] only these  {open}[c] yes for this conversation  [p] yes for this project > "
-    )
+    let some = if request.items.len() > 1 {
+        "[1,3] only these  "
+    } else {
+        ""
+    };
+    let always = if could_remember(request) {
+        "[c] yes for this conversation  [p] yes for this project  "
+    } else {
+        ""
+    };
+    format!("[y]es  [n]o, or n with words for the model  {some}{open}{always}[?] help > ")
 }
+
+/// Whether there is anything that a yes could be remembered as.
+fn could_remember(request: &ApprovalRequest) -> bool {
+    let mut items = request.items.iter();
+    items.any(|item| !item.would_remember.is_empty())
+}
+
+/// What the answers mean.
+const HELP: &str = "y runs it. n does not, and words after it go to the model: n use the other file. Numbers run these calls only: 1,3. c and p, where they are offered, also remember the yes.\n";
 
 fn could_open(request: &ApprovalRequest) -> bool {
     request.items.iter().any(|item| !item.could_open.is_empty())
@@ -103,8 +111,8 @@ fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
             let answer = Answer::yes().opening();
             Some(by(answer.remember(Remember::Conversation)))
         }
-        "c" => Some(by(Answer::yes().remember(Remember::Conversation))),
-        "p" => Some(by(Answer::yes().remember(Remember::Project))),
+        "c" if could_remember(request) => Some(by(Answer::yes().remember(Remember::Conversation))),
+        "p" if could_remember(request) => Some(by(Answer::yes().remember(Remember::Project))),
         _ => {
             let mut chosen: BTreeSet<CallId> = BTreeSet::new();
             for number in line.split([',', ' ']).filter(|part| !part.is_empty()) {
@@ -222,6 +230,20 @@ mod tests {
                 "{line:?}"
             );
         }
+    }
+
+    #[test]
+    fn only_what_can_be_answered_is_offered() {
+        let mut request = request();
+        let all = choices(&request);
+        assert!(all.contains("[1,3]") && all.contains("[c]") && all.contains("[p]"));
+        assert!(all.contains("n with words"), "{all}");
+        request.items.truncate(1);
+        request.items[0].would_remember.clear();
+        let few = choices(&request);
+        assert!(!few.contains("[1,3]") && !few.contains("[c]") && !few.contains("[p]"));
+        assert_eq!(understand("c", &request), None);
+        assert_eq!(understand("p", &request), None);
     }
 
     #[test]

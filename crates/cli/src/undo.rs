@@ -29,7 +29,7 @@ use toolgate_sandbox::paths::{
 use crate::difference;
 
 /// The tool's name, and what its calls' ids begin with.
-pub(crate) const UNDO: &str = "undo";
+pub(crate) const UNDO: &str = toolgate_journal::undo::TOOL;
 
 /// Tools change no larger files.
 const LARGEST: u64 = 64 * 1024 * 1024;

@@ -12,7 +12,7 @@ mod program;
 
 use std::path::Path;
 
-use program::{Bench, finish};
+use program::{Bench, answer};
 use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
@@ -90,7 +90,7 @@ fn a_remembered_yes_names_the_tool_and_lifts_its_question() {
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    let done = finish(command, b"p\n");
+    let done = answer(command, ["p\n"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     for (command, decision) in [
         ("echo one", "allow"),
@@ -100,6 +100,54 @@ fn a_remembered_yes_names_the_tool_and_lifts_its_question() {
         let (page, _) = explained(&bench, "run_command", &json!({"command": command}));
         assert_eq!(page["decision"], decision, "{command}: {page}");
     }
+}
+
+/// Two writes, one after the other's answer.
+const TWO_WRITES: &str = r#"
+[[steps]]
+[[steps.calls]]
+name = "write_file"
+args = { path = "one.txt", content = "x" }
+[[steps]]
+[[steps.calls]]
+name = "write_file"
+args = { path = "two.txt", content = "x" }
+[[steps]]
+text = "Done."
+"#;
+
+#[test]
+fn what_is_typed_after_a_question_has_expired_answers_the_next_one() {
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools.approval]\ntimeout_seconds = 1\n");
+    bench.home("two.toml", TWO_WRITES);
+    let line = format!(
+        "{} run --script {} go < /dev/null",
+        env!("CARGO_BIN_EXE_toolgate"),
+        bench.home_folder().join("two.toml").display()
+    );
+    let mut command = bench.command(Path::new("script"));
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let done = answer(command, ["", "y\n"]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert_eq!(bench.listing(), ["two.txt"], "{done:?}");
+}
+
+#[test]
+fn what_is_typed_before_a_question_is_no_answer_to_it() {
+    let bench = Bench::new();
+    // The program begins when a line waits at its terminal.
+    let early = format!(
+        "until read -t 0; do :; done; {} exec write_file '{{\"path\":\"n\",\"content\":\"x\"}}'",
+        env!("CARGO_BIN_EXE_toolgate")
+    );
+    bench.home("early.sh", &format!("echo 'type > '; {early}\n"));
+    let line = format!("bash {}", bench.home_folder().join("early.sh").display());
+    let mut command = bench.command(Path::new("script"));
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let done = answer(command, ["y\n", "n\n"]);
+    assert_eq!(done.code, Some(3), "{done:?}");
+    assert!(bench.listing().is_empty(), "{done:?}");
 }
 
 #[test]

@@ -144,3 +144,57 @@ fn every_file_is_old_or_new_at_every_kill_and_they_agree_after_the_next_start() 
     assert!(kills >= 20, "only {kills} kills");
     assert!(mixed >= 2, "only {mixed} kills met a change in the middle");
 }
+
+/// A change that was cut off in the middle, and a configuration that may not look at it.
+fn half_made() -> (Bench, String) {
+    let bench = prepared();
+    let met = (1..10).find(|nth| {
+        let killed = killed_at(&bench, "renameat2", *nth);
+        assert!(killed, "no kill met the middle");
+        state(&bench) == State::Mixed
+    });
+    assert!(met.is_some());
+    let narrow = bench.workspace().with_file_name("narrow.toml");
+    let text = "[tools.sandbox]\ndenied_patterns = [\"sub/**\", \"c.txt\"]\n";
+    std::fs::write(&narrow, text).unwrap();
+    (bench, narrow.to_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_start_that_may_not_look_at_a_file_leaves_the_change_for_the_next_one() {
+    let (bench, narrow) = half_made();
+    let read = ["exec", "read_file", r#"{"path":"a.txt"}"#];
+    for _ in 0..2 {
+        let next = bench.run(&[&["--config", &narrow], &read[..]].concat());
+        assert_eq!(next.code, Some(0), "{next:?}");
+        let told = &next.stderr;
+        assert!(told.contains("the next start tries again"), "{told}");
+        assert!(!told.contains("has changed since"), "{told}");
+        assert_eq!(state(&bench), State::Mixed);
+    }
+    let next = bench.run(&read);
+    assert!(next.stderr.contains("were completed"), "{next:?}");
+    assert_eq!(state(&bench), State::New);
+    nothing_left_behind(&bench);
+    assert_eq!(bench.run(&["journal", "verify"]).code, Some(0));
+}
+
+#[test]
+fn a_person_can_give_up_a_change_that_cannot_be_looked_at() {
+    let (bench, narrow) = half_made();
+    let listed = bench.run(&["--json", "journal", "list"]);
+    let mut all = listed.stdout.lines().map(|line| {
+        let listed: Value = serde_json::from_str(line).unwrap();
+        listed["conversation"].as_str().unwrap().to_owned()
+    });
+    let last = all.next_back().unwrap();
+    let resume = ["--config", &narrow, "resume", &last, "--keep"];
+    let given_up = bench.run(&resume);
+    assert_eq!(given_up.code, Some(0), "{given_up:?}");
+    let words = "could not be looked at or mended";
+    assert!(given_up.stdout.contains(words), "{given_up:?}");
+    let next = bench.run(&["exec", "read_file", r#"{"path":"a.txt"}"#]);
+    assert_eq!((next.code, next.stderr.as_str()), (Some(0), ""));
+    assert_eq!(state(&bench), State::Mixed);
+    assert_eq!(bench.run(&["journal", "verify"]).code, Some(0));
+}

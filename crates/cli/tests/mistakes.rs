@@ -16,7 +16,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 
-use program::{Bench, Done, finish};
+use program::{Bench, Done, answer, finish};
 
 fn clean(done: &Done) {
     for word in ["panicked", "backtrace", "internal error", "RUST_BACKTRACE"] {
@@ -204,6 +204,11 @@ fn ctrl_c_while_input_is_awaited_ends_at_once() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
+    // Before it is the program itself, an interrupt may still be ignored.
+    let name = format!("/proc/{}/comm", child.id());
+    while std::fs::read_to_string(&name).unwrap() != "toolgate\n" {
+        std::thread::yield_now();
+    }
     let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
     let status = child.wait().unwrap();
@@ -226,7 +231,7 @@ fn the_person_is_asked_on_the_terminal_and_never_on_standard_input() {
         );
         let mut command = bench.command(Path::new("script"));
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        let done = finish(command, typed.as_bytes());
+        let done = answer(command, typed.split_inclusive('\n'));
         assert_eq!(done.code, Some(code), "{typed:?}: {done:?}");
         assert!(
             done.stdout.contains("Toolgate asks") && done.stdout.contains("Write n"),
@@ -255,7 +260,7 @@ fn a_yes_for_the_project_is_remembered_listed_and_taken_back() {
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    let done = finish(command, b"p\n");
+    let done = answer(command, ["p\n"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     let again = [
         "exec",

@@ -170,7 +170,7 @@ fn discarded_calls_say_that_the_person_gave_them_up() {
     let kinds = |at: usize| report["calls"][at]["result"]["error"]["kind"].clone();
     assert_eq!(
         (kinds(0), kinds(1)),
-        (json!("interrupted"), json!("cancelled")),
+        (json!("interrupted"), json!("interrupted")),
         "{report}"
     );
     for call in report["calls"].as_array().unwrap() {

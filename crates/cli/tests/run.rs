@@ -13,7 +13,7 @@ mod program;
 use std::process::Command;
 
 use program::{Bench, Done, finish};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
 use toolgate_testkit::{Loopback, Sent, Told};
@@ -296,7 +296,7 @@ fn bad_ones() -> Vec<(&'static str, Told, &'static str, usize)> {
             "bytes",
             Told::new(200, sse, vec![0xff; 4096]),
             "sent nothing that is an answer",
-            3,
+            1,
         ),
         (
             "a line of 1 GiB",
@@ -308,7 +308,38 @@ fn bad_ones() -> Vec<(&'static str, Told, &'static str, usize)> {
             "never ends",
             Told::new(200, sse, "").sent(Sent::Hangs(step.clone()[..40].to_vec())),
             "sent nothing for 1 s",
+            1,
+        ),
+        (
+            "never begins",
+            Told::new(200, sse, "").sent(Sent::Hangs(Vec::new())),
+            "sent nothing for 1 s",
             3,
+        ),
+        (
+            "an empty answer",
+            Told::new(200, sse, ""),
+            "sent nothing that is an answer",
+            3,
+        ),
+        (
+            "cut off before it begins",
+            Told::new(200, sse, "").sent(Sent::Cut(Vec::new())),
+            "sent nothing that is an answer",
+            3,
+        ),
+        (
+            "overloaded after its opening",
+            Told::new(
+                200,
+                sse,
+                format!(
+                    "event: ping\ndata: {{\"type\":\"ping\"}}\n\nevent: error\ndata: {}\n\n",
+                    error("overloaded_error", "Overloaded")
+                ),
+            ),
+            "Overloaded",
+            1,
         ),
         (
             "a web page",
@@ -586,6 +617,57 @@ fn a_model_without_tool_calls_works_with_fenced_blocks_over_each_wire() {
 }
 
 #[test]
+fn fr_mode_01_disabled_tools_are_not_offered_and_calls_are_refused() {
+    for wire in Wire::ALL {
+        let bench = Bench::new();
+        bench.home("config.toml", "[tools]\nmode = \"disabled\"\n");
+        bench.write("notes.txt", "milk, release, plants\n");
+        // The model calls all the same.
+        let server = playing(wire, WORK);
+        let done = finish(asking(&bench, wire, &server, &["sum up the notes"]), b"");
+        assert_eq!(
+            (done.code, done.stdout.as_str()),
+            (Some(0), "Written down.\n"),
+            "{wire}: {done:?}"
+        );
+        let heard = server.heard();
+        assert_eq!(heard.len(), 2, "{wire}");
+        for request in &heard {
+            let tools = request.json().get("tools").cloned();
+            let none = tools.as_ref().is_none_or(|tools| *tools == json!([]));
+            assert!(none, "{wire}: {tools:?}");
+        }
+        let second = String::from_utf8_lossy(&heard[1].body).into_owned();
+        assert!(second.contains("disabled"), "{wire}: {second}");
+        assert!(!second.contains("milk"), "{wire}: {second}");
+        assert_eq!(bench.listing(), ["notes.txt"], "{wire}");
+        let entries = entries(&bench, &conversation(&done));
+        let of = |kind: &str| entries.iter().filter(|one| one["kind"] == kind).count();
+        assert_eq!(
+            (of("started"), of("finished")),
+            (0, 2),
+            "{wire}: {entries:?}"
+        );
+    }
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools]\nmode = \"disabled\"\n");
+    bench.write("notes.txt", "milk, release, plants\n");
+    for (tool, args) in [
+        ("read_file", r#"{"path":"notes.txt"}"#),
+        ("write_file", r#"{"path":"n","content":"x"}"#),
+        ("run_command", r#"{"command":"touch n"}"#),
+        ("nonsense", "{}"),
+    ] {
+        let done = bench.run(&["--approve", "all", "exec", tool, args]);
+        let result: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(result["error"]["kind"], "disabled", "{tool}: {result}");
+        assert_eq!(done.code, Some(3), "{tool}: {done:?}");
+        assert!(!done.stdout.contains("milk"), "{tool}: {done:?}");
+    }
+    assert_eq!(bench.listing(), ["notes.txt"]);
+}
+
+#[test]
 fn calls_left_to_a_person_are_answered_with_results() {
     let bench = Bench::new();
     bench.home("config.toml", "[tools]\nmode = \"parse_only\"\n");
@@ -615,6 +697,40 @@ fn calls_left_to_a_person_are_answered_with_results() {
     assert_eq!(
         (done.code, done.stdout.as_str()),
         (Some(0), "Thanks.\n"),
+        "{done:?}"
+    );
+    assert_sound(&bench);
+}
+
+/// Who does not want to answer gives the calls up, and the conversation goes on.
+#[test]
+fn calls_that_wait_for_a_person_can_be_given_up() {
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools]\nmode = \"parse_only\"\n");
+    bench.write(
+        "s.toml",
+        "[[steps]]\n[[steps.calls]]\nid = \"c\"\nname = \"read_file\"\nargs = { path = \"a\" }\n",
+    );
+    let done = bench.run(&["run", "--script", "s.toml", "go"]);
+    assert_eq!(done.code, Some(4), "{done:?}");
+    let id = conversation(&done);
+    // Keeping them is no way to go on: they still wait.
+    let kept = bench.run(&["resume", &id, "--keep"]);
+    assert!(!kept.stderr.contains("can go on"), "{}", kept.stderr);
+    let given_up = bench.run(&["resume", &id, "--discard"]);
+    assert_eq!(given_up.code, Some(0), "{given_up:?}");
+    bench.write("t.toml", "[[steps]]\ntext = \"As you like.\"\n[[steps.expect]]\ncall_id = \"c\"\nstatus = \"error\"\ncontains = [\"instead of answering\", \"was not run\"]\n");
+    let done = bench.run(&[
+        "run",
+        "--script",
+        "t.toml",
+        "--conversation",
+        &id,
+        "leave it",
+    ]);
+    assert_eq!(
+        (done.code, done.stdout.as_str()),
+        (Some(0), "As you like.\n"),
         "{done:?}"
     );
     assert_sound(&bench);

@@ -613,11 +613,12 @@ fn only_an_answer_that_says_so_opens_a_folder_to_a_command() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("lib.txt"), "from outside\n").unwrap();
     let file = outside.path().join("lib.txt").display().to_string();
-    for (typed, opened) in [
-        ("o\n", true),
-        ("oc\n", true),
-        ("y\n", false),
-        ("c\n", false),
+    for (typed, opened, code) in [
+        ("o\n", true, 0),
+        ("oc\n", true, 0),
+        ("y\n", false, 1),
+        // Such a yes cannot be remembered, so it is not offered and no answer.
+        ("c\n", false, 3),
     ] {
         let bench = Bench::new();
         let line = format!(
@@ -626,10 +627,10 @@ fn only_an_answer_that_says_so_opens_a_folder_to_a_command() {
         );
         let mut command = bench.command(Path::new("script"));
         command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-        let done = program::finish(command, typed.as_bytes());
+        let done = program::answer(command, [typed]);
         let offer = format!("would open for reading: {}", outside.path().display());
         assert!(done.stdout.contains(&offer), "{done:?}");
-        assert_eq!(done.code, Some(i32::from(!opened)), "{typed:?}: {done:?}");
+        assert_eq!(done.code, Some(code), "{typed:?}: {done:?}");
         assert_eq!(done.stdout.contains("from outside"), opened, "{done:?}");
     }
 }

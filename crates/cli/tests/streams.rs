@@ -264,6 +264,45 @@ fn described_tools_are_offered_and_their_calls_are_checked() {
 }
 
 #[test]
+fn a_call_of_the_person_in_between_answers_no_call_that_waits() {
+    let bench = Bench::new();
+    bench.write("s.toml", "[[steps]]\n[[steps.calls]]\nid = \"call_1\"\nname = \"read_file\"\nargs = { path = \"s.toml\" }\n");
+    bench.write("by_hand.toml", "[tools]\nmode = \"parse_only\"\n");
+    let by_hand = [
+        "--config",
+        "by_hand.toml",
+        "run",
+        "--script",
+        "s.toml",
+        "go",
+    ];
+    assert_eq!(bench.run(&by_hand).code, Some(4));
+    let id = only_conversation(&bench).unwrap();
+    let read = ["read_file", r#"{"path":"by_hand.toml"}"#];
+    let between = bench.run(&[&["exec", "--conversation", &id], &read[..]].concat());
+    assert_eq!(between.code, Some(0), "{between:?}");
+    assert_ne!(lines(&between)[0]["call_id"], "call_1");
+    bench.write("t.toml", "[[steps]]\ntext = \"Thanks.\"\n[[steps.expect]]\ncall_id = \"call_1\"\ncontains = [\"from me\"]\n");
+    bench.write(
+        "results",
+        "{\"call_id\":\"call_1\",\"content\":\"from me\"}\n",
+    );
+    let go_on = [
+        "run",
+        "--script",
+        "t.toml",
+        "--conversation",
+        &id,
+        "--results",
+    ];
+    let done = bench.run(&[&go_on[..], &["results"]].concat());
+    assert_eq!(done.stdout, "Thanks.\n", "{done:?}");
+    // A call that is alone keeps the name that scripts know.
+    let alone = bench.run(&[&["exec"], &read[..]].concat());
+    assert_eq!(lines(&alone)[0]["call_id"], "call_1");
+}
+
+#[test]
 fn a_conversation_is_carried_from_one_record_to_another() {
     let bench = Bench::new();
     bench.write("notes.txt", "milk\n");

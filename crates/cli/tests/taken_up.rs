@@ -14,7 +14,7 @@ mod program;
 use std::path::Path;
 use std::process::{Child, Stdio};
 
-use program::{Bench, Done, Process, finish, until};
+use program::{Bench, Done, Process, answer, finish, until};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 
@@ -116,6 +116,20 @@ fn results(bench: &Bench, id: &str) -> Vec<(String, Value, Value)> {
     found
 }
 
+/// The status and the content of each call, as an export tells it.
+fn exported(bench: &Bench, id: &str) -> Vec<(String, String)> {
+    let page = bench.run(&["journal", "export", id, "--format", "json"]);
+    let page: Value = serde_json::from_str(&page.stdout).unwrap();
+    let messages = page["messages"].as_array().unwrap().iter();
+    let told = messages.filter(|message| message["role"] == "tool");
+    told.map(|message| {
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let result = &message["tool_result"];
+        (text(&result["status"]), text(&result["content"]))
+    })
+    .collect()
+}
+
 fn go_on(bench: &Bench, id: &str) -> Done {
     let script = bench.home_folder().join("second.toml");
     let script = script.to_str().unwrap();
@@ -131,7 +145,7 @@ fn typing(bench: &Bench, id: &str, typed: &str) -> Done {
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    finish(command, typed.as_bytes())
+    answer(command, typed.split_inclusive('\n'))
 }
 
 fn nothing_ran_again(bench: &Bench) {
@@ -175,6 +189,15 @@ fn it_jrn_02_the_person_at_a_terminal_is_asked_what_becomes_of_calls_that_were_c
                 ("waits".to_owned(), waiting.0, waiting.1),
             ]
         );
+        // What is on record stays; what is told of a discarded batch is that all of it failed.
+        let told = exported(&bench, &id);
+        let done = if choice == "keep" { "ok" } else { "error" };
+        let statuses: Vec<&str> = told.iter().map(|(status, _)| status.as_str()).collect();
+        assert_eq!(statuses, [done, "error", "error", "ok"], "{told:?}");
+        let discarded = told
+            .iter()
+            .filter(|(_, text)| text.contains("discarded this batch"));
+        assert_eq!(discarded.count(), if choice == "keep" { 0 } else { 3 });
         nothing_ran_again(&bench);
     }
 }
@@ -311,9 +334,9 @@ fn a_mistake_leaves_no_empty_conversation() {
 }
 
 #[test]
-fn a_record_of_a_newer_toolgate_is_left_alone_and_said() {
+fn a_record_of_a_newer_toolgate_is_left_alone_and_stops_tools_not_the_conversation() {
     let bench = Bench::new();
-    bench.write("s.toml", FIRST);
+    bench.write("s.toml", &format!("{FIRST}[[steps]]\ntext = \"I stop.\"\n"));
     bench.write("a.txt", "x");
     let made = bench.run(&["exec", "read_file", r#"{"path":"a.txt"}"#]);
     assert_eq!(made.code, Some(0), "{made:?}");
@@ -322,19 +345,21 @@ fn a_record_of_a_newer_toolgate_is_left_alone_and_said() {
     // Where SQLite keeps the number that a program gives to its tables.
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
     std::fs::write(&journal, &bytes).unwrap();
-    for more in [&[][..], &["--conversation", "x"]] {
+    for (more, code, said) in [(&[][..], 0, "I stop.\n"), (&["--conversation", "x"], 1, "")] {
         let mut args = vec!["run", "--approve", "all", "--script", "s.toml"];
         args.extend(more);
         args.push("go");
-        let refused = bench.run(&args);
-        assert_eq!(refused.code, Some(1), "{refused:?}");
+        let done = bench.run(&args);
+        assert_eq!((done.code, &*done.stdout), (Some(code), said), "{done:?}");
         assert!(
-            refused.stderr.contains("written by a newer toolgate")
-                && refused.stderr.contains("schema 99"),
-            "{refused:?}"
+            done.stderr.contains("written by a newer toolgate")
+                && done.stderr.contains("schema 99"),
+            "{done:?}"
         );
         assert_eq!(std::fs::read(&journal).unwrap(), bytes);
-        assert!(!bench.workspace().join("done.txt").exists());
+        for never in ["done.txt", "log.txt", "waits.txt"] {
+            assert!(!bench.workspace().join(never).exists(), "{never}");
+        }
     }
 }
 

@@ -8,6 +8,9 @@ use toolgate_model::{Call, CallId, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::request::HistoryFault;
 use toolgate_providers::{Content, Message, Reply, StreamEvent};
 
+use crate::discarded::discarded;
+use crate::turn::Outcome;
+
 /// What stands for words that are no longer on record.
 const PRUNED: &str = "(this message is no longer on record)";
 
@@ -56,6 +59,13 @@ impl History {
                 self.said(Message::Assistant {
                     content: vec![Content::text(PRUNED)],
                 });
+            }
+            ("turn_finished", Some(Record::TurnFinished { outcome, .. }))
+                if outcome == Outcome::DISCARDED =>
+            {
+                for (id, tool, result) in &mut self.open {
+                    *result = Some(discarded(id.clone(), tool.clone(), result.take()));
+                }
             }
             (_, Some(Record::Finished { result })) => {
                 // A person's own calls between two turns are no part of what was said.

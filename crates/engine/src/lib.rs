@@ -16,6 +16,7 @@
 //! conversation: the history stays one that every provider accepts.
 
 mod capacity;
+mod discarded;
 mod history;
 mod ledger;
 mod preset;
@@ -23,6 +24,7 @@ mod run;
 mod turn;
 
 pub use capacity::{Context, context_of};
+pub use discarded::{DISCARDED, discarded};
 pub use history::{History, Streamed, Supplied};
 pub use ledger::Ledger;
 pub use preset::{CODER, system_prompt};

@@ -33,7 +33,7 @@ pub struct Around {
     pub clock: Arc<dyn Clock>,
     /// Who can be asked.
     pub approver: Option<Arc<dyn Approver>>,
-    /// Who listens; a slow listener makes the turn wait.
+    /// Who listens; a slow listener makes the turn wait until it is stopped.
     pub events: EventSink,
     /// Stops the turn wherever it is.
     pub cancel: CancellationToken,
@@ -52,7 +52,7 @@ pub async fn run_turn(
     let mut unkept = Unkept::default();
     loop {
         let done = around.carry_out(step.effects, provider).await;
-        unkept.watch(&step.next);
+        unkept.watch(&step.next, &around.ledger);
         let input = match (done, step.next) {
             (_, Next::Finish(finished)) => return finished,
             (Err(fault), _) => Input::Broken(StreamFault::History(fault)),
@@ -105,9 +105,12 @@ async fn wait_for(next: Next, provider: &mut dyn Provider) -> Input {
 struct Unkept(Option<Instant>);
 
 impl Unkept {
-    fn watch(&mut self, next: &Next) {
+    fn watch(&mut self, next: &Next, ledger: &Ledger) {
         self.0 = match next {
-            Next::Listen { unkept: true } => self.0.or_else(|| Instant::now().checked_add(NOTED)),
+            // What a journal refuses is not offered again until the answer is whole.
+            Next::Listen { unkept: true } if !ledger.is_refused() => {
+                self.0.or_else(|| Instant::now().checked_add(NOTED))
+            }
             _ => None,
         };
     }
@@ -210,8 +213,7 @@ impl Around {
 
     /// A record that cannot be written stops tools, which the gate sees to, and not the conversation.
     async fn keep(&self) {
-        if let Err(error) = self.ledger.flush().await {
-            let message = error.to_string();
+        if let Some(message) = self.ledger.keep().await {
             self.emit(Event::Error { message }).await;
         }
     }
@@ -221,6 +223,12 @@ impl Around {
         if let Event::Error { message } = &mut event {
             *message = self.gate.redactor().shown(message);
         }
-        self.events.send(|| event).await;
+        let over = async {
+            tokio::select! {
+                () = self.cancel.cancelled() => {}
+                () = self.session.cancel().cancelled() => {}
+            }
+        };
+        self.events.send_until(over, || event).await;
     }
 }

@@ -8,6 +8,7 @@
 )]
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -27,7 +28,7 @@ use toolgate_providers::provider::Played;
 use toolgate_providers::replay::Script;
 use toolgate_providers::request::{Conversation, HistoryFault, Tools};
 use toolgate_providers::{Content, Message, Provider, Refused, StopReason, StreamEvent, Wire};
-use toolgate_testkit::{Act, FakeClock, Scripted, Workspace, kinds, paused};
+use toolgate_testkit::{Act, FakeClock, FaultyJournal, Scripted, Workspace, kinds, paused};
 
 /// A provider that notes what it is told and asked.
 struct Noting {
@@ -181,6 +182,50 @@ fn it_e2e_01_a_call_is_run_recorded_and_the_model_goes_on_with_its_result() {
                 "turn_finished",
             ]
         );
+    });
+}
+
+#[test]
+fn a_turn_that_is_stopped_ends_although_nobody_reads_its_events() {
+    paused(async {
+        let script = "[[steps]]\ntext = \"Hello you and everybody\"\nchunk_bytes = 2\n";
+        let mut table = Table::new(script, Mode::Enabled);
+        let (sink, _unread) = EventSink::channel(1);
+        table.around.events = sink;
+        let cancel = table.around.cancel.clone();
+        let stop = async {
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            cancel.cancel();
+            tokio::time::Instant::now()
+        };
+        let turn = table.turn(TurnSettings::default());
+        let ((finished, ended), stopped) =
+            futures::join!(async { (turn.await, tokio::time::Instant::now()) }, stop);
+        assert_eq!(finished.outcome, Outcome::Cancelled);
+        assert!(ended >= stopped, "until then it waits for its listener");
+        assert!(ended - stopped < Duration::from_secs(1));
+    });
+}
+
+#[test]
+fn a_record_that_cannot_be_written_is_told_once_and_parts_of_the_answer_wait() {
+    paused(async {
+        let script =
+            "[[steps]]\ntext = \"Hello you and everybody\"\nchunk_bytes = 2\ndelay_ms = 300\n";
+        for (journal, parts) in [
+            (FaultyJournal::failing_from(1), 0),
+            (FaultyJournal::failing_at([2]), 1),
+        ] {
+            let mut table = Table::new(script, Mode::Enabled);
+            table.around.ledger = Ledger::new(Arc::new(journal.clone()));
+            table.turn(TurnSettings::default()).await;
+            let told = table.events();
+            let errors = told.iter().filter(|kind| *kind == "error");
+            assert_eq!(errors.count(), 1, "{told:?}");
+            let entries = journal.entries();
+            let kept = entries.iter().map(|entry| entry.record.kind());
+            assert_eq!(kept.filter(|kind| *kind == "streamed").count(), parts);
+        }
     });
 }
 
@@ -450,7 +495,6 @@ fn a_batch_without_a_call_for_the_person_goes_back_to_the_model() {
     });
 }
 
-/// A crash in the middle of a long answer loses a moment of it, and its calls are known.
 #[test]
 fn a_batch_of_refusals_alone_runs_nothing_and_goes_back_to_the_model() {
     paused(async {
@@ -467,6 +511,7 @@ fn a_batch_of_refusals_alone_runs_nothing_and_goes_back_to_the_model() {
     });
 }
 
+/// A crash in the middle of a long answer loses a moment of it, and its calls are known.
 #[test]
 fn a_long_answer_is_on_record_while_it_comes_in() {
     paused(async {

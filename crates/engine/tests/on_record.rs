@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use proptest::prelude::*;
-use serde_json::json;
-use toolgate_engine::{History, Ledger};
+use serde_json::{Value, json};
+use toolgate_engine::{DISCARDED, History, Ledger};
 use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
 use toolgate_model::{BadCall, ErrorKind, ToolCall, ToolError, ToolResult};
 use toolgate_providers::request::Conversation;
@@ -103,6 +103,49 @@ fn a_note_that_could_not_be_written_waits_in_its_place_and_holds_no_result_up() 
     );
 }
 
+#[test]
+fn what_waits_is_bounded_and_what_is_known_of_calls_is_not_lost() {
+    let commits = Commits::default();
+    let ledger = Ledger::new(Arc::new(commits.clone()));
+    commits.refuse(true);
+    let of_no_call = |record| Entry {
+        call: "".into(),
+        ..entry("a", record)
+    };
+    let part = || Record::Streamed { content: json!([]) };
+    ledger.note(entry("a", finished("x")));
+    assert_eq!(
+        block_on(ledger.keep()).as_deref(),
+        Some("the journal cannot be written: full")
+    );
+    assert!(ledger.is_refused());
+    for _ in 0..9_000 {
+        ledger.note(of_no_call(part()));
+        ledger.note(of_no_call(said("1")));
+    }
+    assert_eq!(block_on(ledger.keep()), None, "parts are said again");
+    for _ in 0..2_000 {
+        ledger.note(of_no_call(said("2")));
+    }
+    let told = block_on(ledger.keep()).expect("the oldest is lost");
+    assert!(told.contains("is lost"), "{told}");
+    assert_eq!(block_on(ledger.keep()), None);
+    commits.refuse(false);
+    assert_eq!(block_on(ledger.keep()), None);
+    assert!(!ledger.is_refused());
+    let kept = commits.all().concat();
+    assert_eq!(kept.len(), 10_000);
+    assert_eq!(kept[0], "a finished");
+    assert!(!kept.contains(&"a streamed".to_owned()));
+    commits.refuse(true);
+    ledger.note(of_no_call(said("3")));
+    assert_eq!(
+        block_on(ledger.keep()).as_deref(),
+        Some("the journal cannot be written: full"),
+        "told anew"
+    );
+}
+
 /// An answer with calls, and how many of them have a result on record.
 fn answers() -> impl Strategy<Value = (Vec<Content>, usize)> {
     let part = prop_oneof![
@@ -176,4 +219,77 @@ fn thinking_comes_back_with_its_seal_and_a_lost_result_is_said_to_be_lost() {
         Content::Thinking { seal: Some(_), .. }
     ));
     assert_eq!(results[0].kind(), Some(ErrorKind::Interrupted));
+}
+
+#[test]
+fn every_result_of_a_discarded_batch_is_told_as_failed_and_how_far_its_call_had_come() {
+    let call = |id: &str| json!({"type": "call", "call": {"id": id, "name": "t", "args": {}}});
+    let answer = |calls: Value| Record::AssistantMessage {
+        content: calls,
+        stop: "tool_use".into(),
+        usage: None,
+    };
+    let cut_off = |id: &str, words: &str, resumed: &str| {
+        let error = ToolError::new(ErrorKind::Interrupted, words);
+        let mut result = ToolResult::failed(id.into(), "t", error);
+        result.metadata.insert("resumed".into(), json!(resumed));
+        Record::Finished {
+            result: Box::new(result),
+        }
+    };
+    let ended = |outcome: &str| Record::TurnFinished {
+        turn: 1,
+        outcome: outcome.into(),
+        error: None,
+    };
+    let told = |outcome: &str| {
+        let records = [
+            answer(json!([call("before")])),
+            finished("before"),
+            answer(json!([
+                call("done"),
+                call("mended"),
+                call("waits"),
+                call("lost")
+            ])),
+            finished("done"),
+            cut_off("mended", "its changes were completed", ""),
+            cut_off("waits", "it was not started", "discard"),
+            ended(outcome),
+            said("go on"),
+        ];
+        let records = records.map(|record| (record.kind(), Some(record)));
+        let history = History::read(records);
+        let results = history
+            .messages
+            .into_iter()
+            .filter_map(|message| match message {
+                Message::Tool { results } => Some(results),
+                _ => None,
+            });
+        results.flatten().collect::<Vec<_>>()
+    };
+    let discarded = told("discarded");
+    let words: Vec<(&str, &str)> = discarded
+        .iter()
+        .map(|result| (result.call_id.as_str(), result.content.as_str()))
+        .collect();
+    for ((id, content), (call, part)) in words.iter().zip([
+        ("before", "before"),
+        ("done", "this call had finished"),
+        ("mended", "its changes were completed"),
+        ("waits", "it was not started"),
+        ("lost", "before this call had a result"),
+    ]) {
+        assert!(*id == call && content.contains(part), "{id}: {content}");
+    }
+    assert_eq!(discarded[0].kind(), None, "an earlier batch stands");
+    for result in &discarded[1..] {
+        assert_eq!(result.kind(), Some(ErrorKind::Interrupted), "{result:?}");
+        assert_eq!(result.metadata["resumed"], "discard", "{result:?}");
+    }
+    for result in [&discarded[1], &discarded[2], &discarded[4]] {
+        assert!(result.content.starts_with(DISCARDED), "{result:?}");
+    }
+    assert_eq!(told("interrupted")[1].kind(), None, "what was kept stands");
 }

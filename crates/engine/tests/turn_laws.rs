@@ -8,8 +8,12 @@
     clippy::indexing_slicing
 )]
 
+#[path = "support/accepted.rs"]
+mod accepted;
+
 use std::time::Duration;
 
+use accepted::{every_provider_accepts, one_result_per_call_in_order};
 use proptest::prelude::*;
 use toolgate_engine::{
     Context, Effect, Input, Next, Outcome, Prompt, Retry, Step, Streamed, ToolsFor, Turn,
@@ -18,10 +22,10 @@ use toolgate_engine::{
 use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
 use toolgate_model::{BadCall, Call, ErrorKind, Event, ToolCall, ToolError, ToolResult};
-use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
+use toolgate_providers::request::Tools;
 use toolgate_providers::{
     Content, Message, ProviderError, ProviderErrorKind, Refused, Seal, StopReason, StreamEvent,
-    StreamFault, Usage, Wire,
+    StreamFault, Usage,
 };
 
 /// What the world does next, whatever the machine waits for.
@@ -239,25 +243,6 @@ fn play(settings: TurnSettings, moves: Vec<Move>) -> Seen {
     seen
 }
 
-/// One result per call, in call order, right after the calls.
-fn check_history(said: &[Message], left_to_person: bool) {
-    let mut messages = said.iter().peekable();
-    while let Some(message) = messages.next() {
-        let Message::Assistant { content } = message else {
-            continue;
-        };
-        let calls: Vec<_> = content.iter().filter_map(Content::call_id).collect();
-        if calls.is_empty() || (left_to_person && messages.peek().is_none()) {
-            continue;
-        }
-        let Some(Message::Tool { results }) = messages.next() else {
-            panic!("calls without results: {said:?}")
-        };
-        let answered: Vec<_> = results.iter().map(|result| &result.call_id).collect();
-        assert_eq!(answered, calls);
-    }
-}
-
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
@@ -282,21 +267,8 @@ proptest! {
         let seen = play(settings, moves);
         let outcome = seen.outcome.clone().expect("an outcome");
         let left = matches!(outcome, Outcome::ResultsWanted(_));
-        check_history(&seen.said, left);
-        for wire in Wire::ALL {
-            let mut conversation = Conversation::new(wire);
-            for message in &seen.said {
-                conversation.push(message).expect("a history");
-            }
-            if left {
-                continue;
-            }
-            prop_assert!(conversation.unanswered().is_empty());
-            conversation.push(&Message::user("go on")).expect("a next turn");
-            let frame = Frame::new(wire, &RequestOptions::new("m"), &[]).unwrap();
-            let request = frame.request(&conversation, Tools::Offered).unwrap();
-            serde_json::from_slice::<serde_json::Value>(&request.to_vec()).expect("JSON");
-        }
+        one_result_per_call_in_order(&seen.said, left);
+        every_provider_accepts(&seen.said, left);
         prop_assert!(seen.batches.len() <= usize::try_from(max_iterations).unwrap());
         let started = matches!(seen.events.first(), Some(Event::TurnStarted { turn: 1, .. }));
         prop_assert!(started);
@@ -356,7 +328,7 @@ fn at_the_limit_calls_settle_as_errors_once_and_the_next_request_carries_no_tool
 
 /// Only what has not begun is asked again, and no more often than said.
 #[test]
-fn a_question_is_asked_again_only_before_anything_of_the_answer_came() {
+fn a_question_is_asked_again_only_before_a_byte_of_the_answer_came() {
     let refused = |retryable, retry_after| Move::Refuses(retryable, retry_after);
     let waits = || Move::Settles(0);
     let retry = Retry {
@@ -395,7 +367,7 @@ fn a_question_is_asked_again_only_before_anything_of_the_answer_came() {
                 waits(),
                 refused(false, None),
             ],
-            2,
+            1,
         ),
     ] {
         let seen = play(settings(), moves.clone());

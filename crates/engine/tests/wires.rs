@@ -10,6 +10,7 @@
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use toolgate_model::Call;
 use toolgate_providers::http::{Client, Endpoint, HttpProvider, HttpTimeouts, Secret};
 use toolgate_providers::replay::{Script, Step};
 use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
@@ -40,18 +41,26 @@ fn base(wire: Wire, server: &Loopback) -> String {
     }
 }
 
-fn provider(wire: Wire, server: &Loopback, timeouts: HttpTimeouts) -> HttpProvider {
-    let definition = Definition {
-        name: "read_file".into(),
-        description: "Reads.".into(),
-        schema: json!({"type": "object", "properties": {"path": {"type": "string"}}}),
-        requires_approval: false,
-    };
+fn client(wire: Wire, server: &Loopback, timeouts: HttpTimeouts) -> Client {
     let key = Secret::new("k-123");
     let endpoint = Endpoint::new(wire, Some(&base(wire, server)), Some(&key), []).unwrap();
-    let client = Client::new(endpoint, timeouts).unwrap();
+    Client::new(endpoint, timeouts).unwrap()
+}
+
+fn definition() -> Definition {
+    Definition {
+        name: "read_file".into(),
+        description: "Reads.".into(),
+        schema: json!({"type": "object", "required": ["path"], "additionalProperties": false,
+            "properties": {"path": {"type": "string", "description": "Which file."}}}),
+        requires_approval: false,
+    }
+}
+
+fn provider(wire: Wire, server: &Loopback, timeouts: HttpTimeouts) -> HttpProvider {
+    let client = client(wire, server, timeouts);
     let options = RequestOptions::new("m");
-    let frame = Frame::new(wire, &options, &[definition]).unwrap();
+    let frame = Frame::new(wire, &options, &[definition()]).unwrap();
     let mut provider = HttpProvider::new(client, frame, StreamLimits::default());
     provider.push(&Message::user("hi")).unwrap();
     provider
@@ -91,27 +100,52 @@ fn heard(wire: Wire, piece: usize) -> Vec<StreamEvent> {
     })
 }
 
+/// The call of the script begins, comes in fragments and ends, in this order and under its id.
 fn check_call(wire: Wire) {
     let events = heard(wire, 7);
-    let started = events.iter().find_map(|event| match event {
-        StreamEvent::CallStarted { id, name, .. } => Some((id.as_str().to_owned(), name.clone())),
-        _ => None,
-    });
-    let (id, name) = started.expect("a call begins");
-    assert_eq!(name, "read_file");
-    let fragments: String = events
+    let begun: Vec<_> = events
         .iter()
-        .filter_map(|event| match event {
-            StreamEvent::CallFragment { text, .. } => Some(text.as_str()),
+        .enumerate()
+        .filter_map(|(at, event)| match event {
+            StreamEvent::CallStarted { number, id, name } => {
+                Some((at, *number, id.as_str(), name.as_str()))
+            }
             _ => None,
         })
         .collect();
-    let args: Value = serde_json::from_str(&fragments).unwrap();
+    let [(began, number, id, name)] = begun[..] else {
+        panic!("one call begins: {events:?}")
+    };
+    assert_eq!((id, name), ("toolu_1", "read_file"), "{wire}");
+    let ends: Vec<_> = (0..)
+        .zip(&events)
+        .filter(|(_, event)| matches!(event, StreamEvent::Call(_)))
+        .collect();
+    let [(ended, StreamEvent::Call(Call::Whole(call)))] = ends[..] else {
+        panic!("one call ends, whole: {events:?}")
+    };
+    assert_eq!((call.id.as_str(), call.name.as_str()), (id, name), "{wire}");
+    let mut text = String::new();
+    let mut fragments = 0;
+    for (at, event) in events.iter().enumerate() {
+        if let StreamEvent::CallFragment {
+            number: of,
+            text: more,
+        } = event
+        {
+            assert!(began < at && at < ended, "{wire}: {events:?}");
+            assert_eq!(*of, number, "{wire}");
+            text.push_str(more);
+            fragments += 1;
+        }
+    }
+    match wire {
+        Wire::Ollama => assert_eq!(fragments, 1, "it sends a call at once"),
+        _ => assert!(fragments > 1, "{wire}: {fragments}"),
+    }
+    let args: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(args, json!({"path": "src/lib.rs"}));
-    let ended = events
-        .iter()
-        .any(|event| matches!(event, StreamEvent::Call(call) if call.id().as_str() == id));
-    assert!(ended, "{events:?}");
+    assert_eq!(Value::Object(call.args.clone()), args, "{wire}");
     for piece in [1, 64, usize::MAX] {
         let other: Reply = heard(wire, piece).into_iter().collect();
         assert_eq!(other, events.iter().cloned().collect(), "pieces of {piece}");
@@ -132,39 +166,38 @@ fn ac_26_a_call_of_openai_begins_comes_in_fragments_and_ends() {
 #[test]
 fn ac_27_a_call_of_ollama_begins_comes_at_once_and_ends() {
     check_call(Wire::Ollama);
-    let events = heard(Wire::Ollama, 7);
-    let fragments = events
-        .iter()
-        .filter(|event| matches!(event, StreamEvent::CallFragment { .. }));
-    assert_eq!(fragments.count(), 1);
 }
 
 #[test]
 fn ac_28_tools_go_out_in_the_form_of_each_wire_with_its_key_and_its_path() {
-    for (wire, line, name, key) in [
+    let schema = definition().schema;
+    let function = json!({"name": "read_file", "description": "Reads.", "parameters": schema});
+    let bearer = ("authorization", "Bearer k-123");
+    for (wire, line, tool, key) in [
         (
             Wire::Anthropic,
             "POST /v1/messages",
-            "/tools/0/name",
+            json!({"name": "read_file", "description": "Reads.", "input_schema": schema}),
             ("x-api-key", "k-123"),
         ),
         (
             Wire::OpenAiChat,
             "POST /v1/chat/completions",
-            "/tools/0/function/name",
-            ("authorization", "Bearer k-123"),
+            json!({"type": "function", "function": function}),
+            bearer,
         ),
         (
             Wire::OpenAiResponses,
             "POST /v1/responses",
-            "/tools/0/name",
-            ("authorization", "Bearer k-123"),
+            json!({"type": "function", "name": "read_file", "description": "Reads.",
+                "parameters": schema, "strict": false}),
+            bearer,
         ),
         (
             Wire::Ollama,
             "POST /api/chat",
-            "/tools/0/function/name",
-            ("authorization", "Bearer k-123"),
+            json!({"type": "function", "function": function}),
+            bearer,
         ),
     ] {
         let bytes = look().render(wire);
@@ -175,7 +208,7 @@ fn ac_28_tools_go_out_in_the_form_of_each_wire_with_its_key_and_its_path() {
         });
         let heard = server.heard();
         assert_eq!(heard[0].line, line);
-        assert_eq!(heard[0].json().pointer(name).unwrap(), "read_file");
+        assert_eq!(heard[0].json()["tools"], json!([tool]), "{wire}");
         assert_eq!(heard[0].header(key.0), Some(key.1));
     }
 }
@@ -312,6 +345,59 @@ fn what_is_no_stream_is_said_before_it_is_read() {
         .unwrap_err();
         assert!(matches!(refused.fault, StreamFault::NotAStream { .. }));
         assert!(refused.to_string().contains(part), "{refused}");
+    }
+}
+
+#[test]
+fn a_call_that_was_on_its_way_when_the_provider_fell_silent_is_damaged_and_not_lost() {
+    const HALF: &str = concat!(
+        r#"data: {"choices":[{"index":0,"delta":{"content":"I look."}}]}"#,
+        "\n\n",
+        r#"data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","function":{"name":"look","arguments":"{\"a\":"}}]}}]}"#,
+        "\n\n",
+    );
+    let hangs =
+        Loopback::start(|_| Told::new(200, "text/event-stream", "").sent(Sent::Hangs(HALF.into())));
+    for (idle, total, reason) in [(200, 60_000, "Silent"), (60_000, 200, "TooSlow")] {
+        let timeouts = HttpTimeouts {
+            idle: Duration::from_millis(idle),
+            total: Duration::from_millis(total),
+            ..HttpTimeouts::default()
+        };
+        let heard = run(async {
+            let mut provider = provider(Wire::OpenAiChat, &hangs, timeouts);
+            provider.ask(Tools::Offered).await.unwrap();
+            events(&mut provider).await
+        });
+        let [
+            ..,
+            StreamEvent::Call(Call::Bad(bad)),
+            StreamEvent::End(Err(fault)),
+        ] = heard.as_slice()
+        else {
+            panic!("{heard:?}")
+        };
+        assert_eq!(bad.id.as_str(), "c1");
+        assert!(format!("{fault:?}").starts_with(reason), "{fault:?}");
+    }
+}
+
+#[test]
+fn an_error_and_a_list_that_never_end_are_read_as_long_as_an_answer_may_take() {
+    let timeouts = HttpTimeouts {
+        total: Duration::from_millis(200),
+        ..HttpTimeouts::default()
+    };
+    for status in [500, 200] {
+        let hangs = Loopback::start(move |_| {
+            Told::new(status, "application/json", "").sent(Sent::Hangs(b"{".to_vec()))
+        });
+        let began = Instant::now();
+        let told = run(async {
+            let client = client(Wire::Anthropic, &hangs, timeouts);
+            client.models().await.unwrap_err().to_string()
+        });
+        assert!(began.elapsed() < Duration::from_secs(20), "{told}");
     }
 }
 

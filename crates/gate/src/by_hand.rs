@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolgate_model::{Call, ErrorKind, Event, PlanRecord, ToolCall, ToolError, ToolResult};
 
+use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::line::{Passage, finished};
 use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Planner};
@@ -29,10 +30,10 @@ impl Gate {
         calls: Vec<Call>,
         passage: &Passage,
     ) -> ByHand {
-        passage.tell_received(&calls).await;
+        passage.tell_received(session, &calls).await;
         let planned = match self.policy_for(session, &[]) {
             Ok(policy) => {
-                let planner = self.planner(session, &policy);
+                let planner = self.planner(session, &policy, Stop::of(passage, session));
                 let mode = match planner.mode {
                     Mode::Disabled => Mode::Disabled,
                     Mode::ParseOnly | Mode::Enabled => Mode::ParseOnly,
@@ -67,12 +68,10 @@ impl Gate {
         for plan in &wanted {
             let plan = || Arc::new(self.inner.redactor.shown_plan(plan));
             let event = || Event::CallPlanned { plan: plan() };
-            passage.events.send(event).await;
+            passage.tell(session, event).await;
         }
         for result in &refused {
-            let result = || Box::new(result.clone());
-            let event = || Event::CallFinished { result: result() };
-            passage.events.send(event).await;
+            passage.tell_finished(session, result).await;
         }
         ByHand {
             wanted: wanted.iter().map(|plan| plan.call.clone()).collect(),

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio_util::sync::CancellationToken;
 use toolgate_model::{Action, Category, ErrorKind, ToolError};
 use toolgate_policy::{LayerSpec, Policy, PolicyError, Settings as PolicySettings, Validator};
 use toolgate_sandbox::paths::PathWall;
@@ -121,7 +120,8 @@ impl Rules {
 
 /// The middle of the line. Cheap to clone; all clones are one gate.
 ///
-/// When the last clone is dropped, every call that still runs is cancelled.
+/// A call that runs keeps the gate. It ends with its passage, with its conversation, or when
+/// whoever waits for it goes away.
 #[derive(Clone)]
 pub struct Gate {
     pub(crate) inner: Arc<Inner>,
@@ -141,13 +141,6 @@ pub(crate) struct Inner {
     pub(crate) runner: Runner,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) alive: CancellationToken,
-}
-
-impl Drop for Inner {
-    fn drop(&mut self) {
-        self.alive.cancel();
-    }
 }
 
 /// Why there is no gate.
@@ -232,9 +225,10 @@ impl Builder {
     /// Makes the gate. Rules that cannot be compiled are an error here, not at the first call.
     pub fn build(self) -> Result<Gate, BuildError> {
         let rules = self.rules.unwrap_or_else(Rules::nothing_to_check);
-        let canonical = |name: &str| self.registry.canonical(name);
         let names = self.registry.names_generation();
-        let base = Policy::compile(rules.settings.clone(), &rules.layers, &canonical)?;
+        let base = self
+            .registry
+            .policy(rules.settings.clone(), &rules.layers)?;
         let redactor = match self.redactor {
             Some(redactor) => redactor,
             None => Redactor::new(std::iter::empty::<(&str, &str)>())?,
@@ -253,7 +247,6 @@ impl Builder {
                 runner: Runner::default(),
                 clock: self.clock,
                 entropy: self.entropy,
-                alive: CancellationToken::new(),
             }),
         })
     }
@@ -340,8 +333,9 @@ impl Gate {
     }
 
     fn compile(&self, layers: &[LayerSpec]) -> Result<Arc<Policy>, ToolError> {
-        let canonical = |name: &str| self.inner.registry.canonical(name);
-        Policy::compile(self.inner.rules.settings.clone(), layers, &canonical)
+        let settings = self.inner.rules.settings.clone();
+        let policy = self.inner.registry.policy(settings, layers);
+        policy
             .map(Arc::new)
             .map_err(|error| ToolError::new(ErrorKind::PolicyDenied, error.to_string()))
     }

@@ -29,15 +29,27 @@ pub struct Passage {
 }
 
 impl Passage {
+    /// Tells whoever listens. Once the line is cancelled, nobody is waited for long.
+    pub(crate) async fn tell(&self, session: &Session, event: impl FnOnce() -> Event) {
+        let over = Stop::of(self, session).set();
+        self.events.send_until(over, event).await;
+    }
+
     /// Tells whoever listens which calls came.
-    pub(crate) async fn tell_received(&self, calls: &[Call]) {
+    pub(crate) async fn tell_received(&self, session: &Session, calls: &[Call]) {
         for call in calls {
             let call_id = call.id().clone();
             let tool = shown_name(call.name().unwrap_or_default().to_owned());
-            self.events
-                .send(|| Event::CallReceived { call_id, tool })
+            self.tell(session, || Event::CallReceived { call_id, tool })
                 .await;
         }
+    }
+
+    /// Tells whoever listens how a call ended.
+    pub(crate) async fn tell_finished(&self, session: &Session, result: &ToolResult) {
+        let result = || Box::new(result.clone());
+        let event = || Event::CallFinished { result: result() };
+        self.tell(session, event).await;
     }
 }
 
@@ -57,6 +69,33 @@ pub(crate) enum Fate {
     Run(Box<Authorized>),
 }
 
+/// What is known of a batch while it runs.
+struct Batch {
+    results: Vec<Option<ToolResult>>,
+    schedule: Schedule,
+    on_error: OnError,
+    /// Whether a call failed after which no other starts.
+    stopped: bool,
+}
+
+impl Batch {
+    fn has_to_wait(&self, authorized: &Authorized) -> bool {
+        self.schedule.ready(&authorized.record().facts) == Readiness::AfterOne
+    }
+
+    fn ended(&mut self, (index, result): (usize, ToolResult)) {
+        self.schedule.ended(index);
+        self.place(index, result);
+    }
+
+    fn place(&mut self, index: usize, result: ToolResult) {
+        self.stopped |= result.error.is_some() && self.on_error == OnError::Stop;
+        if let Some(slot) = self.results.get_mut(index) {
+            *slot = Some(result);
+        }
+    }
+}
+
 impl std::fmt::Debug for Authorized {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_tuple("Authorized").field(self.record()).finish()
@@ -71,16 +110,14 @@ impl Gate {
         calls: Vec<Call>,
         passage: &Passage,
     ) -> Vec<ToolResult> {
-        passage.tell_received(&calls).await;
-        let planned = self.plan(session, calls).await;
+        passage.tell_received(session, &calls).await;
+        let planned = self.plan_until(session, calls, Stop::of(passage, session));
+        let planned = planned.await;
         for record in planned.plans().filter_map(Plan::shared) {
             // The plan itself is exact; whoever looks on sees it as they see results.
-            passage
-                .events
-                .send(|| Event::CallPlanned {
-                    plan: Arc::new(self.inner.redactor.shown_plan(record)),
-                })
-                .await;
+            let plan = || Arc::new(self.inner.redactor.shown_plan(record));
+            let event = || Event::CallPlanned { plan: plan() };
+            passage.tell(session, event).await;
         }
         let ready = self.approve(session, planned, passage).await;
         self.execute(session, ready, passage).await
@@ -88,8 +125,13 @@ impl Gate {
 
     /// Plans a batch. Writes nothing, contacts nobody.
     pub async fn plan(&self, session: &Arc<Session>, calls: Vec<Call>) -> Planned {
+        let stop = Stop::of_conversation(session);
+        self.plan_until(session, calls, stop).await
+    }
+
+    async fn plan_until(&self, session: &Session, calls: Vec<Call>, stop: Stop<'_>) -> Planned {
         match self.policy_for(session, &[]) {
-            Ok(policy) => self.planner(session, &policy).plan(calls).await,
+            Ok(policy) => self.planner(session, &policy, stop).plan(calls).await,
             // A policy that cannot be made denies everything and says why.
             Err(error) => denied_all(calls, &error),
         }
@@ -98,10 +140,13 @@ impl Gate {
     pub(crate) fn planner<'a>(
         &'a self,
         session: &'a Session,
-        policy: &'a toolgate_policy::Policy,
+        policy: &'a Arc<toolgate_policy::Policy>,
+        stop: Stop<'a>,
     ) -> Planner<'a> {
         let inner = &*self.inner;
         Planner {
+            gate: self,
+            stop,
             mode: inner.settings.mode,
             limits: inner.settings.limits,
             registry: &inner.registry,
@@ -123,58 +168,48 @@ impl Gate {
         passage: &Passage,
     ) -> Vec<ToolResult> {
         let Ready { fates, opening } = ready;
-        let stop = Stop {
-            batch: &passage.cancel,
-            session: session.cancel(),
-            gate: &self.inner.alive,
+        let stop = Stop::of(passage, session);
+        let mut batch = Batch {
+            results: fates.iter().map(|_| None).collect(),
+            schedule: Schedule::new(self.inner.settings.max_concurrent),
+            on_error: self.inner.settings.on_error,
+            stopped: false,
         };
-        let mut results: Vec<Option<ToolResult>> = fates.iter().map(|_| None).collect();
         let mut pending = opening;
-        let mut schedule = Schedule::new(self.inner.settings.max_concurrent);
         let mut running = SideBySide::new();
-        let mut stopped = false;
-        let place = |index: usize, result: ToolResult, results: &mut Vec<Option<ToolResult>>| {
-            let failed = result.error.is_some();
-            if let Some(slot) = results.get_mut(index) {
-                *slot = Some(result);
-            }
-            failed && self.inner.settings.on_error == OnError::Stop
-        };
         for (index, fate) in fates.into_iter().enumerate() {
             let mut authorized = match fate {
                 Fate::Run(authorized) => authorized,
                 Fate::Refused(refusal) => {
-                    let result = self.refused(session, *refusal, passage).await;
+                    let refused = self.refused(session, *refusal, passage);
+                    let result = running.beside(refused, |done| batch.ended(done)).await;
                     pending.push(self.entry(session, &result.call_id, finished(&result)));
-                    stopped |= place(index, result, &mut results);
+                    batch.place(index, result);
                     continue;
                 }
                 Fate::Manual(manual) => {
-                    let result = self.refused(session, unsupplied(manual), passage).await;
+                    let refused = self.refused(session, unsupplied(manual), passage);
+                    let result = running.beside(refused, |done| batch.ended(done)).await;
                     pending.push(self.entry(session, &result.call_id, finished(&result)));
-                    stopped |= place(index, result, &mut results);
+                    batch.place(index, result);
                     continue;
                 }
             };
-            while !running.is_empty()
-                && schedule.ready(&authorized.record().facts) == Readiness::AfterOne
-            {
-                if let Some((done, result)) = running.next().await {
-                    schedule.ended(done);
-                    stopped |= place(done, result, &mut results);
+            while !running.is_empty() && batch.has_to_wait(&authorized) {
+                if let Some(done) = running.next().await {
+                    batch.ended(done);
                 }
             }
-            if stopped || stop.is_set() {
+            if batch.stopped || stop.is_set() {
                 let why = if stop.is_set() {
                     crate::execute::cancelled()
                 } else {
                     after_failure()
                 };
-                let result = self
-                    .refused(session, given_up(*authorized, why), passage)
-                    .await;
+                let refused = self.refused(session, given_up(*authorized, why), passage);
+                let result = running.beside(refused, |done| batch.ended(done)).await;
                 pending.push(self.entry(session, &result.call_id, finished(&result)));
-                place(index, result, &mut results);
+                batch.place(index, result);
                 continue;
             }
             // Durable before the effect: everything received and decided so far, and that this one starts.
@@ -182,7 +217,9 @@ impl Gate {
             entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
             // Getting ready has no effect, and what it begins goes on beside the record.
             let ready = self.prepare(session, &mut authorized);
-            let kept = self.inner.journal.commit(entries).await;
+            let commit = self.inner.journal.commit(entries);
+            // A slow record holds neither the deadlines of what runs nor its cancellation.
+            let kept = running.beside(commit, |done| batch.ended(done)).await;
             let kept = kept.map_err(|error| {
                 ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"))
             });
@@ -190,29 +227,28 @@ impl Gate {
             let paths = match kept.map(|()| pending.clear()).and(ready) {
                 Ok(paths) => paths,
                 Err(why) => {
-                    let result = self
-                        .refused(session, given_up(*authorized, why), passage)
-                        .await;
+                    let refused = self.refused(session, given_up(*authorized, why), passage);
+                    let result = running.beside(refused, |done| batch.ended(done)).await;
                     pending.push(self.entry(session, &result.call_id, finished(&result)));
-                    stopped |= place(index, result, &mut results);
+                    batch.place(index, result);
                     continue;
                 }
             };
-            schedule.started(index, &authorized.record().facts);
+            batch.schedule.started(index, &authorized.record().facts);
             running.push(async move {
                 let result = self.one(session, *authorized, paths, passage, stop).await;
                 (index, result)
             });
         }
-        while let Some((done, result)) = running.next().await {
-            place(done, result, &mut results);
+        while let Some(done) = running.next().await {
+            batch.ended(done);
         }
         let unwritten = if pending.is_empty() {
             Ok(())
         } else {
             self.inner.journal.commit(pending).await
         };
-        let mut results: Vec<ToolResult> = results.into_iter().flatten().collect();
+        let mut results: Vec<ToolResult> = batch.results.into_iter().flatten().collect();
         if let Err(error) = unwritten {
             for result in &mut results {
                 result
@@ -235,18 +271,14 @@ impl Gate {
                 outcome: Outcome::Stopped(refusal.error),
                 ran_for: std::time::Duration::ZERO,
                 still_running: false,
+                not_remembered: None,
             },
         )
     }
 
     async fn refused(&self, session: &Session, refusal: Refusal, passage: &Passage) -> ToolResult {
         let result = self.settled(session, refusal);
-        passage
-            .events
-            .send(|| Event::CallFinished {
-                result: Box::new(result.clone()),
-            })
-            .await;
+        passage.tell_finished(session, &result).await;
         result
     }
 

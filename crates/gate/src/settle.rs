@@ -27,6 +27,8 @@ pub(crate) struct Unsettled<'a> {
     pub(crate) outcome: Outcome,
     pub(crate) ran_for: Duration,
     pub(crate) still_running: bool,
+    /// Why a yes is not remembered although the person wanted that.
+    pub(crate) not_remembered: Option<String>,
 }
 
 pub(crate) enum Outcome {
@@ -102,14 +104,19 @@ impl Settler<'_> {
             outcome,
             ran_for,
             still_running,
+            not_remembered,
         } = unsettled;
         let (mut result, text) = self.raw(call_id, shown_name(tool), outcome);
         result.duration_ms = u64::try_from(ran_for.as_millis()).unwrap_or(u64::MAX);
         let mut result = self.chain.after(plan, result);
-        self.clean(&mut result, text);
+        // Whatever is added is added before it is cleaned.
         if still_running {
             result.metadata.insert("still_running".into(), true.into());
         }
+        if let Some(why) = not_remembered {
+            result.metadata.insert("not_remembered".into(), why.into());
+        }
+        self.clean(&mut result, text);
         self.fit(session, &mut result, text);
         result
     }

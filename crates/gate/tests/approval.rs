@@ -203,10 +203,22 @@ fn test_example_tool() {
         let example = Scripted::new("greet")
             .does(Act::Echo)
             .spec(|spec| spec.requires_approval = true);
+        let ran = example.ran();
         let bench = Rig::new().tool(example).build();
-        let calls = vec![call("1", "greet", json!({"text": "hello"}))];
-        let results = bench.run_asked(calls, Answer::yes()).await;
+        let calls = || vec![call("1", "greet", json!({"text": "hello"}))];
+        let approver = ScriptedApprover::new([Answer::yes(), Answer::no()]);
+        let passage = asking(approver.clone());
+        let results = bench.run_through(calls(), &passage).await;
         assert_eq!(results[0].content, "hello");
+        let asked = approver.asked();
+        assert_eq!((asked.len(), ran.get()), (1, 1), "asked, then run");
+        assert_eq!(
+            (asked[0].items[0].tool.as_str(), asked[0].items.len()),
+            ("greet", 1)
+        );
+        let refused = bench.run_through(calls(), &passage).await;
+        assert_eq!(refused[0].kind(), Some(ErrorKind::UserDenied));
+        assert_eq!((approver.asked().len(), ran.get()), (2, 1));
     });
 }
 
@@ -235,47 +247,88 @@ fn the_reason_of_a_no_reaches_the_model_on_one_line() {
     });
 }
 
+fn risk() -> impl Strategy<Value = Risk> {
+    prop::sample::select(vec![Risk::Low, Risk::Medium, Risk::High])
+}
+
 proptest! {
     #![proptest_config(toolgate_testkit::laws(256))]
 
     #[test]
     fn property_37_confirmation_details_completeness(
-        text in any::<String>(),
+        tools in prop::collection::btree_map("[a-z][a-z0-9_]{0,20}", risk(), 1..4),
+        text in prop_oneof![any::<String>(), "[a-z]{0,20}"],
         reason in prop::option::of(any::<String>()),
         paths in prop::collection::vec("[a-z]{1,6}", 1..4),
     ) {
         paused(async {
             let facts = Facts { writes: paths.clone(), ..Facts::none() };
-            let bench = Rig::new().tool(Scripted::new("write").side_effects().facts(facts)).build();
+            let mut rig = Rig::new();
+            for (name, risk) in &tools {
+                let tool = Scripted::new(name).side_effects().facts(facts.clone());
+                rig = rig.tool(tool.spec(|spec| spec.risk = *risk));
+            }
             let approver = ScriptedApprover::new([Answer::no()]);
-            let args = json!({"text": text});
-            let asked = match &reason {
-                Some(reason) => call_because("1", "write", args, reason),
-                None => call("1", "write", args),
-            };
-            bench.run_through(vec![asked], &asking(approver.clone())).await;
+            let calls = tools.keys().map(|name| {
+                let args = json!({"text": text});
+                match &reason {
+                    Some(reason) => call_because(name, name, args, reason),
+                    None => call(name, name, args),
+                }
+            });
+            rig.build().run_through(calls.collect(), &asking(approver.clone())).await;
             let request = approver.asked().remove(0);
             assert_eq!(request.conversation.as_str(), "test");
-            assert_eq!(request.risk(), Risk::Medium);
-            let mut riskier = request.clone();
-            riskier.items.push(riskier.items[0].clone());
-            riskier.items[0].risk = Risk::High;
-            assert_eq!(riskier.risk(), Risk::High);
-            let item = &request.items[0];
-            assert_eq!(item.tool, "write");
-            assert!(item.summary.starts_with("write"));
-            assert_eq!(item.risk, Risk::Medium);
-            assert!(paths.iter().all(|path| item.locations.contains(path)), "{:?}", item.locations);
-            assert!(!item.why.is_empty() && !item.would_remember.is_empty());
-            assert_eq!(item.model_reason.is_some(), reason.is_some());
-            let texts = [&item.summary, &item.why].into_iter().chain(&item.model_reason)
-                .chain(&item.locations).chain(&item.would_remember);
-            for text in texts {
-                assert!(text.chars().count() <= 200, "{text}");
-                assert!(!text.chars().any(char::is_control), "{text:?}");
+            // What writes is not harmless, whatever it says about itself.
+            let expected = |declared: Risk| declared.max(Risk::Medium);
+            assert_eq!(request.risk(), tools.values().copied().map(expected).max().unwrap());
+            assert_eq!(request.items.len(), tools.len());
+            for (item, (name, risk)) in request.items.iter().zip(&tools) {
+                assert_eq!(&item.tool, name);
+                assert!(item.summary.starts_with(name.as_str()));
+                if text.bytes().all(|byte| byte.is_ascii_lowercase()) && text.len() <= 20 {
+                    assert_eq!(item.summary.trim_end(), format!("{name} {text}").trim_end());
+                }
+                assert_eq!(item.risk, expected(*risk));
+                assert!(paths.iter().all(|path| item.locations.contains(path)), "{:?}", item.locations);
+                assert!(!item.why.is_empty() && !item.would_remember.is_empty());
+                assert_eq!(item.model_reason.is_some(), reason.is_some());
+                let texts = [&item.summary, &item.why].into_iter().chain(&item.model_reason)
+                    .chain(&item.locations).chain(&item.would_remember);
+                for text in texts {
+                    assert!(text.chars().count() <= 200, "{text}");
+                    assert!(!text.chars().any(char::is_control), "{text:?}");
+                }
             }
         });
     }
+}
+
+#[test]
+fn a_name_is_written_out_once_wherever_a_question_says_it() {
+    paused(async {
+        let facts = Facts::writing("n\u{1b}[2J\n\u{202e}\\.txt");
+        let tool = Scripted::new("write").side_effects().facts(facts);
+        let bench = Rig::new().tool(tool).build();
+        let approver = ScriptedApprover::new([Answer::no()]);
+        bench
+            .run_through(vec![write("1")], &asking(approver.clone()))
+            .await;
+        let item = approver.asked().remove(0).items.remove(0);
+        let name = r"n\u{1b}[2J\n\u{202e}\\.txt";
+        assert!(
+            item.why.contains(&format!("`write {name}`")),
+            "{}",
+            item.why
+        );
+        assert_eq!(item.locations, [name]);
+        assert_eq!(item.would_remember, [format!("write: write \"{name}\"")]);
+        let planned = bench.gate.plan(&bench.session, vec![write("1")]).await;
+        let decision = &planned.plans().next().unwrap().record().unwrap().decision;
+        let told = bench.gate.redactor().shown_decision(decision);
+        assert_eq!(told.atoms.last().unwrap().atom, format!("write {name}"));
+        assert!(told.reason.contains(name), "{}", told.reason);
+    });
 }
 
 #[test]
@@ -483,9 +536,11 @@ fn what_would_be_saved_too_wide_or_to_no_use_is_not_saved_and_said() {
             ),
         ] {
             let yes = Answer::yes().remember(Remember::Conversation);
-            let results = bench
-                .run_asked(vec![call("1", tool, args.clone())], yes)
-                .await;
+            let approver = ScriptedApprover::new([yes]);
+            let calls = vec![call("1", tool, args.clone())];
+            let results = bench.run_through(calls, &asking(approver.clone())).await;
+            let offered = &approver.asked()[0].items[0].would_remember;
+            assert!(offered.is_empty(), "{tool} {args}: {offered:?}");
             assert_eq!(
                 results[0].kind(),
                 None,
@@ -945,17 +1000,26 @@ fn a_file_that_is_gone_or_cannot_be_looked_at_is_no_ground() {
 fn nobody_there_expired_cancelled_and_panicking_are_told_apart() {
     paused(async {
         let bench = writes();
-        for (reply, kind) in [
-            (Reply::None(Unanswered::NobodyThere), ErrorKind::NoApprover),
-            (Reply::None(Unanswered::Expired), ErrorKind::ApprovalExpired),
-            (Reply::None(Unanswered::Cancelled), ErrorKind::Cancelled),
-            (Reply::Never, ErrorKind::ApprovalExpired),
-            (Reply::Panic, ErrorKind::NoApprover),
+        let nobody = (ErrorKind::NoApprover, "nobody is there to ask");
+        let late = (ErrorKind::ApprovalExpired, "Confirmation request timed out");
+        let cancelled = (ErrorKind::Cancelled, "Confirmation request cancelled");
+        for (reply, (kind, words)) in [
+            (Reply::None(Unanswered::NobodyThere), nobody),
+            (Reply::None(Unanswered::Expired), late),
+            (Reply::None(Unanswered::Cancelled), cancelled),
+            (Reply::Never, late),
+            (Reply::Panic, nobody),
         ] {
             let approver = ScriptedApprover::new([reply.clone()]);
             let calls = vec![write("1"), call("2", "read", json!({}))];
             let results = bench.run_through(calls, &asking(approver)).await;
             assert_eq!(results[0].kind(), Some(kind), "{reply:?}");
+            assert!(results[0].content.contains(words), "{:?}", results[0]);
+            assert!(
+                results[0].content.contains("it was not run"),
+                "{:?}",
+                results[0]
+            );
             assert_eq!(results[1].kind(), None, "what needs no yes runs");
         }
         let answered: Vec<String> = bench

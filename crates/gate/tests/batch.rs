@@ -270,33 +270,38 @@ fn only_calls_that_cannot_disturb_each_other_run_side_by_side() {
 #[test]
 fn test_executor_execute_many() {
     paused(async {
-        let bench = tools(&FaultyJournal::sound(), |settings| {
-            settings.max_concurrent = 2;
-            settings.on_error = OnError::Stop;
-        });
-        let names = ["slow_a", "fails", "slow_b", "good"];
-        let calls = names
-            .iter()
-            .enumerate()
-            .map(|(n, name)| call(&n.to_string(), name, json!({})))
-            .collect();
-        let results = bench.run(calls).await;
-        let statuses: Vec<_> = results.iter().map(|result| result.status()).collect();
-        assert_eq!(
-            statuses,
-            [
-                Status::Ok,
-                Status::Error,
-                Status::Cancelled,
-                Status::Cancelled
-            ],
-            "what runs is let finish, what has not started is not"
-        );
-        assert!(
-            results[2].content.contains("on_error is \"stop\""),
-            "{}",
-            results[2].content
-        );
+        let (ok, error, cancelled) = (Status::Ok, Status::Error, Status::Cancelled);
+        let names = ["slow_a", "slow_b", "fails", "slow_b", "good"];
+        // What runs is let finish, what has not started is not.
+        for (max_concurrent, expected, took) in [
+            (1, [ok, ok, error, cancelled, cancelled], 1_000),
+            (2, [ok, ok, error, ok, cancelled], 1_000),
+            (4, [ok, ok, error, ok, cancelled], 500),
+        ] {
+            let bench = tools(&FaultyJournal::sound(), |settings| {
+                settings.max_concurrent = max_concurrent;
+                settings.on_error = OnError::Stop;
+            });
+            let calls = names
+                .iter()
+                .enumerate()
+                .map(|(n, name)| call(&n.to_string(), name, json!({})))
+                .collect();
+            let began = tokio::time::Instant::now();
+            let results = bench.run(calls).await;
+            let statuses: Vec<_> = results.iter().map(|result| result.status()).collect();
+            assert_eq!(statuses, expected, "{max_concurrent} at a time");
+            assert_eq!(
+                began.elapsed().as_millis(),
+                took,
+                "{max_concurrent} at a time"
+            );
+            assert!(
+                results[4].content.contains("on_error is \"stop\""),
+                "{}",
+                results[4].content
+            );
+        }
     });
 }
 

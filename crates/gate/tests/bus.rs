@@ -8,10 +8,11 @@
 )]
 
 use std::collections::HashSet;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::FutureExt;
-use futures::future::join_all;
+use futures::future::{BoxFuture, join_all};
 use proptest::prelude::*;
 use serde_json::json;
 use toolgate_gate::approve::{
@@ -48,7 +49,7 @@ proptest! {
         paused(async {
             let bench = Rig::new()
                 .tool(Scripted::new("write").side_effects())
-                .entropy(std::sync::Arc::new(SystemEntropy))
+                .entropy(Arc::new(SystemEntropy))
                 .build();
             let (bus, mut requests) = Bus::new();
             let mut ids = HashSet::new();
@@ -99,6 +100,8 @@ proptest! {
             let passage = asking(bus.clone());
             let results = bench.run_through(vec![call("1", "write", json!({}))], &passage).await;
             assert_eq!(results[0].kind(), Some(ErrorKind::ApprovalExpired));
+            let message = &results[0].error.as_ref().unwrap().message;
+            assert!(message.starts_with("Confirmation request timed out"), "{message}");
             assert_eq!(began.elapsed(), Duration::from_secs(seconds));
             assert_eq!(bus.waiting(), 0);
             let request = requests.next().await.unwrap();
@@ -151,6 +154,8 @@ proptest! {
             };
             let (results, id) = futures::join!(line, stop);
             assert_eq!(results[0].kind(), Some(ErrorKind::Cancelled));
+            let message = &results[0].error.as_ref().unwrap().message;
+            assert!(message.starts_with("Confirmation request cancelled"), "{message}");
             assert_eq!(bus.waiting(), 0);
             assert_eq!(bus.answer(bench.session.id(), id, Answer::yes()), Err(AnswerError::Closed));
         });
@@ -280,9 +285,46 @@ fn questions_end_with_the_bus() {
     });
 }
 
+/// A person who lets reading pass and nothing else, as a program of its own would be.
+#[derive(Clone, Default)]
+struct OnlyReading(Arc<Mutex<Vec<String>>>);
+
+impl Approver for OnlyReading {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        Box::pin(async move {
+            // It may take its time.
+            tokio::task::yield_now().await;
+            let tools = request.items.iter().map(|item| item.tool.clone());
+            self.0.lock().unwrap().extend(tools);
+            let fine = request.items.iter().filter(|item| item.tool == "read");
+            Ok(Answer::only(fine.map(|item| item.call_id.clone())).by("house rules"))
+        })
+    }
+}
+
 #[test]
 fn test_confirmation_handler() {
     paused(async {
+        let asks = |name: &str| Scripted::new(name).spec(|spec| spec.requires_approval = true);
+        let (read, write) = (asks("read"), asks("write"));
+        let (read_ran, write_ran) = (read.ran(), write.ran());
+        let bench = Rig::new().tool(read).tool(write).build();
+        let own = OnlyReading::default();
+        let calls = [("1", "write"), ("2", "read")].map(|(id, name)| call(id, name, json!({})));
+        let results = bench
+            .run_through(calls.to_vec(), &asking(own.clone()))
+            .await;
+        let kinds: Vec<_> = results.iter().map(|result| result.kind()).collect();
+        assert_eq!(kinds, [Some(ErrorKind::UserDenied), None]);
+        assert_eq!(
+            *own.0.lock().unwrap(),
+            ["write", "read"],
+            "asked about both"
+        );
+        assert_eq!((write_ran.get(), read_ran.get()), (0, 1));
         for (approver, choice, by) in [
             (&ApproveAll as &dyn Approver, Choice::All, "approve-all"),
             (&DenyAll, Choice::None, "deny-all"),
@@ -304,7 +346,7 @@ fn two_conversations_on_one_bus_do_not_meet() {
         let bob = Rig::new()
             .tool(Scripted::new("write").side_effects())
             .session(Session::new("bob"))
-            .entropy(std::sync::Arc::new(SystemEntropy))
+            .entropy(Arc::new(SystemEntropy))
             .build();
         let (pass_a, pass_b): (Passage, Passage) = (asking(bus.clone()), asking(bus.clone()));
         let lines = futures::future::join(

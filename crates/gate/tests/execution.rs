@@ -44,7 +44,7 @@ fn real<F: Future>(future: F) -> F::Output {
 }
 
 #[test]
-fn test_executor_execute_sync() {
+fn what_needs_no_question_is_planned_and_runs() {
     paused(async {
         let bench = with(Scripted::new("echo").does(Act::Echo));
         let result = bench.one("echo", json!({"text": "hello"})).await;
@@ -55,6 +55,44 @@ fn test_executor_execute_sync() {
         assert_eq!(
             bench.journal.of("one"),
             ["received", "planned", "started", "finished"]
+        );
+    });
+}
+
+#[test]
+fn test_executor_execute_sync() {
+    paused(async {
+        let bench = with(Scripted::new("echo").does(Act::Echo).side_effects());
+        let calls = vec![call("one", "echo", json!({"text": "hello"}))];
+        let approver = ScriptedApprover::new([Answer::yes()]);
+        let collected = Collected::listen(16);
+        let mut passage = asking(approver.clone());
+        passage.events = collected.sink();
+        let results = bench.run_through(calls, &passage).await;
+        drop(passage);
+        assert_eq!(
+            (results[0].status(), results[0].content.as_str()),
+            (Status::Ok, "hello")
+        );
+        assert_eq!(approver.asked().len(), 1);
+        let events = collected.all().await;
+        assert_eq!(
+            kinds(&events),
+            [
+                "call_received one",
+                "call_planned one",
+                "approval_requested",
+                "approval_answered",
+                "call_started one",
+                "call_finished one"
+            ],
+            "policy, approval, execution"
+        );
+        assert_eq!(
+            bench.journal.of("one"),
+            [
+                "received", "planned", "asked", "answered", "started", "finished"
+            ]
         );
     });
 }
@@ -165,13 +203,25 @@ fn test_error_types() {
         let bench = Rig::new()
             .tool(Scripted::new("slow").does(Act::Sleep))
             .tool(Scripted::new("ask").side_effects())
+            .tool(Scripted::new("never"))
+            .rule(toolgate_policy::RuleSpec::new(
+                "never",
+                toolgate_model::Action::Deny,
+            ))
             .build();
-        for (name, kind) in [
-            ("nobody", ErrorKind::UnknownTool),
-            ("slow", ErrorKind::Timeout),
-            ("ask", ErrorKind::NoApprover),
+        for (name, answer, kind) in [
+            ("nobody", Some(Answer::yes()), ErrorKind::UnknownTool),
+            ("slow", Some(Answer::yes()), ErrorKind::Timeout),
+            ("never", Some(Answer::yes()), ErrorKind::PolicyDenied),
+            ("ask", Some(Answer::no()), ErrorKind::UserDenied),
+            ("ask", None, ErrorKind::NoApprover),
         ] {
-            let error = bench.one(name, json!({})).await.error.unwrap();
+            let passage = answer.map_or_else(Passage::default, |answer| {
+                asking(ScriptedApprover::new([answer]))
+            });
+            let calls = vec![call("1", name, json!({}))];
+            let result = bench.run_through(calls, &passage).await.remove(0);
+            let error = result.error.unwrap();
             assert_eq!(error.kind, kind);
             assert!(error.to_string().starts_with(kind.as_str()), "{error}");
         }
@@ -213,14 +263,24 @@ fn flow_register_and_execute_tool() {
 #[test]
 fn flow_context_cancellation() {
     paused(async {
-        let bench = with(Scripted::new("slow").does(Act::Sleep));
-        let handle = bench.gate.start(
+        let tool = Scripted::new("slow").does(Act::Sleep);
+        let ran = tool.ran();
+        let bench = with(tool);
+        let mut handle = bench.gate.start(
             &bench.session,
             call("1", "slow", json!({})),
             &Passage::default(),
         );
+        while !matches!(
+            handle.next_event().await.expect("it starts"),
+            Event::CallStarted { .. }
+        ) {}
+        while ran.get() == 0 {
+            tokio::task::yield_now().await;
+        }
         handle.cancel();
         assert_eq!(handle.result().await.kind(), Some(ErrorKind::Cancelled));
+        assert_eq!(bench.gate.still_running(), 0);
     });
 }
 
@@ -361,6 +421,39 @@ fn what_a_tool_had_when_it_was_stopped_is_kept() {
             result.content
         );
         assert_eq!(result.metadata["lines"], 0);
+    });
+}
+
+#[test]
+fn what_a_tool_says_when_it_is_stopped_is_told_after_the_reason() {
+    paused(async {
+        for (error, said) in [
+            (
+                ToolError::failed("half of a.txt is written"),
+                "; the tool said: half of",
+            ),
+            (ToolError::failed("ä".repeat(5_000)), "; the tool said: ää"),
+            (ToolError::new(ErrorKind::Cancelled, "told to stop"), ""),
+        ] {
+            let tool = typed("stops", "Stops.", move |_: Nothing, cx: RunCtx| {
+                let error = error.clone();
+                async move {
+                    cx.cancel().cancelled().await;
+                    Err::<Output, _>(error)
+                }
+            })
+            .timeout(Duration::from_secs(1));
+            let bench = Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build();
+            let result = bench.one("stops", json!({})).await;
+            assert_eq!(result.kind(), Some(ErrorKind::Timeout));
+            let (told, own) = result
+                .content
+                .split_once("; the tool")
+                .unwrap_or((&result.content, ""));
+            assert!(told.starts_with("ran out of time after 1 s"), "{told}");
+            assert_eq!(own.is_empty(), said.is_empty(), "{own}");
+            assert!(result.content.contains(said) && result.content.len() < 1_200);
+        }
     });
 }
 
@@ -778,6 +871,79 @@ fn a_listener_that_hung_up_does_not_hold_the_line() {
     });
 }
 
+/// A passage whose listener has taken what came before the start of a call, and no more.
+fn unread(room: usize) -> (Passage, tokio::sync::mpsc::Receiver<Event>) {
+    let (events, arriving) = EventSink::channel(room);
+    let passage = Passage {
+        events,
+        ..Passage::default()
+    };
+    (passage, arriving)
+}
+
+#[test]
+fn what_happened_is_on_record_although_nobody_reads_and_cancelling_ends_the_wait() {
+    paused(async {
+        let speaks = |name: &str| {
+            let piece = (Stream::Stdout, b"some words".to_vec());
+            Scripted::new(name).does(Act::Show(vec![piece; 3]))
+        };
+        let bench = with(speaks("act").call_timeout(Duration::from_secs(5)));
+        let (passage, mut arriving) = unread(5);
+        let calls = vec![call("1", "act", json!({})), call("2", "act", json!({}))];
+        let line = bench.run_through(calls, &passage);
+        let mut line = std::pin::pin!(line);
+        let waited = tokio::time::timeout(Duration::from_secs(60), &mut line).await;
+        assert!(waited.is_err(), "it waits for its listener");
+        let done = ["received", "planned", "started", "finished"];
+        assert_eq!(bench.journal.of("1"), done);
+        passage.cancel.cancel();
+        let began = tokio::time::Instant::now();
+        let results = line.await;
+        assert!(began.elapsed() < Duration::from_secs(1));
+        assert_eq!(results[0].kind(), Some(ErrorKind::Timeout));
+        assert_eq!(results[1].kind(), Some(ErrorKind::Cancelled));
+        let mut seen = Vec::new();
+        while let Ok(event) = arriving.try_recv() {
+            seen.push(event);
+        }
+        assert_eq!(kinds(&seen).last().unwrap(), "call_started 1");
+    });
+}
+
+#[test]
+fn a_listener_that_reads_slowly_is_told_how_every_cancelled_call_ended() {
+    paused(async {
+        let bench = with(Scripted::new("act").does(Act::Sleep));
+        let (passage, mut arriving) = unread(1);
+        let calls: Vec<_> = ["1", "2", "3"].map(|id| call(id, "act", json!({}))).into();
+        let cancel = passage.cancel.clone();
+        let line = async {
+            let results = bench.run_through(calls, &passage).await;
+            drop(passage);
+            results
+        };
+        let reader = async {
+            let mut all = Vec::new();
+            while let Some(event) = arriving.recv().await {
+                if matches!(event, Event::CallStarted { .. }) {
+                    cancel.cancel();
+                }
+                tokio::time::sleep(Duration::from_millis(150)).await;
+                all.push(event);
+            }
+            all
+        };
+        let (results, events) = futures::join!(line, reader);
+        assert_eq!(results.len(), 3);
+        let ends = kinds(&events).split_off(7);
+        assert_eq!(
+            ends,
+            ["call_finished 1", "call_finished 2", "call_finished 3"]
+        );
+    });
+}
+
 #[test]
 fn both_outputs_keep_their_own_text() {
     paused(async {
@@ -983,8 +1149,12 @@ fn a_tool_has_to_say_little_about_itself() {
             .tool(Arc::new(Least(spec)) as Arc<dyn Tool>)
             .build();
         let calls = vec![call("1", "least", json!({}))];
-        let results = bench.run_asked(calls, Answer::yes()).await;
+        let approver = ScriptedApprover::new([Answer::yes()]);
+        let results = bench.run_through(calls, &asking(approver.clone())).await;
         assert_eq!(results[0].content, "least");
+        let asked = approver.asked();
+        assert_eq!(asked.len(), 1, "it said that a person is to be asked");
+        assert_eq!(asked[0].items[0].summary, "does the least");
     });
 }
 

@@ -7,13 +7,18 @@
     missing_docs
 )]
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::json;
+use tokio::time::Instant;
 use toolgate_gate::approve::{Answer, ApproveAll, DenyAll};
 use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::registry::Registry;
+use toolgate_gate::session::Session;
+use toolgate_gate::{Gate, Passage, Settings};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Call, ErrorKind, Event, Status, Stream};
 use toolgate_testkit::{
@@ -334,5 +339,58 @@ fn fr_out_03_chunks_are_shown_and_not_recorded() {
             results[0].content.contains("only for the screen"),
             "what is on record is the result: {record}"
         );
+    });
+}
+
+/// Takes a minute to write the start of the second call, and notes what came when.
+#[derive(Clone, Default)]
+struct Slow(Arc<Mutex<Vec<(Instant, String)>>>);
+
+impl Slow {
+    fn at(&self, entry: &str) -> Instant {
+        let noted = self.0.lock().unwrap();
+        noted.iter().find(|(_, kind)| kind == entry).unwrap().0
+    }
+}
+
+impl Journal for Slow {
+    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
+        let kinds = kinds(&entries);
+        let slow = kinds.contains(&"started 2".to_owned());
+        let noted = kinds.into_iter().map(|kind| (Instant::now(), kind));
+        self.0.lock().unwrap().extend(noted);
+        Box::pin(async move {
+            if slow {
+                tokio::time::sleep(Duration::from_secs(60)).await;
+            }
+            Ok(())
+        })
+    }
+}
+
+#[test]
+fn a_slow_record_holds_neither_the_deadline_of_what_runs_nor_its_end() {
+    paused(async {
+        let registry = Arc::new(Registry::new());
+        let second = Duration::from_secs(1);
+        let hangs = Scripted::new("hang").does(Act::Sleep).call_timeout(second);
+        registry.register(Arc::new(hangs)).unwrap();
+        let (workspace, journal) = (Workspace::new(), Slow::default());
+        let wall = workspace.wall().clone();
+        let gate = Gate::builder(registry, wall, Arc::new(journal.clone()))
+            .settings(Settings {
+                max_concurrent: 2,
+                ..Settings::default()
+            })
+            .build()
+            .unwrap();
+        let calls = ["1", "2"].map(|id| call(id, "hang", json!({})));
+        let session = Arc::new(Session::new("c"));
+        let results = gate.run(&session, calls.into(), &Passage::default()).await;
+        assert!(results.iter().all(|r| r.kind() == Some(ErrorKind::Timeout)));
+        let took = journal.at("finished 1") - journal.at("started 1");
+        assert!(took < second * 2, "{took:?}");
+        let started = journal.at("finished 2") - journal.at("started 2");
+        assert!(started > Duration::from_secs(60), "{started:?}");
     });
 }

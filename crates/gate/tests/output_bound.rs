@@ -36,6 +36,35 @@ fn t_out_01_truncation_marker_included_within_effective_limit() {
             bounded.text.len()
         );
         assert!(bounded.truncated);
+        let marker = marker_of(&bounded);
+        if limit < marker.len() {
+            assert!(marker.starts_with(&bounded.text), "{limit}");
+            assert_eq!(
+                bounded.text.len(),
+                limit,
+                "as much of it as there is room for"
+            );
+        } else {
+            let lines = bounded.text.lines().filter(|line| *line == marker);
+            assert_eq!(lines.count(), 1, "{limit}: {}", bounded.text);
+        }
+    }
+}
+
+/// The line that stands for what is missing.
+fn marker_of(bounded: &Bounded) -> String {
+    let lines = grouped(bounded.missing_lines);
+    let bytes = grouped(bounded.missing_bytes);
+    format!(
+        "[... {lines} lines ({bytes} bytes) omitted; read_output with handle \"out_3\" returns them ...]"
+    )
+}
+
+/// A number below a million with a comma before its last three digits.
+fn grouped(number: u64) -> String {
+    match number {
+        0..1_000 => number.to_string(),
+        _ => format!("{},{:03}", number / 1_000, number % 1_000),
     }
 }
 

@@ -1,11 +1,18 @@
 //! Nothing that reaches a terminal or a person can steer it or hide from it.
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, missing_docs)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    missing_docs,
+    clippy::string_slice
+)]
 
 use std::borrow::Cow;
 
 use proptest::prelude::*;
 use serde_json::Value;
-use toolgate_gate::output::{APPROVAL_TEXT_CHARS, Sanitizer, approval_text, sanitize};
+use toolgate_gate::output::{
+    APPROVAL_TEXT_CHARS, Sanitizer, approval_text, preview_text, sanitize,
+};
 
 const CASES: &str = include_str!("data/escapes.jsonl");
 const CORPUS: &str = include_str!("data/escape_corpus.jsonl");
@@ -200,8 +207,95 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(piece, 0..24).prop_map(|pieces| pieces.concat())
 }
 
+/// Lines with what is hidden, what is not, and what looks like its escape.
+fn lines() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        prop::sample::select(vec![
+            "\\",
+            "\\\\",
+            "u",
+            "u{",
+            "202e",
+            "d",
+            "}",
+            "r",
+            "\n",
+            "\r",
+            "\r\n",
+            "\t",
+            "\\u{202e}",
+            "\\r",
+            "u{d}",
+            "\u{202e}",
+            "\u{200b}",
+            "\u{1b}",
+            "\u{fe0f}",
+            " ",
+            "a",
+            "[",
+            "é",
+        ])
+        .prop_map(str::to_owned),
+        any::<char>().prop_map(String::from),
+    ];
+    prop::collection::vec(piece, 0..8).prop_map(|pieces| pieces.concat())
+}
+
+/// The text that a preview shows, read back by its own rule and apart from the code under test:
+/// of the backslashes before an escape every other one counts.
+fn read_back(shown: &str) -> String {
+    let unseen = |c: char| preview_text(c.encode_utf8(&mut [0; 4])) != c.to_string();
+    let mut text = String::new();
+    let mut rest = shown;
+    while !rest.is_empty() {
+        let after = rest.trim_start_matches('\\');
+        let slashes = rest.len() - after.len();
+        let code = after
+            .strip_prefix("u{")
+            .and_then(|rest| rest.split_once('}'));
+        let code = code.and_then(|(hex, _)| Some((hex, u32::from_str_radix(hex, 16).ok()?)));
+        let code = code.and_then(|(hex, code)| Some((hex, char::from_u32(code)?)));
+        let (escape, means) = match code {
+            Some((hex, c)) if hex.len() <= 6 && unseen(c) => (hex.len() + 3, c),
+            _ if after.starts_with("r\n") => (1, '\r'),
+            _ => (0, ' '),
+        };
+        if escape == 0 || slashes == 0 {
+            let one = after.chars().next().map_or(0, char::len_utf8);
+            text.push_str(&rest[..slashes + one]);
+            rest = &after[one..];
+            continue;
+        }
+        text.push_str(&"\\".repeat(slashes / 2));
+        if slashes % 2 == 1 {
+            text.push(means);
+        } else {
+            text.push_str(&after[..escape]);
+        }
+        rest = &after[escape..];
+    }
+    text
+}
+
 proptest! {
     #![proptest_config(toolgate_testkit::laws(512))]
+
+    #[test]
+    fn a_preview_hides_nothing_and_can_be_read_back(text in lines()) {
+        let shown = preview_text(&text);
+        prop_assert!(!shown.contains(is_forbidden), "{shown:?}");
+        prop_assert!(!shown.contains(['\u{a0}', '\u{200d}', '\u{fe0f}', '\u{3164}']), "{shown:?}");
+        prop_assert_eq!(shown.matches('\n').count(), text.matches('\n').count());
+        prop_assert_eq!(&read_back(&shown), &text);
+        // What is made for a question stays as it is on the way to events and pages.
+        prop_assert_eq!(sanitize(&shown), shown.as_ref());
+    }
+
+    #[test]
+    fn plain_lines_are_their_own_preview(text in "([ -~\n\té漢])*") {
+        let escapes = text.contains("\\u{") || text.contains("\\r\n");
+        prop_assert!(escapes || preview_text(&text) == text);
+    }
 
     #[test]
     fn the_text_is_the_same_wherever_the_stream_is_cut(bytes in bytes()) {

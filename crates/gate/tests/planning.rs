@@ -14,7 +14,7 @@ use toolgate_gate::plan::{Mode, Plan};
 use toolgate_gate::registry::Alias;
 use toolgate_model::call::Call;
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{Access, BadCall, ErrorKind, Facts, Status, ToolError};
+use toolgate_model::{Access, BadCall, ErrorKind, Facts, Risk, Status, ToolError};
 use toolgate_testkit::{
     Act, Bench, Rig, Scripted, ScriptedApprover, Step, Workspace, asking, call, call_because,
     paused, states_facts,
@@ -298,6 +298,25 @@ fn a_tool_that_panics_while_it_is_planned_settles_its_own_call() {
 }
 
 #[test]
+fn a_preview_shows_what_is_invisible_and_events_show_the_same() {
+    paused(async {
+        let text =
+            "if (a\u{202e}\u{2066}// ok\u{2069} \u{2066}) {\u{200b}}\u{ad}\r\n\u{1b}[8mhidden\n";
+        let shown = "if (a\\u{202e}\\u{2066}// ok\\u{2069} \\u{2066}) {\\u{200b}}\\u{ad}\\r\n\\u{1b}[8mhidden\n";
+        let bench = Rig::new()
+            .workspace(Workspace::new().file("a.txt", text))
+            .tool(Scripted::new("edit").side_effects().shows("a.txt"))
+            .build();
+        let calls = vec![call("1", "edit", json!({}))];
+        let planned = bench.gate.plan(&bench.session, calls).await;
+        let record = planned.plans().next().unwrap().record().unwrap();
+        assert_eq!(record.preview.as_deref(), Some(shown));
+        let told = bench.gate.redactor().shown_plan(record);
+        assert_eq!(told.preview.as_deref(), Some(shown));
+    });
+}
+
+#[test]
 fn a_preview_that_fails_settles_the_call_without_a_question() {
     paused(async {
         let workspace = Workspace::new().file("big", &"x".repeat(2 << 20));
@@ -528,16 +547,23 @@ fn nothing_on_the_way_of_a_plan_knows_the_network() {
         "shell/src",
         "model/src",
         "sandbox/src/paths",
+        "tools/src",
     ]
     .iter()
     .map(|f| root.join(f))
     .collect();
+    // Of the tools these three are the way to the web, which only a running call goes.
+    let web = root.join("tools/src/web");
+    let connects = ["exchange.rs", "mod.rs", "network.rs"].map(|name| web.join(name));
     let mut files = 0;
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
+                continue;
+            }
+            if connects.contains(&path) {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
@@ -549,13 +575,15 @@ fn nothing_on_the_way_of_a_plan_knows_the_network() {
                 "UnixStream",
                 "rustix::net",
                 "ToSocketAddrs",
+                "hyper::",
+                "reqwest::",
             ] {
                 assert!(!code.contains(word), "{} names {word}", path.display());
             }
             files += 1;
         }
     }
-    assert!(files > 60, "{files} files looked at");
+    assert!(files > 120, "{files} files looked at");
 }
 
 fn json_value() -> impl Strategy<Value = Value> {
@@ -594,12 +622,26 @@ proptest! {
     }
 
     #[test]
-    fn property_45_tool_invocation_description(text in any::<String>(), name in "[a-z]{1,10}") {
+    fn property_45_tool_invocation_description(
+        text in prop_oneof![any::<String>(), "[a-z]{0,20}"],
+        name in "[a-z][a-z0-9_]{0,20}",
+        risk in prop::sample::select(vec![Risk::Low, Risk::Medium, Risk::High]),
+        side_effects in any::<bool>(),
+    ) {
         paused(async {
-            let bench = Rig::new().tool(Scripted::new(&name)).build();
+            let tool = Scripted::new(&name).spec(|spec| {
+                spec.risk = risk;
+                spec.side_effects = side_effects;
+            });
+            let bench = Rig::new().tool(tool).build();
             let planned = bench.gate.plan(&bench.session, vec![call("1", &name, json!({"text": text}))]).await;
-            let summary = &planned.plans().next().unwrap().record().unwrap().summary;
+            let record = planned.plans().next().unwrap().record().unwrap();
+            assert_eq!((&record.tool, record.risk), (&name, risk));
+            let summary = &record.summary;
             assert!(summary.starts_with(&name) && !summary.trim().is_empty(), "{summary:?}");
+            if text.bytes().all(|byte| byte.is_ascii_lowercase()) && text.len() <= 20 {
+                assert_eq!(summary.trim_end(), format!("{name} {text}").trim_end());
+            }
             assert!(summary.chars().count() <= 200, "{}", summary.chars().count());
             assert!(!summary.chars().any(char::is_control), "{summary:?}");
         });

@@ -12,17 +12,39 @@ use std::sync::Arc;
 use proptest::prelude::*;
 use serde_json::json;
 use toolgate_gate::plan::Plan;
-use toolgate_gate::registry::Alias;
+use toolgate_gate::registry::{Alias, Registry};
+use toolgate_gate::tool::Spelling;
 use toolgate_model::{Action, Decision, ErrorKind, Event, Facts, Risk, Run, Status};
 use toolgate_policy::{
     Condition, LayerSpec, LayerTrust, Listed, Mode as PolicyMode, Operator, Question, RuleSpec,
-    RuleValidator, Trust, Validator,
+    RuleValidator, Trust, Validator, Values, misfits,
 };
 use toolgate_shell::{LineContext, analyse};
 use toolgate_testkit::{
     Act, Bench, Collected, Rig, Scripted, ScriptedApprover, Workspace, asking, call, kinds, paused,
-    states_facts,
+    raw_call, states_facts,
 };
+
+type Meaning = fn(&str) -> bool;
+
+/// Regular expressions over `a`, `b` and `c`, and what each of them means.
+const EXPRESSIONS: [(&str, Meaning); 8] = [
+    ("^a+$", |text| {
+        !text.is_empty() && text.chars().all(|letter| letter == 'a')
+    }),
+    ("^$", str::is_empty),
+    ("b{2}", |text| text.contains("bb")),
+    ("^[^c]*$", |text| !text.contains('c')),
+    ("a|cc", |text| text.contains('a') || text.contains("cc")),
+    ("a.b", |text| {
+        let letters = text.as_bytes();
+        letters
+            .windows(3)
+            .any(|three| three[0] == b'a' && three[2] == b'b')
+    }),
+    ("(?i)^B", |text| text.starts_with('b')),
+    ("c\\.", |_| false),
+];
 
 /// What planning makes of one call: the action, the kind of a refusal, the risk.
 async fn planned(
@@ -126,25 +148,38 @@ proptest! {
 
     #[test]
     fn property_35_policy_condition_evaluation(
-        text in "[abc]{0,6}",
-        tests in prop::collection::vec((0_u8..4, "[abc]{0,2}"), 1..4),
+        texts in prop::option::of(prop::collection::vec("[abc]{0,6}", 0..4)),
+        tests in prop::collection::vec(
+            (0_usize..4, prop::collection::vec(("[abc]{0,2}", 0..EXPRESSIONS.len()), 1..3)), 1..4),
     ) {
         paused(async {
             let mut rule = RuleSpec::new("subject", Action::Deny);
             let mut all = true;
-            for (operator, value) in &tests {
-                let (operator, holds) = match operator {
-                    0 => (Operator::Equals, text == *value),
-                    1 => (Operator::Contains, text.contains(value.as_str())),
-                    2 => (Operator::StartsWith, text.starts_with(value.as_str())),
-                    _ => (Operator::Matches, text.contains(value.as_str())),
-                };
-                all &= holds;
-                rule.when.push(Condition { param: "text".into(), operator, value: value.as_str().into() });
+            for (operator, values) in &tests {
+                let operator = [Operator::Equals, Operator::Contains, Operator::StartsWith, Operator::Matches][*operator];
+                let holds = |text: &String| values.iter().any(|(value, expression)| match operator {
+                    Operator::Equals => text == value,
+                    Operator::Contains => text.contains(value.as_str()),
+                    Operator::StartsWith => text.starts_with(value.as_str()),
+                    Operator::Matches => EXPRESSIONS[*expression].1(text),
+                });
+                all &= texts.iter().flatten().any(holds);
+                let written = values.iter().map(|(value, expression)| match operator {
+                    Operator::Matches => EXPRESSIONS[*expression].0.to_owned(),
+                    _ => value.clone(),
+                });
+                rule.when.push(Condition { param: "text".into(), operator, value: Values::Any(written.collect()) });
             }
-            let bench = Rig::new().tool(Scripted::new("subject")).rule(rule).build();
-            let (got, _, _) = planned(&bench, "subject", json!({"text": text})).await;
-            assert_eq!(got == Action::Deny, all, "{text:?} {tests:?}");
+            let tool = Scripted::new("subject").spec(|spec| spec.schema = json!({"type": "object"}));
+            let bench = Rig::new().tool(tool).rule(rule).build();
+            // A parameter is absent, one text or a list of texts.
+            let args = match texts.as_deref() {
+                None => json!({}),
+                Some([one]) => json!({"text": one}),
+                Some(many) => json!({"text": many}),
+            };
+            let (got, _, _) = planned(&bench, "subject", args.clone()).await;
+            assert_eq!(got == Action::Deny, all, "{args} {tests:?}");
         });
     }
 
@@ -938,4 +973,48 @@ fn a_validator_that_is_no_stricter_than_the_default_changes_nothing() {
             assert_eq!(result.kind(), Some(told), "{default:?}");
         }
     });
+}
+
+/// Seed 003 spells its parameters so; a call is compared under the canonical names.
+#[test]
+fn a_condition_on_another_spelling_of_an_argument_means_the_argument() {
+    let tool = Scripted::new("echo").spec(|spec| {
+        spec.schema = json!({"type": "object", "additionalProperties": false,
+            "properties": {"max_results": {"type": "string"}}});
+        spec.spellings = vec![Spelling::same("maxResults", "max_results")];
+    });
+    for (named, param, decided) in [
+        ("echo", "max_results", true),
+        ("echo", "maxResults", true),
+        ("parrot", "maxResults", true),
+        ("parrot", "most", true),
+        ("echo", "most", false),
+    ] {
+        let registry = Registry::new();
+        registry.register(Arc::new(tool.clone())).unwrap();
+        let alias = Alias::new("parrot", "echo").spelling(Spelling::same("most", "max_results"));
+        registry.alias(alias).unwrap();
+        let mut rule = RuleSpec::new(named, Action::Deny);
+        rule.when = vec![Condition {
+            param: param.to_owned(),
+            operator: Operator::Equals,
+            value: Values::One("9".to_owned()),
+        }];
+        let layer = LayerSpec::new("user", LayerTrust::Trusted, vec![rule]);
+        let policy = registry.policy(Default::default(), &[layer]).unwrap();
+        let misfit = misfits(&policy, &registry.known_tools());
+        assert_eq!(misfit.is_empty(), decided, "{named} {param}: {misfit:?}");
+        let args = raw_call("1", "echo", json!({"max_results": "9"})).args;
+        let decision = policy.decide(&Question {
+            tool: "echo",
+            args: &args,
+            facts: &Facts::none(),
+            side_effects: false,
+            requires_approval: false,
+            risk: Risk::Low,
+            command_wall: false,
+            wall_from_facts: false,
+        });
+        assert_eq!(decision.action == Action::Deny, decided, "{named} {param}");
+    }
 }

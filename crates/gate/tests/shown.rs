@@ -12,10 +12,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use toolgate_gate::Passage;
-use toolgate_gate::approve::Answer;
+use toolgate_gate::approve::{Answer, Remember};
 use toolgate_gate::journal::Record;
 use toolgate_gate::output::Redactor;
-use toolgate_model::Event;
+use toolgate_model::{Action, Decision, ErrorKind, Event};
+use toolgate_policy::{Question, Validator};
 use toolgate_testkit::{
     Act, Bench, Collected, Rig, Scripted, ScriptedApprover, call, call_because, states_facts,
 };
@@ -158,6 +159,36 @@ async fn a_value_is_known_as_a_secret_by_its_name_and_a_word_by_the_one_before()
 }
 
 #[tokio::test]
+async fn quotes_and_escapes_in_a_value_do_not_hide_that_it_is_a_secret() {
+    let bench = Rig::new()
+        .tool(Scripted::new("log_in").spec(|spec| {
+            spec.schema = json!({"type": "object"});
+        }))
+        .build();
+    let shown = async |args: Value| {
+        let events = events(&bench, vec![call("c", "log_in", args)], Answer::yes()).await;
+        let Some(Event::CallPlanned { plan }) = events.get(1) else {
+            panic!("{events:?}")
+        };
+        Value::Object(plan.call.args.clone())
+    };
+    for value in [
+        "Zk3vQ9\"xT7mB2nL5w",
+        "Zk3vQ9xT\\7mB2nL5w",
+        "\"Zk3vQ9xT7mB2nL5w\"",
+    ] {
+        let hidden = json!({"password": "[redacted:assignment]"});
+        assert_eq!(shown(json!({"password": value})).await, hidden, "{value}");
+        let named = json!({"user": value});
+        assert_eq!(shown(named.clone()).await, named, "{value}");
+    }
+    // Of a text with a secret in it, the rest is still shown.
+    let text = "let a = \"b\";\npassword = \"Zk3vQ9xT7mB2nL5w\"\n";
+    let seen = shown(json!({"content": text})).await["content"].to_string();
+    assert!(seen.contains("let a") && !seen.contains("Zk3v"), "{seen}");
+}
+
+#[tokio::test]
 async fn half_a_secret_is_not_left_where_a_long_atom_is_cut() {
     let token = format!("ghp_{}", "a1B2c3D4e5".repeat(20));
     let bench = Rig::new()
@@ -184,6 +215,40 @@ async fn half_a_secret_is_not_left_where_a_long_atom_is_cut() {
     );
     assert!(!shown.contains("a1B2c3D4e5"), "{shown}");
     assert!(shown.contains("command curl"), "{shown}");
+}
+
+#[tokio::test]
+async fn why_a_yes_is_not_remembered_carries_no_secret_of_the_call() {
+    struct Asks;
+    impl Validator for Asks {
+        fn name(&self) -> &str {
+            "asks"
+        }
+        fn validate(&self, question: &Question<'_>) -> Option<Decision> {
+            let words: Vec<&[String]> = question.facts.runs.iter().map(|run| &*run.words).collect();
+            let reason = format!("always asks about {}", words.concat().join(" "));
+            let mut ask = Decision::denied(ErrorKind::PolicyDenied, "asks", reason);
+            ask.action = Action::Ask;
+            Some(ask)
+        }
+    }
+    for (text, secrets) in texts() {
+        let bench = Rig::new()
+            .settings(|settings| settings.command_wall = true)
+            .tool(states_facts("act").side_effects())
+            .rules(|rules| rules.validators.push(Arc::new(Asks)))
+            .redactor(redactor())
+            .build();
+        let args = json!({"commands": [["deploy", "now"], ["sh", "-c", text]]});
+        let yes = Answer::yes().remember(Remember::Conversation);
+        let events = events(&bench, vec![call("c", "act", args)], yes).await;
+        let Some(Event::CallFinished { result }) = events.last() else {
+            panic!("{events:?}")
+        };
+        let why = result.metadata["not_remembered"].as_str().unwrap();
+        assert!(why.contains("always asks about deploy now"), "{why}");
+        assert_hidden(why, &secrets, &text);
+    }
 }
 
 #[tokio::test]

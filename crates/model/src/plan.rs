@@ -42,7 +42,7 @@ pub enum Category {
     File,
     /// Programs.
     Exec,
-    /// Searching, on disk or on the web.
+    /// Searching elsewhere than in files.
     Search,
     /// The network.
     Web,

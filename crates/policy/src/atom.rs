@@ -66,12 +66,12 @@ impl<'a> Atom<'a> {
     /// The atom as `explain` prints it.
     pub(crate) fn text(&self) -> String {
         match self {
-            Self::Tool(name) => format!("tool {}", text::shown(name)),
-            Self::Read(place) => format!("read {}", text::shown(place.told)),
-            Self::Write(place) => format!("write {}", text::shown(place.told)),
-            Self::Delete(place) => format!("delete {}", text::shown(place.told)),
+            Self::Tool(name) => format!("tool {}", text::named(name)),
+            Self::Read(place) => format!("read {}", text::named(place.told)),
+            Self::Write(place) => format!("write {}", text::named(place.told)),
+            Self::Delete(place) => format!("delete {}", text::named(place.told)),
             Self::Command(run) => format!("command {}", text::words(&run.words)),
-            Self::Connect { told, .. } => format!("connect {}", text::shown(told)),
+            Self::Connect { told, .. } => format!("connect {}", text::named(told)),
             Self::Opaque => "opaque".to_owned(),
         }
     }

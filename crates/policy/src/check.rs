@@ -62,6 +62,20 @@ pub enum FindingKind {
 }
 
 impl FindingKind {
+    /// The spelling of records and wires.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Missed => "missed",
+            Self::Caught => "caught",
+            Self::Unreadable => "unreadable",
+            Self::Shadowed => "shadowed",
+            Self::Contradiction => "contradiction",
+            Self::NeverFits => "never_fits",
+            Self::UnknownTool => "unknown_tool",
+            Self::Ignored => "ignored",
+        }
+    }
+
     /// Whether the rule does not do what it says; otherwise it is only good to know.
     pub const fn is_mistake(self) -> bool {
         !matches!(self, Self::Ignored | Self::UnknownTool)

@@ -24,6 +24,9 @@
 //!   deletion also means deleting a folder around it. A relative `allow` never
 //!   fits a path outside every root. A trailing `/` or `/**` is the folder and
 //!   all that is in it.
+//!   Of a call that looks through folders (`grep`, `glob`, a listing) an `allow`
+//!   or a yes means the folder; what a `deny` or `ask` of `reads` fits further
+//!   down is left out of what it finds ([`Policy::hidden`]).
 //! - *Conditions.* Where a parameter is a list or an object, an `allow` needs
 //!   every value in it to fit, a `deny` or `ask` needs one.
 //! - *Opaque commands.* A run whose words are not all known is never fitted by
@@ -94,9 +97,11 @@ mod defaults;
 mod error;
 mod grant;
 mod guarded;
+mod hidden;
 mod host;
 mod index;
 mod layer;
+mod misfit;
 mod path;
 mod question;
 mod reason;
@@ -113,8 +118,10 @@ pub use decide::{NamedPath, Policy, Stage, Verdict};
 pub use defaults::{Mode, Settings, Trust};
 pub use error::{PolicyError, RuleFault};
 pub use grant::{Grant, GrantScope};
+pub use hidden::Hidden;
 pub use index::names_a_tool;
 pub use layer::{LayerSpec, LayerTrust, Listed};
+pub use misfit::{KnownTool, misfits};
 pub use question::Question;
 pub use rule::{Condition, Operator, RuleExamples, RuleSpec, Values, WordPattern};
 pub use scope::{Permission, Scope};

@@ -1,7 +1,10 @@
 //! A rule as it is written down, before it is compiled.
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize};
 use toolgate_model::{Action, Risk, RuleSource};
+
+use crate::error::RuleFault;
 
 /// One rule: which tool, which atoms, under which conditions, and the answer.
 ///
@@ -33,7 +36,11 @@ pub struct RuleSpec {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub opaque: bool,
     /// Conditions on parameters; all have to hold.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        default,
+        deserialize_with = "filled",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub when: Vec<Condition>,
     /// The risk to show for what this rule decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -85,6 +92,15 @@ impl RuleSpec {
             || self.deletes.is_some()
             || self.connects.is_some()
     }
+}
+
+/// Conditions that are there. None at all would make a rule wider than it was meant.
+fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error> {
+    let conditions = Vec::deserialize(from)?;
+    if conditions.is_empty() {
+        return Err(D::Error::custom(RuleFault::EmptyList { key: "when" }));
+    }
+    Ok(conditions)
 }
 
 /// One word of a command pattern.

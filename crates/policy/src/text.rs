@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
+use toolgate_model::characters::{is_foreign_line_end, is_removed};
+
 use crate::rule::{Condition, RuleSpec, Values, WordPattern};
 
 /// The longest text of one atom; longer ones keep their head and their tail.
@@ -34,13 +36,20 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// The same for a name that stands alone: a backslash in it is no escape, and doubled.
+pub(crate) fn named(name: &str) -> Cow<'_, str> {
+    if name.contains('\\') {
+        return Cow::Owned(shown(&name.replace('\\', "\\\\")).into_owned());
+    }
+    shown(name)
+}
+
 /// Whether a character shows itself: no control, no direction mark, nothing invisible.
 fn is_plain(c: char) -> bool {
     !c.is_control()
-        && !matches!(c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
+        && !is_removed(c)
+        && !is_foreign_line_end(c)
+        && !matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
 }
 
 /// The words of a command as one line.
@@ -128,6 +137,8 @@ mod tests {
         assert_eq!(shown("src/lib.rs"), "src/lib.rs");
         assert_eq!(shown("é"), "é");
         assert_eq!(shown("a\nb\u{202e}c\u{7f}"), "a\\nb\\u{202e}c\\u{7f}");
+        assert_eq!(shown("a\u{34f}b\u{1d173}"), "a\\u{34f}b\\u{1d173}");
+        assert_eq!(named("a\\nb\n"), "a\\\\nb\\n");
         let long = format!("{}{}", "a".repeat(400), "END");
         let short = shown(&long);
         assert!(short.ends_with("aEND") && short.contains('…'));

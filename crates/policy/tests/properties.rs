@@ -26,6 +26,31 @@ fn tool_name() -> impl Strategy<Value = String> {
     "[abc_-]{1,20}"
 }
 
+/// The texts of one parameter: one, or a list of any length.
+fn param() -> impl Strategy<Value = Vec<String>> {
+    prop_oneof![
+        "[ab]{0,4}".prop_map(|text| vec![text]),
+        prop::collection::vec("[ab]{0,4}", 0..4),
+    ]
+}
+
+type Meaning = fn(&str) -> bool;
+
+/// Regular expressions over `a` and `b`, and what each of them means.
+const EXPRESSIONS: [(&str, Meaning); 7] = [
+    ("^a+$", |text| {
+        !text.is_empty() && text.chars().all(|letter| letter == 'a')
+    }),
+    ("^$", str::is_empty),
+    ("b{2}", |text| text.contains("bb")),
+    ("^[^b]*$", |text| !text.contains('b')),
+    ("^(a|bb)", |text| {
+        text.starts_with('a') || text.starts_with("bb")
+    }),
+    ("(?i)B$", |text| text.ends_with('b')),
+    ("a\\.", |_| false),
+];
+
 /// A tool without facts, as the specification knows it: a name and parameters.
 fn plain(tool: &str, params: &[(String, String)]) -> Call {
     let mut call = Call::new(tool, Facts::none());
@@ -89,25 +114,44 @@ proptest! {
     // Feature: stage-03-tools-policy, Property 35: a rule applies only if all its conditions hold
     #[test]
     fn property_35_policy_condition_evaluation(
-        params in prop::collection::btree_map("[pqr]", "[ab]{0,4}", 0..3),
-        conditions in prop::collection::vec(("[pqr]", 0..4usize, "[ab]{0,2}"), 0..4),
+        params in prop::collection::btree_map("[pqr]", param(), 0..3),
+        conditions in prop::collection::vec(("[pqr]", 0..4usize, prop::collection::vec(("[ab]{0,2}", 0..EXPRESSIONS.len()), 1..3)), 0..4),
         own in actions(),
         default in actions(),
     ) {
         const OPERATORS: [Operator; 4] = [Operator::Equals, Operator::Contains, Operator::Matches, Operator::StartsWith];
         let mut conditional = rule("tool", own);
-        for (param, operator, value) in &conditions {
-            conditional = conditional.when(param, OPERATORS[*operator], &[value]);
+        let mut holds = true;
+        for (param, operator, values) in &conditions {
+            let operator = OPERATORS[*operator];
+            let written: Vec<&str> = values
+                .iter()
+                .map(|(value, expression)| match operator {
+                    Operator::Matches => EXPRESSIONS[*expression].0,
+                    _ => value.as_str(),
+                })
+                .collect();
+            conditional = conditional.when(param, operator, &written);
+            let fits = |text: &String| values.iter().any(|(value, expression)| match operator {
+                Operator::Equals => text == value,
+                Operator::Contains => text.contains(value.as_str()),
+                Operator::Matches => EXPRESSIONS[*expression].1(text),
+                Operator::StartsWith => text.starts_with(value.as_str()),
+            });
+            // Of several values a rule that makes stricter needs one, an allow needs all.
+            holds &= params.get(param).is_some_and(|texts| match own {
+                Allow => !texts.is_empty() && texts.iter().all(fits),
+                Ask | Deny => texts.iter().any(fits),
+            });
         }
-        let holds = conditions.iter().all(|(param, operator, value)| {
-            params.get(param).is_some_and(|text| match operator {
-                0 => text == value,
-                1 | 2 => text.contains(value.as_str()),
-                _ => text.starts_with(value.as_str()),
-            })
-        });
-        let params: Vec<_> = params.into_iter().collect();
-        let verdict = judge(&with_default(default, &[conditional]), &plain("tool", &params));
+        let mut call = plain("tool", &[]);
+        for (name, texts) in &params {
+            call = call.with(name, match texts.as_slice() {
+                [one] => json!(one),
+                many => json!(many),
+            });
+        }
+        let verdict = judge(&with_default(default, &[conditional]), &call);
         prop_assert_eq!(verdict.decision.action, if holds { own } else { default });
         prop_assert_eq!(verdict.stage == Stage::Rule, holds);
     }

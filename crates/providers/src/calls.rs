@@ -23,6 +23,11 @@ use crate::fenced::head;
 /// More calls than this in one answer are no answer.
 const MAX_CALLS: usize = 512;
 
+/// The most bytes of a call's id. Some servers put a seal of their own into it.
+const MAX_ID: usize = 16 * 1024;
+/// The most bytes of a tool's name.
+const MAX_NAME: usize = 1024;
+
 /// What a wire calls a call while it streams it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Key {
@@ -78,6 +83,15 @@ pub(crate) enum CallFault {
     )]
     TooLarge { got: usize, max: usize },
     #[error(
+        "the call's {what} is too long: {got} bytes, at most {max} are allowed. Nothing was run; \
+         send the whole call again"
+    )]
+    TooLong {
+        what: &'static str,
+        got: usize,
+        max: usize,
+    },
+    #[error(
         "the call names two tools, {first:?} and {second:?}. Nothing was run; send one call for \
          each"
     )]
@@ -88,10 +102,17 @@ pub(crate) enum CallFault {
     TwoArguments,
 }
 
+impl CallFault {
+    fn too_long(what: &'static str, text: &str, max: usize) -> Option<Self> {
+        let got = text.len();
+        (got > max).then_some(Self::TooLong { what, got, max })
+    }
+}
+
 impl From<CallFault> for ToolError {
     fn from(fault: CallFault) -> Self {
         let kind = match fault {
-            CallFault::TooLarge { .. } => ErrorKind::LimitExceeded,
+            CallFault::TooLarge { .. } | CallFault::TooLong { .. } => ErrorKind::LimitExceeded,
             _ => ErrorKind::BadCall,
         };
         Self::new(kind, fault.to_string())
@@ -176,10 +197,16 @@ impl Calls {
         if let Some(id) = id.filter(|id| !id.trim().is_empty())
             && slot.id.is_empty()
         {
-            id.clone_into(&mut slot.id);
+            match CallFault::too_long("id", id, MAX_ID) {
+                // The call gets an id of ours, under which its error is told.
+                Some(fault) => drop(slot.fault.get_or_insert(fault)),
+                None => id.clone_into(&mut slot.id),
+            }
         }
         if let Some(name) = name.filter(|name| !name.trim().is_empty()) {
-            if slot.name.is_empty() {
+            if let Some(fault) = CallFault::too_long("name", name, MAX_NAME) {
+                slot.fault.get_or_insert(fault);
+            } else if slot.name.is_empty() {
                 name.clone_into(&mut slot.name);
             } else if slot.name != name {
                 slot.fault.get_or_insert(CallFault::TwoNames {

@@ -248,6 +248,22 @@ impl ProviderErrorKind {
             _ => Self::Other,
         }
     }
+
+    /// What a refusal with this status is, where its body names a kind of its own.
+    ///
+    /// Gateways give nearly everything the type of an invalid request. So a status that says
+    /// what happened stands, and the body only says it more exactly.
+    pub(crate) const fn refined(status: u16, said: Self) -> Self {
+        let by_status = Self::by_status(status);
+        let agrees = match (status, said) {
+            (_, Self::Quota | Self::ContextTooLong) => true,
+            (401 | 403, said) => matches!(said, Self::Authentication | Self::Permission),
+            (404 | 413, _) => false,
+            (429 | 500..=599, said) => said.is_retryable(),
+            _ => true,
+        };
+        if agrees { said } else { by_status }
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::Value;
 
 use crate::calls::Calls;
-use crate::event::{StopReason, StreamEvent, Usage};
+use crate::event::{Seal, StopReason, StreamEvent, Usage};
 use crate::fault::{ProviderError, ProviderErrorKind, StreamFault};
 use crate::fenced::clip;
 
@@ -63,12 +63,23 @@ impl Answer {
         self.words(text, StreamEvent::Thinking);
     }
 
+    /// A seal of so many bytes. It goes back with the next request, so it counts like words.
+    pub(crate) fn sealed(&mut self, seal: Seal, bytes: usize) {
+        self.counted(bytes, || StreamEvent::Sealed(seal));
+    }
+
     fn words(&mut self, text: &str, event: impl FnOnce(String) -> StreamEvent) {
-        match self.words_left.checked_sub(text.len()) {
-            Some(_) if text.is_empty() || self.ended => {}
+        if !text.is_empty() {
+            self.counted(text.len(), || event(text.to_owned()));
+        }
+    }
+
+    fn counted(&mut self, bytes: usize, event: impl FnOnce() -> StreamEvent) {
+        match self.words_left.checked_sub(bytes) {
+            Some(_) if self.ended => {}
             Some(left) => {
                 self.words_left = left;
-                self.out.push(event(text.to_owned()));
+                self.out.push(event());
             }
             None => self.close(Some(StreamFault::TooLarge {
                 max: self.max_words,
@@ -141,6 +152,21 @@ impl WireError {
 
     /// The error in our words; `fallback` is its kind where nothing in it says one.
     pub(crate) fn read(self, fallback: ProviderErrorKind) -> ProviderError {
+        self.told(|said| said.unwrap_or(fallback))
+    }
+
+    /// The error in our words, as the answer to a request that was refused with this status.
+    pub(crate) fn refused(self, status: u16) -> ProviderError {
+        self.told(|said| match said {
+            Some(said) => ProviderErrorKind::refined(status, said),
+            None => ProviderErrorKind::by_status(status),
+        })
+    }
+
+    fn told(
+        self,
+        kind: impl FnOnce(Option<ProviderErrorKind>) -> ProviderErrorKind,
+    ) -> ProviderError {
         let code = match self.code {
             Some(Value::String(word)) => word,
             Some(Value::Number(number)) => number.to_string(),
@@ -151,9 +177,7 @@ impl WireError {
             Some(ProviderErrorKind::by_status(status))
         });
         let word = self.r#type.unwrap_or_default();
-        let kind = kind_of_code
-            .or_else(|| ProviderErrorKind::by_word(&word))
-            .unwrap_or(fallback);
+        let kind = kind(kind_of_code.or_else(|| ProviderErrorKind::by_word(&word)));
         let code = if code.is_empty() { word } else { code };
         let message = self.message.unwrap_or_else(|| "(no message)".to_owned());
         ProviderError {

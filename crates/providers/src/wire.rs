@@ -11,7 +11,7 @@ use toolgate_model::json::JsonLimits;
 use crate::calls::Calls;
 use crate::decode::{DecodeLimits, NdjsonDecoder, SseDecoder};
 use crate::event::StreamEvent;
-use crate::fault::{ProviderError, ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderError, StreamFault};
 use crate::fenced::{Definition, head};
 use crate::machine::{Answer, Machine, WireError};
 use crate::request::Form;
@@ -62,7 +62,7 @@ impl Wire {
         self.form().definition(definition)
     }
 
-    /// What the body of a refused request says, beside its status.
+    /// What a refused request says: its status, and its body as far as that says it more exactly.
     pub fn read_error(self, status: u16, body: &[u8]) -> ProviderError {
         #[derive(Deserialize)]
         #[serde(untagged)]
@@ -74,7 +74,6 @@ impl Wire {
         struct Body {
             error: Inner,
         }
-        let fallback = ProviderErrorKind::by_status(status);
         let error = match serde_json::from_slice(body) {
             Ok(Body {
                 error: Inner::Object(error),
@@ -87,7 +86,7 @@ impl Wire {
                 WireError::of_message(format!("status {status}: {text}"))
             }
         };
-        error.read(fallback)
+        error.refused(status)
     }
 
     pub(crate) fn form(self) -> &'static dyn Form {
@@ -258,6 +257,16 @@ impl StreamDecoder {
 
     /// Nothing more comes: ends the answer, if it has not ended itself.
     pub fn finish(&mut self) -> Vec<StreamEvent> {
+        self.over(None)
+    }
+
+    /// Nothing more is waited for, for this reason. What came is handed out as it is at a
+    /// connection that closes: whole calls are whole, and one that is not is damaged.
+    pub fn break_off(&mut self, fault: StreamFault) -> Vec<StreamEvent> {
+        self.over(Some(fault))
+    }
+
+    fn over(&mut self, why: Option<StreamFault>) -> Vec<StreamEvent> {
         let (answer, machine) = (&mut self.answer, &mut self.machine);
         if let Framing::Ndjson(decoder) = &mut self.framing
             && !answer.ended
@@ -273,7 +282,7 @@ impl StreamDecoder {
             }
         }
         // Server-sent events that were cut off are none, as their standard says.
-        answer.close(None);
+        answer.close(why);
         std::mem::take(&mut self.answer.out)
     }
 }

@@ -219,6 +219,45 @@ fn refused_requests_say_why() {
     assert!(error.message.chars().count() < 1100);
 }
 
+#[test]
+fn a_status_that_says_what_happened_is_not_outvoted_by_a_general_type() {
+    for wire in Wire::ALL {
+        for (status, code, kind, again) in [
+            (400, "null", "invalid_request", false),
+            (401, "null", "authentication", false),
+            (403, "null", "permission", false),
+            (404, "null", "not_found", false),
+            (413, "null", "context_too_long", false),
+            (429, "null", "rate_limited", true),
+            (500, "null", "server", true),
+            (503, "null", "overloaded", true),
+            (529, "null", "overloaded", true),
+            (400, "429", "rate_limited", true),
+            (401, "\"server_error\"", "authentication", false),
+            (403, "\"insufficient_quota\"", "quota", false),
+            (404, "\"rate_limit_exceeded\"", "not_found", false),
+            (413, "\"rate_limit_exceeded\"", "context_too_long", false),
+            (429, "\"insufficient_quota\"", "quota", false),
+            (429, "\"server_is_overloaded\"", "overloaded", true),
+            (500, "\"rate_limit_exceeded\"", "rate_limited", true),
+            (
+                500,
+                "\"context_length_exceeded\"",
+                "context_too_long",
+                false,
+            ),
+            (502, "\"model_not_found\"", "server", true),
+        ] {
+            let body = format!(
+                r#"{{"error":{{"message":"no","type":"invalid_request_error","param":null,"code":{code}}}}}"#
+            );
+            let error = wire.read_error(status, body.as_bytes());
+            assert_eq!(error.kind.as_str(), kind, "{wire} {status} {code}");
+            assert_eq!(error.kind.is_retryable(), again, "{wire} {status} {code}");
+        }
+    }
+}
+
 fn content() -> impl Strategy<Value = Content> {
     let text = "[a-zü🎉\" \n]{0,12}";
     let name = prop_oneof![Just("read_file".to_owned()), "[a-z.: ü]{0,9}", "[a-z]{70}"];

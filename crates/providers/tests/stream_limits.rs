@@ -70,6 +70,95 @@ fn arguments_that_are_too_large_make_a_damaged_call_and_the_others_stay_whole() 
 }
 
 #[test]
+fn an_answer_that_nobody_waits_for_any_longer_keeps_what_came_of_it() {
+    let parts = vec![Part::Text("so far".into()), call(0, "a"), call(1, "bcdef")];
+    let mut step = step(parts);
+    step.pace.chunk_bytes = vec![3];
+    for wire in Wire::ALL {
+        let stream = step.render(wire);
+        for end in (0..stream.len()).step_by(7) {
+            let half = stream.get(..end).unwrap();
+            let mut closed = read(wire, StreamLimits::default(), half);
+            let mut decoder = StreamDecoder::new(wire, StreamLimits::default());
+            let mut reply: Reply = decoder.push(half).into_iter().collect();
+            let fault = StreamFault::Silent { seconds: 1 };
+            reply.extend(decoder.break_off(fault.clone()));
+            // Where the answer says its own end that counts.
+            if !matches!(reply.end, Some(Ok(_))) {
+                assert_eq!(reply.end, Some(Err(fault)), "{wire} {end}");
+                closed.end.clone_from(&reply.end);
+            }
+            assert_eq!(reply, closed, "{wire} {end}: the same but for the reason");
+        }
+    }
+}
+
+#[test]
+fn seals_count_like_words() {
+    let limits = StreamLimits {
+        max_words: 1_000,
+        ..StreamLimits::default()
+    };
+    let anthropic = |block: Value| {
+        format!(
+            "data: {}\n\ndata: {}\n\n",
+            json!({"type": "content_block_start", "index": 0, "content_block": block}),
+            json!({"type": "content_block_stop", "index": 0}),
+        )
+    };
+    let seal = "s".repeat(400);
+    let reasoning = json!({"type": "reasoning", "id": "r", "encrypted_content": seal});
+    for (wire, one) in [
+        (
+            Wire::Anthropic,
+            anthropic(json!({"type": "redacted_thinking", "data": seal})),
+        ),
+        (
+            Wire::Anthropic,
+            anthropic(json!({"type": "thinking", "thinking": "", "signature": seal})),
+        ),
+        (
+            Wire::OpenAiResponses,
+            format!(
+                "data: {}\n\n",
+                json!({"type": "response.output_item.done", "item": reasoning})
+            ),
+        ),
+    ] {
+        let few = read(wire, limits, one.repeat(2).as_bytes());
+        assert_eq!(few.end, Some(Err(StreamFault::Cut)), "{one}");
+        let many = read(wire, limits, one.repeat(3).as_bytes());
+        assert_eq!(
+            many.end,
+            Some(Err(StreamFault::TooLarge { max: 1_000 })),
+            "{one}"
+        );
+    }
+}
+
+#[test]
+fn ids_and_names_that_are_too_long_make_a_damaged_call() {
+    let call = |id: usize, name: usize| {
+        Part::Call(PlayedCall {
+            id: Some("i".repeat(id)),
+            name: Some("n".repeat(name)),
+            args: Arguments::Object(Default::default()),
+        })
+    };
+    let step = step(vec![call(16_384, 1_024), call(16_385, 4), call(4, 1_025)]);
+    for wire in Wire::ALL {
+        let lines = read(wire, StreamLimits::default(), &step.render(wire)).lines();
+        let kinds: Vec<&Value> = lines.iter().map(|line| &line["type"]).collect();
+        assert_eq!(kinds[..3], ["call", "bad_call", "bad_call"], "{wire}");
+        let told = lines[2].to_string();
+        assert!(
+            told.contains("name is too long: 1025 bytes") && told.len() < 1_000,
+            "{told}"
+        );
+    }
+}
+
+#[test]
 fn an_answer_that_does_not_end_is_stopped() {
     let limits = StreamLimits {
         max_bytes: 10_000,
@@ -220,5 +309,26 @@ fn what_comes_after_the_end_is_read_over() {
         assert!(decoder.is_over() && reply.end.is_some(), "{wire}");
         assert!(decoder.push(&stream).is_empty() && decoder.push(b"garbage\n\n").is_empty());
         assert!(decoder.finish().is_empty(), "{wire}");
+    }
+}
+
+#[test]
+fn what_stands_only_in_the_finished_response_is_taken_once() {
+    let items = r#"{"type":"message","id":"m1","content":[{"type":"output_text","text":"Hello"}]},{"type":"function_call","id":"f1","call_id":"c1","name":"read_file","arguments":"{\"path\":\"a\"}"}"#;
+    let streamed = r#"data: {"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"m1","delta":"Hello"}
+
+"#;
+    // The same item at another place is known by its id.
+    let moved = streamed.replace("\"output_index\":0", "\"output_index\":7");
+    for before in ["", streamed, &moved] {
+        let body = format!(
+            "{before}data: {{\"type\":\"response.completed\",\"response\":{{\"output\":[{items}]}}}}\n\n"
+        );
+        let mut stream = StreamDecoder::new(Wire::OpenAiResponses, StreamLimits::default());
+        let mut reply = Reply::default();
+        reply.extend(stream.push(body.as_bytes()));
+        reply.extend(stream.finish());
+        assert_eq!(reply.lines()[0]["text"], "Hello", "{before}");
+        assert_eq!(reply.calls().count(), 1, "{before}");
     }
 }

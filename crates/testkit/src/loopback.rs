@@ -189,8 +189,8 @@ fn serve(
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut writer = stream;
     while let Some(heard) = request(&mut reader)? {
-        list.lock().unwrap().push(heard.clone());
         let told = answer.lock().unwrap()(&heard);
+        list.lock().unwrap().push(heard);
         let again = respond(&mut writer, &mut reader, told);
         times.lock().unwrap().push(Instant::now());
         if !again? {

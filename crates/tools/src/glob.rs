@@ -5,13 +5,15 @@ use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, path_error, typed};
+use toolgate_gate::tool::{Hidden, Output, RunCtx, Spelling, TypedTool, path_error, typed};
 use toolgate_model::{Category, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{FileKind, Flow, PathError, Surveyor, WalkEntry, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::PathPattern;
-use crate::place::{TOO_DEEP, fact_path, is_too_deep, shown, working_folder};
+use crate::place::{
+    LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, is_hidden, is_too_deep, shown, working_folder,
+};
 use crate::settings::SearchSettings;
 
 const DESCRIPTION: &str = "Finds files by a pattern such as `**/*.rs` or `src/*.{ts,tsx}` and \
@@ -49,7 +51,7 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Glob> {
     .check(|args| PathPattern::new("pattern", &args.pattern).map(drop))
     .summary(|args| format!("Find files that fit {} in {}", args.pattern, args.directory))
     .facts(|args| Facts::reading(fact_path(&args.directory)))
-    .category(Category::Search)
+    .category(Category::File)
     .risk(Risk::Low)
     .spellings(
         [
@@ -66,6 +68,8 @@ struct Search<'a> {
     cx: &'a RunCtx,
     pattern: PathPattern,
     most: usize,
+    /// What rules leave out.
+    hidden: Option<Hidden<'a>>,
 }
 
 /// What a run of files came to.
@@ -74,6 +78,7 @@ struct Found {
     paths: Vec<String>,
     unread: usize,
     too_deep: bool,
+    left_out: usize,
 }
 
 impl Surveyor for Search<'_> {
@@ -92,7 +97,12 @@ impl Surveyor for Search<'_> {
 
     fn look(&self, (): &mut (), entry: &WalkEntry<'_>, run: &mut Found) {
         let is_file = matches!(entry.kind, FileKind::File | FileKind::Link);
-        if is_file && self.pattern.fits(entry.beneath()) {
+        if !is_file || !self.pattern.fits(entry.beneath()) {
+            return;
+        }
+        if is_hidden(self.hidden.as_ref(), entry.path) {
+            run.left_out += 1;
+        } else {
             run.paths.push(shown(entry.path));
         }
     }
@@ -120,15 +130,22 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
         ignored: args.include_ignored,
         global_excludes: Some(settings.excludes.clone()),
     };
-    let search = Search { cx, pattern, most };
+    let search = Search {
+        cx,
+        pattern,
+        most,
+        hidden: cx.hidden(),
+    };
     let mut found: Vec<String> = Vec::new();
     let mut unread = 0_usize;
     let mut too_deep = false;
+    let mut left_out = 0_usize;
     let walked = cx
         .wall()
         .survey(&args.directory, &options, &search, &mut |run| {
             unread += run.unread;
             too_deep |= run.too_deep;
+            left_out += run.left_out;
             found.extend(run.paths);
             // One more than wanted tells that there are more.
             if found.len() > most {
@@ -154,17 +171,25 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
     if too_deep {
         content.push_str(TOO_DEEP);
     }
+    if left_out > 0 {
+        content.push_str(LEFT_OUT);
+    }
     let noun = if found.len() == 1 { "file" } else { "files" };
     let first = if truncated {
         " (the first by path)"
     } else {
         ""
     };
-    Ok(Output::plain(content)
+    let output = Output::plain(content)
         .display(format!("Found {} {noun}{first}", found.len()))
         .with("matches", found.len())
         .with("truncated", truncated || too_deep)
-        .with("unreadable_folders", unread))
+        .with("unreadable_folders", unread);
+    Ok(if left_out > 0 {
+        output.with(LEFT_OUT_COUNT, left_out)
+    } else {
+        output
+    })
 }
 
 /// What to say when nothing fits. It does not repeat the pattern: what was asked is no finding.

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use toolgate_gate::tool::Hidden;
 use toolgate_model::characters::seen;
 use toolgate_sandbox::paths::{BadPath, PathError};
 
@@ -25,6 +26,18 @@ pub(crate) fn fact_path(path: &str) -> String {
 /// What is said where a search left folders out because they lie too deep.
 pub(crate) const TOO_DEEP: &str =
     "\n[some folders lie too deep and were left out; search in a folder further down]";
+
+/// What is said where rules left out some of what a search came across.
+pub(crate) const LEFT_OUT: &str = "\n[some of what is here was left out: rules do not let it be \
+    read like this; ask for a file by its path to be told which rule]";
+
+/// The key under which a result says how much rules left out.
+pub(crate) const LEFT_OUT_COUNT: &str = "left_out_by_rules";
+
+/// Whether rules hide this from a call that came across it.
+pub(crate) fn is_hidden(hidden: Option<&Hidden<'_>>, path: &Path) -> bool {
+    hidden.is_some_and(|hidden| hidden.hides(&path.to_string_lossy()))
+}
 
 /// Whether a folder was left out because of how deep it lies.
 pub(crate) fn is_too_deep(error: &PathError) -> bool {

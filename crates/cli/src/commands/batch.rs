@@ -65,6 +65,7 @@ pub(crate) async fn run(
 
 /// Every line that is not blank is a call, or a bad call under the name of its line.
 fn read(bytes: &[u8], limits: JsonLimits) -> Vec<Call> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let lines = bytes.split(|byte| *byte == b'\n').enumerate();
     lines
         .map(|(index, line)| {
@@ -100,8 +101,15 @@ fn call(id: CallId, line: &[u8], limits: JsonLimits) -> Call {
         Err(error) => return bad(format!("the line is no call: {error}")),
     };
     let named = map.get("name").and_then(Value::as_str).map(str::to_owned);
-    let given = map.get("id").and_then(Value::as_str).map(CallId::from);
+    let given = map
+        .get("id")
+        .and_then(Value::as_str)
+        .filter(|id| !id.is_empty())
+        .map(CallId::from);
     match serde_json::from_value::<Line>(Value::Object(map)) {
+        Ok(line) if line.id.as_deref() == Some("") => {
+            bad("the line is no call: its id is empty; leave it out or name the call".to_owned())
+        }
         Ok(line) => {
             let id = line.id.map_or(id, CallId::from);
             Call::Whole(ToolCall {
@@ -127,6 +135,17 @@ fn call(id: CallId, line: &[u8], limits: JsonLimits) -> Call {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_mark_before_the_first_line_is_taken_and_an_empty_id_is_not() {
+        let text =
+            b"\xef\xbb\xbf{\"name\":\"a\",\"args\":{}}\n{\"id\":\"\",\"name\":\"b\",\"args\":{}}";
+        let calls = read(text, JsonLimits::default());
+        assert!(matches!(&calls[0], Call::Whole(call) if call.name == "a"));
+        let Call::Bad(bad) = &calls[1] else { panic!() };
+        assert_eq!(bad.id.as_str(), "line_2");
+        assert!(bad.error.message.contains("its id is empty"));
+    }
 
     #[test]
     fn lines_become_calls_or_say_why_not() {

@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::out::Out;
 use crate::signals;
 
-/// The id of the only call.
+/// The id of a call that is the only one.
 pub(crate) const CALL: &str = "call_1";
 
 pub(crate) async fn run(
@@ -22,12 +22,14 @@ pub(crate) async fn run(
     conversation: Option<String>,
 ) -> Result<u8, Failure> {
     let app = App::load(common, out, Purpose::Run(tool))?;
-    let call = app.call_from(tool, args)?;
-    // A person knows what is in the files, unless the call is part of a conversation.
-    let session = match conversation {
-        Some(id) => app.session(id),
-        None => app.person(app.fresh_id("exec")?),
+    let fresh = app.fresh_id("exec")?;
+    // A person knows what is in the files, unless the call is part of a conversation. There
+    // a model may have calls of any usual name, and this one must answer none of them.
+    let (session, id) = match conversation {
+        Some(conversation) => (app.session(conversation), fresh.as_str()),
+        None => (app.person(fresh.as_str()), CALL),
     };
+    let call = app.call_from(id, tool, args)?;
     let passage = Passage {
         approver: app.approver(common.approve),
         cancel: signals::stop_token()?,

@@ -76,7 +76,7 @@ fn failed(trouble: Trouble) -> Failure {
 
 fn list(path: &Path, out: &Out) -> Result<u8, Failure> {
     let all = Reader::open(path)
-        .and_then(|reader| reader.conversations())
+        .and_then(|reader| reader.conversations(clock::now_ms()))
         .map_err(failed)?;
     for conversation in &all {
         if out.json {
@@ -207,7 +207,7 @@ fn export(
     redactor: &Redactor,
 ) -> Result<String, Failure> {
     let reader = Reader::open(path).map_err(failed)?;
-    let all = reader.conversations().map_err(failed)?;
+    let all = reader.conversations(clock::now_ms()).map_err(failed)?;
     let kept = all.iter().find(|kept| kept.id.as_str() == conversation);
     let kept = kept.ok_or_else(|| {
         Failure::internal(format!(

@@ -8,10 +8,11 @@ use toolgate_gate::approve::GrantStore;
 use toolgate_gate::output::Redactor;
 use toolgate_gate::plan::Plan;
 use toolgate_model::{Action, Args, Decision, ErrorKind, Facts, Risk};
-use toolgate_policy::{Example, Finding, check};
+use toolgate_policy::{Example, Finding, check, misfits};
 
 use crate::app::{App, Purpose};
 use crate::args::{Common, GrantsCommand, PolicyCommand};
+use crate::commands::exec::CALL;
 use crate::failure::Failure;
 use crate::out::Out;
 use crate::out::style::{BOLD, DIM, GREEN, RED, RESET, YELLOW};
@@ -28,7 +29,7 @@ pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> R
 
 async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, Failure> {
     let app = App::load(common, out, Purpose::Plan(tool))?;
-    let call = app.call_from(tool, args)?;
+    let call = app.call_from(CALL, tool, args)?;
     let planned = app
         .gate
         .plan(&Arc::new(app.person("explain")), vec![call])
@@ -147,7 +148,8 @@ fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
         .map(|entry| entry.spec().name.as_str())
         .collect();
     let read = |tool: &str, example: &str| read_example(&app, tool, example);
-    let findings = check(&policy, &known, &read);
+    let mut findings = check(&policy, &known, &read);
+    findings.extend(misfits(&policy, &app.gate.registry().known_tools()));
     let mistakes = findings
         .iter()
         .filter(|finding| finding.kind.is_mistake())
@@ -162,19 +164,30 @@ fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
             } else {
                 YELLOW
             };
-            out.text(&format!("{colour}{:?}{RESET} {finding}", finding.kind))?;
+            let kind = finding.kind.as_str().replace('_', " ");
+            out.text(&format!("{colour}{kind}{RESET} {finding}"))?;
         }
         out.remark(&format!(
-            "{} findings, {mistakes} of them mistakes",
-            findings.len()
+            "{}, {mistakes} of them {}",
+            counted(findings.len(), "finding"),
+            if mistakes == 1 {
+                "a mistake"
+            } else {
+                "mistakes"
+            }
         ));
     }
     Ok(u8::from(mistakes > 0))
 }
 
+fn counted(count: usize, what: &str) -> String {
+    let more = if count == 1 { "" } else { "s" };
+    format!("{count} {what}{more}")
+}
+
 fn finding_json(finding: &Finding) -> Value {
     json!({
-        "kind": format!("{:?}", finding.kind).to_lowercase(),
+        "kind": finding.kind.as_str(),
         "mistake": finding.kind.is_mistake(),
         "rule": finding.rule, "source": finding.source, "message": finding.message,
     })
@@ -266,8 +279,8 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
                     out.text(&format!("{BOLD}{}{RESET}  {}", grant.id, grant.describe()))?;
                 }
                 out.remark(&format!(
-                    "{} remembered approvals for this project",
-                    all.len()
+                    "{} for this project",
+                    counted(all.len(), "remembered approval")
                 ));
             }
             Ok(0)

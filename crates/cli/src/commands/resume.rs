@@ -28,7 +28,7 @@ pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result
         return Ok(ErrorKind::NoApprover.exit_code());
     };
     let wall = app.gate.wall();
-    let settled = cut_off.settle(journal, wall, choice).await;
+    let settled = cut_off.settle(journal, wall, Some(choice)).await;
     let settled = settled.map_err(failed)?;
     journal.end(id).await.map_err(failed)?;
     report(&kept, choice, &cut_off, &settled, out)
@@ -52,7 +52,7 @@ async fn choose(resumed: &Resumed, cut_off: &CutOff, out: &Out) -> Option<Choice
             out.remark(&line);
         }
         out.failure(&Failure::internal(
-            "nobody is there to ask; say --keep to go on with what there is, or --discard to give the calls up",
+            "nobody is there to ask; say --keep to go on with what there is, or --discard to give up the results of all these calls",
         ));
     }
     choice
@@ -84,9 +84,14 @@ fn report(
             "Commands that ran then have ended with the program that ran them: the wall around them does not outlive it.",
         );
     }
+    if let Some(told) = cut_off.given_up(Some(choice)) {
+        out.remark(&told);
+    }
     if cut_off.waits_for_results() && choice == Choice::Keep {
         out.remark("Its calls wait for results of yours: `toolgate run --results FILE` takes them, --discard gives them up.");
-    } else if settled.is_empty() && cut_off.turn().is_none() {
+        return Ok(0);
+    }
+    if settled.is_empty() && cut_off.turn().is_none() {
         out.remark("Nothing was cut off.");
     }
     out.remark(&format!(

@@ -5,6 +5,7 @@ mod before;
 mod carried;
 mod prepare;
 mod shown;
+mod supplied;
 mod taken_up;
 
 use tokio::sync::mpsc;

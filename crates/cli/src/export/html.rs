@@ -222,11 +222,14 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
     }
     page.add("<dl>");
     let reason = story.call.reason.as_deref();
+    let gone = |is_gone: bool| is_gone.then(|| words::GONE.to_owned());
     for (name, value) in [
         ("Asked by", Some(words::asked_by(story).to_owned())),
         ("The model says", reason.map(str::to_owned)),
         ("Let through by", Some(words::approved_by(story))),
         ("Took", Some(words::took(story))),
+        ("Arguments", gone(story.gone.call)),
+        ("Changed", gone(story.gone.files && story.files.is_empty())),
     ] {
         if let Some(value) = value {
             page.add(&format!(
@@ -251,8 +254,9 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
         page.add("</dd></div>");
     }
     page.add("</dl>");
-    let args = serde_json::to_string_pretty(&story.call.args).unwrap_or_default();
-    folded(page, "Arguments", &safe(&args), false);
+    if let Some(args) = words::arguments(story) {
+        folded(page, "Arguments", &safe(&args), false);
+    }
     let diff = story.plan.as_ref().and_then(|plan| plan.preview.as_deref());
     if let Some(diff) = diff.filter(|_| !story.files.is_empty()) {
         folded(page, "Difference", &painted(diff), true);

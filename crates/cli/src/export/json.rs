@@ -4,7 +4,7 @@ use serde::Serialize;
 use toolgate_model::{ToolCall, ToolResult};
 use toolgate_providers::Usage;
 
-use super::transcript::{Message, Said, Transcript};
+use super::transcript::{Message, PRUNED, Said, Transcript};
 use crate::clock;
 
 #[derive(Serialize)]
@@ -94,7 +94,9 @@ fn entry(message: &Message) -> Entry<'_> {
             entry.role = "tool";
             // Two messages can come from one entry where a call never arrived.
             entry.id = format!("m{}_{}", message.seq, story.call.id);
-            entry.content = story.result.as_ref().map_or("", |result| &result.content);
+            // A result that was there and is gone is not the same as none.
+            let gone = story.finished_ms.map_or("", |_| PRUNED);
+            entry.content = story.result.as_ref().map_or(gone, |result| &result.content);
             entry.tool_result = story.result.as_ref();
             entry.approval = story.approval.as_ref().map(|approval| Approved {
                 by: &approval.by,

@@ -99,8 +99,10 @@ fn told(page: &mut String, story: &Story, at: &str) {
     if let Some(reservation) = words::reservation(story) {
         line(page, &format!("- files: {reservation}"));
     }
-    let args = serde_json::to_string_pretty(&story.call.args).unwrap_or_default();
-    line(page, &format!("\n{}", fenced("json", &args)));
+    match words::arguments(story) {
+        Some(args) => line(page, &format!("\n{}", fenced("json", &args))),
+        None => line(page, &format!("- arguments: {}", words::GONE)),
+    }
     let diff = story.plan.as_ref().and_then(|plan| plan.preview.as_deref());
     if let Some(diff) = diff.filter(|_| !story.files.is_empty()) {
         line(page, &format!("\n{}", fenced("diff", diff)));

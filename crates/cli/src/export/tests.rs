@@ -172,3 +172,37 @@ fn what_was_pruned_is_said_and_nothing_else_is_lost() {
         assert!(page.contains("undo_1"), "{page}");
     }
 }
+
+#[test]
+fn who_asked_and_what_happened_is_not_made_up_where_it_was_pruned() {
+    let whole = render(&transcript(lines()), ExportFormat::Md);
+    let mut pruned = lines();
+    for line in &mut pruned {
+        line.body = Body::Pruned;
+    }
+    let pruned = transcript(pruned);
+    let page = render(&pruned, ExportFormat::Md);
+    let those = |page: &str, start: &str| -> Vec<String> {
+        let lines = page.lines().filter(|line| line.starts_with(start));
+        lines.map(str::to_owned).collect()
+    };
+    // Whether a model asked is known from the order of what is left.
+    assert_eq!(those(&page, "- asked by"), those(&whole, "- asked by"));
+    let unplanned = "nobody: it was not planned";
+    assert_eq!(
+        page.matches(unplanned).count(),
+        whole.matches(unplanned).count()
+    );
+    assert!(page.contains("- let through by: no longer on record"));
+    assert!(page.contains("- took: no longer on record"));
+    assert!(page.contains("- arguments: no longer on record") && !page.contains("{}"));
+    let calls = those(&page, "- Calls: 9 calls: ").join("");
+    assert!(calls.contains(" no longer on record"), "{calls}");
+    let html = render(&pruned, ExportFormat::Html);
+    assert!(html.contains("<dt>Let through by</dt><dd>no longer on record</dd>"));
+    assert!(html.contains("<dt>Arguments</dt><dd>no longer on record</dd>"));
+    let json: Value = serde_json::from_str(&render(&pruned, ExportFormat::Json)).unwrap();
+    let result = json["messages"].as_array().unwrap().iter();
+    let mut result = result.filter(|message| message["role"] == "tool");
+    assert_eq!(result.next().unwrap()["content"], "(no longer on record)");
+}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use toolgate_engine::{Outcome, Streamed};
+use toolgate_engine::{Outcome, Streamed, discarded};
 use toolgate_gate::journal::{IntendedFile, Record, Recovered};
 use toolgate_gate::output::Redactor;
 use toolgate_journal::{Body, Conversation, Line};
@@ -26,10 +26,15 @@ pub(crate) struct Transcript {
     known: BTreeMap<(CallId, u64), usize>,
     /// Calls of the last answer that have not been received yet.
     expected: VecDeque<(CallId, usize)>,
-    /// Where the calls of a batch that no model asked for are collected.
+    /// The messages of the calls of the last answer.
+    last: Vec<usize>,
+    /// Where calls are collected that no answer on record names: those of a batch that no model
+    /// asked for, or of an answer that was pruned.
     batch: Option<usize>,
     /// An answer that is not known to have come to its end, since this entry.
     streamed: Option<(u64, u64, Streamed)>,
+    /// Whether parts of that answer were pruned.
+    streamed_gone: bool,
 }
 
 /// Something that was said or done.
@@ -74,6 +79,18 @@ pub(super) struct Story {
     pub(super) files: Vec<IntendedFile>,
     pub(super) recovered: Option<Recovered>,
     pub(super) result: Option<ToolResult>,
+    /// It had changed files before its result was discarded.
+    changed: bool,
+    pub(super) gone: Gone,
+}
+
+/// What happened with a call and is told no more: its entry is there, and not what it said.
+#[derive(Debug, Default)]
+pub(super) struct Gone {
+    pub(super) call: bool,
+    pub(super) plan: bool,
+    pub(super) answer: bool,
+    pub(super) files: bool,
 }
 
 /// What the person answered.
@@ -99,6 +116,8 @@ impl Story {
             files: Vec::new(),
             recovered: None,
             result: None,
+            changed: false,
+            gone: Gone::default(),
         }
     }
 
@@ -137,6 +156,7 @@ impl Story {
     /// Whether its changes of files are known to have been made.
     pub(super) fn has_changed(&self) -> bool {
         match (self.recovered, &self.result) {
+            _ if self.changed => true,
             (Some(outcome), _) => outcome == Recovered::Forward,
             (None, Some(result)) => result.error.is_none(),
             (None, None) => false,
@@ -166,14 +186,25 @@ impl Transcript {
                 let (.., streamed) = self
                     .streamed
                     .get_or_insert((seq, at_ms, Streamed::default()));
+                self.streamed_gone |= record.is_none();
                 return streamed.take(record);
             }
             // It says again what was streamed.
-            "assistant_message" => self.streamed = None,
+            "assistant_message" => {
+                self.streamed = None;
+                self.streamed_gone = false;
+            }
             _ => self.close(),
+        }
+        // What comes between turns is no model's.
+        if matches!(line.kind.as_str(), "turn_started" | "turn_finished") {
+            self.batch = None;
         }
         match (line.kind.as_str(), record) {
             ("turn_finished", Some(Record::TurnFinished { outcome, error, .. })) => {
+                if outcome == Outcome::DISCARDED {
+                    self.discard();
+                }
                 if !matches!(outcome.as_str(), "done" | Outcome::RESULTS_WANTED) {
                     self.push(seq, at_ms, Said::Ended { outcome, error });
                 }
@@ -187,6 +218,7 @@ impl Transcript {
                 };
                 self.push(seq, at_ms, Said::User { text });
                 self.batch = None;
+                self.last.clear();
             }
             ("assistant_message", record) => self.answered(seq, at_ms, record),
             ("received" | "received_bad", record) => {
@@ -217,7 +249,8 @@ impl Transcript {
     /// To be called after the last entry: an answer that was cut off is part of it.
     pub(crate) fn close(&mut self) {
         if let Some((seq, at_ms, streamed)) = self.streamed.take() {
-            self.said(seq, at_ms, streamed.into_content());
+            let gone = std::mem::take(&mut self.streamed_gone);
+            self.said(seq, at_ms, streamed.into_content(), gone);
         }
     }
 
@@ -232,7 +265,7 @@ impl Transcript {
                 Carried::User { text } => {
                     self.push(seq, at_ms, Said::User { text });
                 }
-                Carried::Assistant { content } => self.said(seq, at_ms, content),
+                Carried::Assistant { content } => self.said(seq, at_ms, content, false),
                 Carried::Tool { results } => {
                     for result in results {
                         let expected = self.expected.iter();
@@ -287,11 +320,13 @@ impl Transcript {
             self.spent(usage);
             parts = serde_json::from_value(content).ok();
         }
+        let gone = parts.is_none();
         let parts = parts.unwrap_or_else(|| vec![Content::text(PRUNED)]);
-        self.said(seq, at_ms, parts);
+        self.said(seq, at_ms, parts, gone);
     }
 
-    fn said(&mut self, seq: u64, at_ms: u64, parts: Vec<Content>) {
+    /// An answer. Where parts of it are gone, it also asked for the calls that follow.
+    fn said(&mut self, seq: u64, at_ms: u64, parts: Vec<Content>, gone: bool) {
         let (mut text, mut thinking, mut calls) = (String::new(), None::<String>, Vec::new());
         for part in parts {
             match part {
@@ -312,13 +347,27 @@ impl Transcript {
             calls: calls.clone(),
             by_model: true,
         };
-        self.push(seq, at_ms, said);
-        self.batch = None;
+        let answer = self.push(seq, at_ms, said);
+        self.batch = gone.then_some(answer);
         self.expected.clear();
+        self.last.clear();
         for call in calls {
             let id = call.id.clone();
             let at = self.push(seq, at_ms, Said::Tool(Box::new(Story::of(call, true))));
             self.expected.push_back((id, at));
+            self.last.push(at);
+        }
+    }
+
+    /// The person discarded the calls of the last answer: they are shown as the model is told.
+    fn discard(&mut self) {
+        for at in std::mem::take(&mut self.last) {
+            let message = self.messages.get_mut(at);
+            if let Some(Said::Tool(story)) = message.map(|message| &mut message.said) {
+                story.changed = story.has_changed();
+                let (id, tool) = (story.call.id.clone(), story.tool().to_owned());
+                story.result = Some(discarded(id, tool, story.result.take()));
+            }
         }
     }
 
@@ -336,6 +385,7 @@ impl Transcript {
             self.known.insert(id, at);
             return;
         }
+        let gone = record.is_none();
         let call = match record {
             Some(Record::Received { call }) => call,
             Some(Record::ReceivedBad { call }) => {
@@ -358,10 +408,17 @@ impl Transcript {
         };
         self.batch = Some(batch);
         let message = self.messages.get_mut(batch);
-        if let Some(Said::Assistant { calls, .. }) = message.map(|message| &mut message.said) {
+        let mut asked_by_model = false;
+        if let Some(Said::Assistant {
+            calls, by_model, ..
+        }) = message.map(|message| &mut message.said)
+        {
             calls.push(call.clone());
+            asked_by_model = *by_model;
         }
-        let at = self.push(seq, at_ms, Said::Tool(Box::new(Story::of(call, false))));
+        let mut story = Story::of(call, asked_by_model);
+        story.gone.call = gone;
+        let at = self.push(seq, at_ms, Said::Tool(Box::new(story)));
         self.known.insert(id, at);
     }
 }
@@ -370,6 +427,7 @@ impl Story {
     fn take(&mut self, at_ms: u64, kind: &str, record: Option<Record>) {
         match (kind, record) {
             ("planned", Some(Record::Planned { plan })) => self.plan = Some(plan),
+            ("planned", _) => self.gone.plan = true,
             ("asked", _) => self.asked_ms = Some(at_ms),
             (
                 "answered",
@@ -389,8 +447,10 @@ impl Story {
                     reason,
                 });
             }
+            ("answered", _) => self.gone.answer = true,
             ("started", _) => self.started_ms = Some(at_ms),
             ("intended", Some(Record::Intended { files })) => self.files.extend(files),
+            ("intended", _) => self.gone.files = true,
             ("recovered", Some(Record::Recovered { outcome, .. })) => {
                 self.recovered = Some(outcome);
             }

@@ -5,6 +5,9 @@ use toolgate_model::{Action, Status};
 
 use super::transcript::{Said, Story, Transcript};
 
+/// What is said where the record says no more.
+pub(super) const GONE: &str = "no longer on record";
+
 /// Who wanted the call.
 pub(super) const fn asked_by(story: &Story) -> &'static str {
     if story.by_model {
@@ -26,7 +29,11 @@ pub(super) fn approved_by(story: &Story) -> String {
         let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
         return format!("{} ({said}){reason}", approval.by);
     }
+    if story.gone.answer {
+        return GONE.to_owned();
+    }
     match &story.plan {
+        None if story.gone.plan => GONE.to_owned(),
         None => "nobody: it was not planned".to_owned(),
         Some(_) if story.asked_ms.is_some() => "nobody: the question was not answered".to_owned(),
         Some(plan) => {
@@ -56,6 +63,7 @@ pub(super) fn took(story: &Story) -> String {
     let ran = match (&story.result, story.started_ms) {
         (Some(result), Some(_)) => span(result.duration_ms),
         (_, None) => "did not run".to_owned(),
+        (None, Some(_)) if story.finished_ms.is_some() => GONE.to_owned(),
         (None, Some(_)) => "unknown".to_owned(),
     };
     let asked = story.asked_ms.zip(story.approval.as_ref());
@@ -78,7 +86,12 @@ pub(super) const fn change(file: &IntendedFile) -> (&'static str, &'static str) 
 
 /// What is to be said about the files, where it is not just that they changed.
 pub(super) fn reservation(story: &Story) -> Option<&'static str> {
-    if story.files.is_empty() || story.has_changed() {
+    if story.files.is_empty() && story.gone.files {
+        return Some(GONE);
+    }
+    // Whether it succeeded is not known where its result is gone.
+    let is_gone = story.result.is_none() && story.finished_ms.is_some();
+    if story.files.is_empty() || story.has_changed() || is_gone {
         return None;
     }
     Some(match story.recovered {
@@ -99,8 +112,14 @@ pub(super) fn ended(story: &Story) -> &'static str {
         },
         (None, Some(_)) if story.finished_ms.is_none() => "unknown",
         (None, None) if story.finished_ms.is_none() => "not started",
-        (None, _) => "pruned",
+        (None, _) => GONE,
     }
+}
+
+/// The arguments, where they are known.
+pub(super) fn arguments(story: &Story) -> Option<String> {
+    let known = !story.gone.call;
+    known.then(|| serde_json::to_string_pretty(&story.call.args).unwrap_or_default())
 }
 
 /// What stands where a result should be.
@@ -133,6 +152,7 @@ pub(super) fn counted(transcript: &Transcript) -> String {
         "cancelled",
         "unknown",
         "not started",
+        GONE,
     ];
     let parts = ends.map(|end| {
         let of_end = stories(transcript).filter(|story| ended(story) == end);

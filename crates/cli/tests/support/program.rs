@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -111,6 +111,43 @@ pub(crate) fn finish(mut command: Command, input: &[u8]) -> Done {
         stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
         stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         code: output.status.code(),
+    }
+}
+
+/// Runs a command at a terminal of its own to its end. Each line is typed when the program
+/// has asked for one; an empty one is not typed.
+pub(crate) fn answer<'a>(mut command: Command, lines: impl IntoIterator<Item = &'a str>) -> Done {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let (mut stdin, mut stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+    let mut lines = lines.into_iter().peekable();
+    let (mut shown, mut answered, mut piece) = (Vec::new(), 0, [0; 4096]);
+    loop {
+        let count = stdout.read(&mut piece).unwrap();
+        if count == 0 {
+            break;
+        }
+        shown.extend_from_slice(&piece[..count]);
+        let asked = String::from_utf8_lossy(&shown).matches(" > ").count();
+        while answered < asked {
+            answered += 1;
+            if let (Some(keys), Some(line)) = (&mut stdin, lines.next()) {
+                keys.write_all(line.as_bytes()).unwrap();
+            }
+            if lines.peek().is_none() {
+                // The person goes away.
+                stdin = None;
+            }
+        }
+    }
+    Done {
+        stdout: String::from_utf8_lossy(&shown).into_owned(),
+        stderr: String::new(),
+        code: child.wait().unwrap().code(),
     }
 }
 

@@ -165,7 +165,7 @@ const APPROVAL: &[Key] = &[
         "If there are any: the only paths that calls may touch.",
     )
     .fences(),
-    Key::new("blocked_paths", PATHS, "Paths that no call may touch.").adds(),
+    Key::new("blocked_paths", PATHS, "Paths that no call may touch; searches leave them out.").adds(),
 ];
 
 const SANDBOX: &[Key] = &[

@@ -52,6 +52,16 @@ impl Reader<'_> {
         let mut rules = Vec::new();
         for (at, entry) in entries.iter().enumerate() {
             let places = found.places.entry(at);
+            // The rule itself cannot tell an empty list from none.
+            if entry
+                .get("when")
+                .and_then(Value::as_array)
+                .is_some_and(Vec::is_empty)
+            {
+                let fault = Fault::Rule(RuleFault::EmptyList { key: "when" });
+                self.mistake(places.key("when").span.clone(), fault);
+                continue;
+            }
             match serde_json::from_value::<RuleSpec>(entry.clone()) {
                 Ok(rule) => {
                     let layer = LayerSpec::new("", LayerTrust::Trusted, vec![rule.clone()]);

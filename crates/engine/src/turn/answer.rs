@@ -16,7 +16,6 @@ pub(super) struct Answer {
     reply: Reply,
     text: Sanitizer,
     thinking: Sanitizer,
-    began: bool,
     /// What came since the last note of it.
     unkept: Reply,
 }
@@ -41,7 +40,6 @@ impl Answer {
             }
             _ => None,
         };
-        self.began |= !matches!(event, StreamEvent::Usage(_) | StreamEvent::End(_));
         self.unkept.push(event.clone());
         self.reply.push(event);
         let says = |event: &Event| match event {
@@ -67,11 +65,6 @@ impl Answer {
                 }
             }
         }
-    }
-
-    /// Whether nothing of it has come.
-    pub(super) const fn is_empty(&self) -> bool {
-        !self.began
     }
 
     /// Whether something came that is not noted yet.

@@ -240,6 +240,9 @@ impl Outcome {
     /// The word for [`Outcome::ResultsWanted`].
     pub const RESULTS_WANTED: &'static str = "results_wanted";
 
+    /// The word for a turn that was cut off and that the person discarded.
+    pub const DISCARDED: &'static str = "discarded";
+
     /// One word for it, for the record.
     pub const fn as_str(&self) -> &'static str {
         match self {

@@ -134,7 +134,7 @@ impl Turn {
     pub fn step(&mut self, input: Input) -> Step {
         match (std::mem::replace(&mut self.state, State::Over), input) {
             (State::Asking, Input::Asked) => self.listen(Box::default(), Vec::new()),
-            (State::Asking, Input::Refused(refused)) => self.refuse(Vec::new(), refused),
+            (State::Asking, Input::Refused(refused)) => self.refuse(refused),
             (State::Listening(answer), Input::Heard(event)) => self.hear(answer, event),
             (State::Listening(mut answer), Input::Elapsed) => {
                 let effects = answer.noted();
@@ -204,26 +204,21 @@ impl Turn {
         }
     }
 
-    /// Nothing of an answer came: it is tried again, or shown.
-    fn refuse(&mut self, mut effects: Vec<Effect>, refused: Refused) -> Step {
+    /// No byte of an answer came: it is tried again, or shown.
+    fn refuse(&mut self, refused: Refused) -> Step {
         let Refused { fault, retry_after } = refused;
         let delay = self.settings.retry.delay(self.refused, retry_after);
         match delay.filter(|_| fault.is_retryable()) {
             Some(delay) => {
                 self.refused += 1;
                 self.state = State::Waiting;
-                effects.push(Effect::Emit(Event::Error {
-                    message: format!("{fault}; trying again in {}", shown(delay)),
-                }));
+                let message = format!("{fault}; trying again in {}", shown(delay));
                 Step {
-                    effects,
+                    effects: vec![Effect::Emit(Event::Error { message })],
                     next: Next::Wait(delay),
                 }
             }
-            None => {
-                effects.push(error(&fault));
-                self.finish(effects, Outcome::Failed(fault))
-            }
+            None => self.finish(vec![error(&fault)], Outcome::Failed(fault)),
         }
     }
 
@@ -237,7 +232,6 @@ impl Turn {
         };
         match end {
             Ok(stop) => self.answered(*answer, stop),
-            Err(fault) if answer.is_empty() => self.refuse(Vec::new(), fault.into()),
             Err(fault) => self.fail(*answer, fault),
         }
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{ApprovalId, CallId, ConversationId, PlanHash, PlanRecord, Risk};
 
 use super::Grant;
-use crate::output::{Redactor, approval_text};
+use crate::output::{Redactor, approval_sentence, approval_text};
 
 /// One call of a question. Every text is made from the parsed call, on one line,
 /// with nothing hidden; only `model_reason` is the model's own words.
@@ -32,15 +32,17 @@ pub struct ApprovalItem {
     /// Folders beyond the walls that the call would need. Only an answer that says so opens them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub could_open: Vec<String>,
-    /// What "always" would remember, in words.
+    /// What "always" would remember, in words. Nothing where it could not be remembered.
     pub would_remember: Vec<String>,
     /// What the answer is bound to.
     pub plan_hash: PlanHash,
 }
 
 impl ApprovalItem {
-    pub(crate) fn new(plan: &PlanRecord, redactor: &Redactor) -> Self {
+    /// `grants` are what "always" would save: those that were tried on this very call.
+    pub(crate) fn new(plan: &PlanRecord, grants: &[Grant], redactor: &Redactor) -> Self {
         let shown = |text: &str| approval_text(&redactor.redact(text).0);
+        let sentence = |text: &str| approval_sentence(&redactor.redact(text).0);
         let source = &plan.decision.source;
         Self {
             call_id: plan.call.id.clone(),
@@ -48,13 +50,13 @@ impl ApprovalItem {
             summary: plan.summary.clone(),
             risk: plan.risk,
             locations: plan.locations.iter().map(|place| shown(place)).collect(),
-            why: shown(&format!("{} [{source}]", plan.decision.reason)),
+            why: sentence(&format!("{} [{source}]", plan.decision.reason)),
             model_reason: plan.call.reason.as_deref().map(shown),
             preview: plan.preview.clone(),
             could_open: plan.opens.iter().map(|folder| shown(folder)).collect(),
-            would_remember: Grant::proposed(plan)
+            would_remember: grants
                 .iter()
-                .map(|grant| shown(&grant.redacted(redactor).describe()))
+                .map(|grant| sentence(&grant.redacted(redactor).describe()))
                 .collect(),
             plan_hash: plan.plan_hash.clone(),
         }

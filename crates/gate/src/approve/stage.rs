@@ -7,6 +7,7 @@ use futures::FutureExt;
 use toolgate_model::{Action, ApprovalId, Call, CallId, ErrorKind, Event, PlanRecord, ToolError};
 
 use super::{Answer, ApprovalItem, ApprovalRequest, Approver, Grant, Remember, Unanswered};
+use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::journal::{Entry, Record};
 use crate::line::{Fate, Passage, Ready};
@@ -26,6 +27,7 @@ impl Gate {
         passage: &Passage,
     ) -> Ready {
         let mut opening = self.opening(session, &planned);
+        let stop = Stop::of(passage, session);
         let mut fates = Vec::with_capacity(planned.slots.len());
         let mut asked = Vec::new();
         for (index, (_, plan)) in planned.slots.into_iter().enumerate() {
@@ -51,7 +53,7 @@ impl Gate {
             }
             let answered = self.ask(session, &asked, &mut opening, passage).await;
             asked = self
-                .apply(session, asked, &answered, &mut fates, &mut opening)
+                .apply(session, asked, &answered, stop, &mut fates, &mut opening)
                 .await;
         }
         for (index, needs) in asked {
@@ -114,7 +116,12 @@ impl Gate {
             conversation: session.id().clone(),
             items: asked
                 .iter()
-                .map(|(_, needs)| ApprovalItem::new(needs.record(), &self.inner.redactor))
+                .map(|(_, needs)| {
+                    // Trying means compiling rules: only where somebody reads it.
+                    let tried = approver.is_seen().then(|| self.tried(session, &needs.live));
+                    let grants = tried.and_then(Result::ok).unwrap_or_default();
+                    ApprovalItem::new(needs.record(), &grants, &self.inner.redactor)
+                })
                 .collect(),
             expires_after: self.inner.settings.approval_timeout,
         };
@@ -141,14 +148,12 @@ impl Gate {
             .map(|item| item.call_id.clone())
             .collect();
         let (ids, risk) = (call_ids.clone(), request.risk());
-        passage
-            .events
-            .send(|| Event::ApprovalRequested {
-                approval_id: id,
-                call_ids: ids,
-                risk,
-            })
-            .await;
+        let requested = || Event::ApprovalRequested {
+            approval_id: id,
+            call_ids: ids,
+            risk,
+        };
+        passage.tell(session, requested).await;
         let answer = tokio::select! {
             biased;
             () = passage.cancel.cancelled() => Err(Unanswered::Cancelled),
@@ -180,14 +185,12 @@ impl Gate {
         let (approved, denied) = call_ids
             .into_iter()
             .partition(|call| answer.as_ref().is_ok_and(|answer| answer.allows(call)));
-        passage
-            .events
-            .send(|| Event::ApprovalAnswered {
-                approval_id: id,
-                approved,
-                denied,
-            })
-            .await;
+        let told = || Event::ApprovalAnswered {
+            approval_id: id,
+            approved,
+            denied,
+        };
+        passage.tell(session, told).await;
         answer.map_err(unanswered)
     }
 
@@ -197,6 +200,7 @@ impl Gate {
         session: &Session,
         asked: Vec<(usize, NeedsApproval)>,
         answered: &Result<Answer, ToolError>,
+        stop: Stop<'_>,
         fates: &mut [Fate],
         opening: &mut Vec<Entry>,
     ) -> Vec<(usize, NeedsApproval)> {
@@ -222,7 +226,7 @@ impl Gate {
                 );
                 continue;
             }
-            match self.fresh(session, needs).await {
+            match self.fresh(session, needs, stop).await {
                 Ok(mut needs) => {
                     if answer.open {
                         needs.live.opened.clone_from(&needs.live.record.opens);
@@ -230,8 +234,10 @@ impl Gate {
                     if answer.open && answer.remember != Remember::Once {
                         session.open(&needs.live.opened);
                     }
-                    needs.live.not_remembered =
-                        self.remember(session, &needs.live, answer.remember).err();
+                    // A text is cut for people after its secrets are out: half of one is not known.
+                    let shown = |why: String| approval_text(&self.inner.redactor.shown(&why));
+                    let remembered = self.remember(session, &needs.live, answer.remember);
+                    needs.live.not_remembered = remembered.err().map(shown);
                     place(
                         fates,
                         index,
@@ -262,6 +268,7 @@ impl Gate {
         &self,
         session: &Session,
         needs: NeedsApproval,
+        stop: Stop<'_>,
     ) -> Result<NeedsApproval, Box<Plan>> {
         let holds = needs.record().rests_on.iter().all(|file| {
             crate::ground::look(&self.inner.wall, &file.path)
@@ -272,7 +279,7 @@ impl Gate {
         }
         match self.policy_for(session, &[]) {
             Ok(policy) => Err(Box::new(
-                self.planner(session, &policy)
+                self.planner(session, &policy, stop)
                     .again(&needs.record().call)
                     .await,
             )),
@@ -283,28 +290,38 @@ impl Gate {
         }
     }
 
-    /// Saves what "always" means for this call, after trying it on this very call.
-    fn remember(&self, session: &Session, live: &Live, remember: Remember) -> Result<(), String> {
-        if remember == Remember::Once {
-            return Ok(());
-        }
-        let mut grants = Grant::proposed(&live.record);
+    /// What "always" would save for a call, if that would have allowed this very call.
+    fn tried(&self, session: &Session, live: &Live) -> Result<Vec<Grant>, String> {
+        let grants = Grant::proposed(&live.record);
         if grants.is_empty() {
             return Err("not everything this call does is known before it runs".into());
         }
         let policy = self
             .policy_for(session, &grants)
             .map_err(|error| error.message)?;
-        let (mut decision, ..) = self.planner(session, &policy).policy_says(live);
+        let stop = Stop::of_conversation(session);
+        let (mut decision, ..) = self.planner(session, &policy, stop).policy_says(live);
         if let Some(review) = self.inner.chain.review(&live.record) {
             decision = decision.stricter(review);
         }
         if decision.action != Action::Allow {
+            let record = &live.record;
+            let redactor = &self.inner.redactor;
+            redactor.redact_atoms(&mut decision, &record.tool, &record.facts);
             return Err(format!(
                 "it would not have allowed this very call: {}",
                 decision.reason
             ));
         }
+        Ok(grants)
+    }
+
+    /// Saves what "always" means for this call, after trying it on this very call.
+    fn remember(&self, session: &Session, live: &Live, remember: Remember) -> Result<(), String> {
+        if remember == Remember::Once {
+            return Ok(());
+        }
+        let mut grants = self.tried(session, live)?;
         let kept = match remember {
             Remember::Project => self.inner.grants.list().map_err(|error| error.message)?,
             Remember::Once | Remember::Conversation => session.grants(),
@@ -389,9 +406,12 @@ fn unanswered(why: Unanswered) -> ToolError {
         Unanswered::NobodyThere => nobody(),
         Unanswered::Expired => ToolError::new(
             ErrorKind::ApprovalExpired,
-            "nobody answered in time; it was not run",
+            "Confirmation request timed out: nobody answered in time; it was not run",
         ),
-        Unanswered::Cancelled => crate::execute::cancelled(),
+        Unanswered::Cancelled => ToolError::new(
+            ErrorKind::Cancelled,
+            "Confirmation request cancelled. Cancelled by user; it was not run",
+        ),
     }
 }
 

@@ -8,7 +8,6 @@ use toolgate_model::{ErrorKind, Event, PlanRecord, ToolError, ToolResult};
 use super::{Chunks, Job, PathGuard, Stop};
 use crate::gate::Gate;
 use crate::line::{Passage, finished};
-use crate::output::approval_text;
 use crate::plan::Authorized;
 use crate::session::Session;
 use crate::settle::Unsettled;
@@ -47,10 +46,8 @@ impl Gate {
         let live = authorized.live;
         let record = live.record;
         let (call_id, tool) = (record.call.id.clone(), record.tool.clone());
-        passage
-            .events
-            .send(|| Event::CallStarted { call_id, tool })
-            .await;
+        let started = || Event::CallStarted { call_id, tool };
+        passage.tell(session, started).await;
         let chunks = Arc::new(Chunks::new(
             record.call.id.clone(),
             passage.events.clone(),
@@ -67,6 +64,8 @@ impl Gate {
             clock: Arc::clone(&self.inner.clock),
             entropy: Arc::clone(&self.inner.entropy),
             opened: opened(&live.opened, session),
+            plan: Arc::clone(&record),
+            policy: live.policy,
             journal: Arc::clone(&self.inner.journal),
         };
         let span = span(&record);
@@ -84,7 +83,6 @@ impl Gate {
         if let Some(kind) = ending.outcome.kind() {
             span.record("error.type", kind.as_str());
         }
-        chunks.finish().await;
         let mut result = self.settler(session).settle(
             session,
             Unsettled {
@@ -94,12 +92,9 @@ impl Gate {
                 outcome: ending.outcome,
                 ran_for: ending.ran_for,
                 still_running: ending.still_running,
+                not_remembered: live.not_remembered,
             },
         );
-        if let Some(why) = live.not_remembered {
-            let why = approval_text(&why);
-            result.metadata.insert("not_remembered".into(), why.into());
-        }
         let entry = self.entry(session, &result.call_id, finished(&result));
         if let Err(error) = self.inner.journal.commit(vec![entry]).await {
             // The effect has happened and the model has to know; the person is told as well.
@@ -107,12 +102,9 @@ impl Gate {
                 .metadata
                 .insert("journal".into(), error.to_string().into());
         }
-        passage
-            .events
-            .send(|| Event::CallFinished {
-                result: Box::new(result.clone()),
-            })
-            .await;
+        // What happened is on record before anybody is waited for who only looks on.
+        chunks.finish(&passage.events, stop).await;
+        passage.tell_finished(session, &result).await;
         result
     }
 

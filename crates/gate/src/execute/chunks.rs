@@ -3,7 +3,7 @@
 use tokio::sync::Mutex;
 use toolgate_model::{CallId, Event, Stream};
 
-use super::EventSink;
+use super::{EventSink, Stop};
 use crate::output::{RedactStream, Redactor, Sanitizer};
 
 /// Makes chunks harmless, in order, whatever way they are cut.
@@ -63,12 +63,22 @@ impl Chunks {
         let mut clean = String::new();
         lane.sanitizer.push(bytes, &mut clean);
         lane.redactor.push(&clean, &mut lane.ready);
-        self.send(events, stream, &mut lane.ready).await;
+        if !lane.ready.is_empty()
+            && let Some(room) = events.room().await
+        {
+            room.send(self.chunk(stream, &mut lane.ready));
+        }
     }
 
-    /// Hands out what was held back. The call's own end follows.
-    pub(crate) async fn finish(&self) {
-        let mut lanes = self.lanes.lock().await;
+    /// Hands out what was held back. The call's own end follows. Once the line is cancelled,
+    /// a listener that does not read may lose this: it is for the screen.
+    pub(crate) async fn finish(&self, listener: &EventSink, stop: Stop<'_>) {
+        let mut lanes = tokio::select! {
+            biased;
+            lanes = self.lanes.lock() => lanes,
+            // A tool that was given up on holds them, and waits for the listener itself.
+            () = listener.patience(stop.set()) => return,
+        };
         let events = std::mem::take(&mut lanes.events);
         let Lanes { stdout, stderr, .. } = &mut *lanes;
         for (stream, lane) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
@@ -76,20 +86,18 @@ impl Chunks {
             lane.sanitizer.finish(&mut clean);
             lane.redactor.push(&clean, &mut lane.ready);
             lane.redactor.finish(&mut lane.ready);
-            self.send(&events, stream, &mut lane.ready).await;
+            if !lane.ready.is_empty() {
+                let chunk = || self.chunk(stream, &mut lane.ready);
+                events.send_until(stop.set(), chunk).await;
+            }
         }
     }
 
-    async fn send(&self, events: &EventSink, stream: Stream, ready: &mut String) {
-        if ready.is_empty() {
-            return;
-        }
-        if let Some(room) = events.room().await {
-            room.send(Event::OutputChunk {
-                call_id: self.call_id.clone(),
-                stream,
-                text: std::mem::take(ready),
-            });
+    fn chunk(&self, stream: Stream, ready: &mut String) -> Event {
+        Event::OutputChunk {
+            call_id: self.call_id.clone(),
+            stream,
+            text: std::mem::take(ready),
         }
     }
 }

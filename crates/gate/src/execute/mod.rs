@@ -28,7 +28,7 @@ pub use locks::{Locks, PathGuard};
 
 pub(crate) use chunks::Chunks;
 pub(crate) use hold::Hold;
-pub(crate) use one::{Job, Runner, cancelled};
+pub(crate) use one::{Job, Runner, cancelled, shown};
 pub(crate) use schedule::{Readiness, Schedule};
 pub(crate) use side_by_side::SideBySide;
 pub(crate) use stop::Stop;

@@ -23,6 +23,8 @@ use crate::tool::{Ahead, Invocation, Output, RunCtx};
 const TO_NOTICE: Duration = Duration::from_millis(400);
 /// How long dropping its future may take after that. Together less than a second.
 const TO_DROP: Duration = Duration::from_millis(200);
+/// So many bytes of a tool's own error are told after the line's.
+const OWN_WORDS: usize = 1_000;
 /// A deadline that no clock can show is this far away instead.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 
@@ -179,6 +181,7 @@ impl Runner {
         let outcome = match late {
             // What it had so far is kept; how it ended is told by the line, not by the tool.
             Some(Ok(Ok(Ok(output)))) => Outcome::CutShort(output, why),
+            Some(Ok(Ok(Err(own)))) => Outcome::Stopped(why_with(why, &own)),
             _ => Outcome::Stopped(why),
         };
         Ending {
@@ -201,6 +204,19 @@ fn outcome(ended: Result<Ended, JoinError>) -> Outcome {
     }
 }
 
+/// Why the line ended a tool, and the tool's own words about it, if it has any.
+fn why_with(mut why: ToolError, own: &ToolError) -> ToolError {
+    let words = own.message.trim();
+    // That it was told to stop is known.
+    if own.kind == ErrorKind::Cancelled || words.is_empty() {
+        return why;
+    }
+    let kept = words.get(..words.floor_char_boundary(OWN_WORDS));
+    why.message.push_str("; the tool said: ");
+    why.message.push_str(kept.unwrap_or_default());
+    why
+}
+
 fn panicked(payload: &(dyn Any + Send)) -> ToolError {
     ToolError::new(
         ErrorKind::Panicked,
@@ -213,7 +229,8 @@ pub(crate) fn cancelled() -> ToolError {
     ToolError::new(ErrorKind::Cancelled, "Cancelled by user")
 }
 
-fn shown(limit: Duration) -> String {
+/// A time limit as people read it.
+pub(crate) fn shown(limit: Duration) -> String {
     if limit.subsec_nanos() == 0 {
         format!("{} s", limit.as_secs())
     } else {

@@ -1,7 +1,7 @@
 //! A few futures in one task.
 
 use std::future::poll_fn;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 
 /// Futures that make progress together.
@@ -41,12 +41,28 @@ impl<F: Future> SideBySide<F> {
         drop(self.0.remove(ended));
         Some(output)
     }
+
+    /// Waits for something else while these go on, and says which of them ended meanwhile.
+    pub(crate) async fn beside<T>(
+        &mut self,
+        other: impl Future<Output = T>,
+        mut ended: impl FnMut(F::Output),
+    ) -> T {
+        let mut other = pin!(other);
+        while !self.is_empty() {
+            tokio::select! {
+                biased;
+                done = &mut other => return done,
+                Some(output) = self.next() => ended(output),
+            }
+        }
+        other.await
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use std::future::ready;
-    use std::pin::pin;
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::{Context, Wake};

@@ -2,24 +2,40 @@
 
 use tokio_util::sync::CancellationToken;
 
-/// Three reasons to stop, looked at as one: the batch, the conversation, the gate.
+use crate::line::Passage;
+use crate::session::Session;
+
+/// Two reasons to stop, looked at as one: the batch and the conversation.
 #[derive(Clone, Copy)]
 pub(crate) struct Stop<'a> {
-    pub(crate) batch: &'a CancellationToken,
-    pub(crate) session: &'a CancellationToken,
-    pub(crate) gate: &'a CancellationToken,
+    batch: &'a CancellationToken,
+    session: &'a CancellationToken,
 }
 
-impl Stop<'_> {
+impl<'a> Stop<'a> {
+    pub(crate) fn of(passage: &'a Passage, session: &'a Session) -> Self {
+        Self {
+            batch: &passage.cancel,
+            session: session.cancel(),
+        }
+    }
+
+    /// What ends a call that belongs to no passage.
+    pub(crate) fn of_conversation(session: &'a Session) -> Self {
+        Self {
+            batch: session.cancel(),
+            session: session.cancel(),
+        }
+    }
+
     pub(crate) fn is_set(self) -> bool {
-        self.batch.is_cancelled() || self.session.is_cancelled() || self.gate.is_cancelled()
+        self.batch.is_cancelled() || self.session.is_cancelled()
     }
 
     pub(crate) async fn set(self) {
         tokio::select! {
             () = self.batch.cancelled() => {}
             () = self.session.cancelled() => {}
-            () = self.gate.cancelled() => {}
         }
     }
 }

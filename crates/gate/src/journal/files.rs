@@ -15,6 +15,8 @@ use crate::tool::hex;
 pub struct FileProblem {
     /// What went wrong.
     pub message: String,
+    /// Something is there that is no regular file: looking again would find the same.
+    pub something_else: bool,
 }
 
 impl FileProblem {
@@ -22,13 +24,20 @@ impl FileProblem {
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
+            something_else: false,
         }
     }
 }
 
 impl From<PathError> for FileProblem {
     fn from(error: PathError) -> Self {
-        Self::new(error.to_string())
+        Self {
+            something_else: matches!(
+                error,
+                PathError::NotAFile { .. } | PathError::NotADirectory { .. }
+            ),
+            ..Self::new(error.to_string())
+        }
     }
 }
 
@@ -153,7 +162,8 @@ mod tests {
         wall.remove(&a).unwrap();
         wall.remove(&a).unwrap();
         assert!(!a.exists());
-        assert!(wall.sha256(&root.join("d")).is_err(), "a folder is no file");
+        let folder = wall.sha256(&root.join("d")).unwrap_err();
+        assert!(folder.something_else, "a folder is no file");
     }
 
     #[test]
@@ -165,7 +175,8 @@ mod tests {
         std::fs::write(outside.path().join("a"), "theirs").unwrap();
         let wall = PathWall::open(&PathRules::new(&root)).unwrap();
         let place = root.join("d/a");
-        assert!(wall.sha256(&place).is_err());
+        let refused = wall.sha256(&place).unwrap_err();
+        assert!(!refused.something_else, "what is there was not seen");
         assert!(wall.restore(&place, b"x", None, 1).is_err());
         assert!(wall.remove(&place).is_err());
         assert_eq!(std::fs::read(outside.path().join("a")).unwrap(), b"theirs");

@@ -102,7 +102,8 @@ pub enum Recovered {
     Forward,
     /// Every file is as it was before the change.
     Back,
-    /// Somebody else changed a file since, or it could not be mended: nothing was touched further.
+    /// Somebody else changed a file since, or a person gave up on one that could not be
+    /// mended: nothing was touched further.
     LeftAlone,
 }
 

@@ -25,22 +25,42 @@ const ELLIPSIS: char = '…';
 /// ```
 #[must_use]
 pub fn approval_text(text: &str) -> String {
+    line(text, "\\\\")
+}
+
+/// The same for a sentence whose names are written out already: its backslashes are those of
+/// escapes and stay, so that a person reads them once.
+///
+/// ```
+/// # use toolgate_gate::output::approval_sentence;
+/// assert_eq!(approval_sentence("`write a\\nb`\u{202e}"), r"`write a\nb`\u{202e}");
+/// ```
+#[must_use]
+pub fn approval_sentence(text: &str) -> String {
+    line(text, "\\")
+}
+
+fn line(text: &str, backslash: &str) -> String {
     if is_plain(text) {
         return text.to_owned();
     }
-    let (whole, complete) = rendered(text.chars(), APPROVAL_TEXT_CHARS);
+    let rendered = |chars: &mut dyn Iterator<Item = char>, room| rendered(chars, room, backslash);
+    let (whole, complete) = rendered(&mut text.chars(), APPROVAL_TEXT_CHARS);
     if complete {
         return whole.concat();
     }
     // Runs are the same from both ends, and the whole is longer than both parts:
     // they cannot overlap.
     let head_chars = APPROVAL_TEXT_CHARS / 2;
-    let (head, _) = rendered(text.chars(), head_chars);
-    let (tail, _) = rendered(text.chars().rev(), APPROVAL_TEXT_CHARS - 1 - head_chars);
-    let mut line = head.concat();
-    line.push(ELLIPSIS);
-    line.extend(tail.into_iter().rev());
-    line
+    let (head, _) = rendered(&mut text.chars(), head_chars);
+    let (tail, _) = rendered(
+        &mut text.chars().rev(),
+        APPROVAL_TEXT_CHARS - 1 - head_chars,
+    );
+    let mut short = head.concat();
+    short.push(ELLIPSIS);
+    short.extend(tail.into_iter().rev());
+    short
 }
 
 /// Whether a text is its own line, as most are.
@@ -51,7 +71,11 @@ fn is_plain(text: &str) -> bool {
 
 /// The pieces that fit into `room` characters, in the order of `chars`, and whether
 /// that is all of them.
-fn rendered(chars: impl Iterator<Item = char>, room: usize) -> (Vec<String>, bool) {
+fn rendered(
+    chars: &mut dyn Iterator<Item = char>,
+    room: usize,
+    backslash: &str,
+) -> (Vec<String>, bool) {
     let mut chars = chars.peekable();
     let mut pieces = Vec::new();
     let mut room = room;
@@ -62,7 +86,10 @@ fn rendered(chars: impl Iterator<Item = char>, room: usize) -> (Vec<String>, boo
                 count += 1;
             }
         }
-        let piece = piece(c, count);
+        let piece = match c {
+            '\\' => backslash.to_owned(),
+            _ => piece(c, count),
+        };
         let Some(left) = room.checked_sub(piece.chars().count()) else {
             return (pieces, false);
         };
@@ -74,7 +101,6 @@ fn rendered(chars: impl Iterator<Item = char>, room: usize) -> (Vec<String>, boo
 
 fn piece(c: char, count: usize) -> String {
     let one = match c {
-        '\\' => return "\\\\".to_owned(),
         '\n' => "\\n".to_owned(),
         '\r' => "\\r".to_owned(),
         '\t' => "\\t".to_owned(),

@@ -69,7 +69,11 @@ impl Redactor {
     /// Facts for people and clients.
     #[must_use]
     pub fn shown_facts(&self, facts: &Facts) -> Facts {
-        let all = |texts: &[String]| texts.iter().map(|text| self.shown(text)).collect();
+        self.changed_facts(facts, &|text| self.shown(text))
+    }
+
+    fn changed_facts(&self, facts: &Facts, change: Change<'_>) -> Facts {
+        let all = |texts: &[String]| texts.iter().map(|text| change(text)).collect();
         Facts {
             reads: all(&facts.reads),
             writes: all(&facts.writes),
@@ -116,7 +120,9 @@ impl Redactor {
             return;
         }
         let exact = atom_texts(tool, facts);
-        let shown = atom_texts(tool, &self.shown_facts(facts));
+        // What is invisible stays: policy writes it out, and taken out nobody would see it.
+        let clean = self.changed_facts(facts, &|text| self.redact(text).0.into_owned());
+        let shown = atom_texts(tool, &clean);
         for (exact, shown) in exact.iter().zip(&shown).filter(|(one, other)| one != other) {
             decision.reason = decision.reason.replace(exact, shown);
             for answer in &mut decision.atoms {
@@ -200,10 +206,22 @@ impl Redactor {
 
     /// A value as it reads beside its name: a random text is a secret where it is a password.
     fn given_to(&self, name: &str, value: String) -> String {
-        if value.is_empty() || value.contains(['"', '\\']) {
+        if value.is_empty() {
             return value;
         }
         let head = format!("{name}=\"");
+        if value.contains(['"', '\\']) {
+            // Quotes and escapes would end the value early, so it is judged without them.
+            // Where they stood is not known afterwards: of a secret nothing is shown.
+            let line = format!("{head}{}\"", value.replace(['"', '\\'], ""));
+            let is_value = |span: &RedactedSpan| span.start <= head.len();
+            let secret = self.redact(&line).1.iter().any(is_value);
+            return if secret {
+                SecretClass::Assignment.marker().to_owned()
+            } else {
+                value
+            };
+        }
         let line = format!("{head}{value}\"");
         let (redacted, spans) = self.redact(&line);
         if spans.is_empty() {

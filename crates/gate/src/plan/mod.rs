@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolgate_model::{Call, CallId, PlanRecord, ToolCall, ToolError};
+use toolgate_policy::Policy;
 
 pub(crate) use hash::plan_hash;
 pub(crate) use planner::Planner;
@@ -84,6 +85,8 @@ pub(crate) struct Live {
     pub(crate) timeout: Option<Duration>,
     /// How many writes of Toolgate itself the plan has seen.
     pub(crate) own_writes: u64,
+    /// The rules that let it through.
+    pub(crate) policy: Arc<Policy>,
     /// The folders that a person opened to this call.
     pub(crate) opened: Vec<String>,
     /// Why a yes is not remembered although the person wanted that.

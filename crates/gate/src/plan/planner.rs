@@ -15,8 +15,10 @@ use super::{
     Authorized, CallLimits, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
     plan_hash,
 };
+use crate::execute;
+use crate::gate::Gate;
 use crate::middleware::Chain;
-use crate::output::{Redactor, approval_text, sanitize};
+use crate::output::{Redactor, approval_text, preview_text};
 use crate::panics::payload_text;
 use crate::registry::{self, Registry};
 use crate::session::Session;
@@ -27,10 +29,13 @@ const DISABLED: &str = "Tool execution disabled by policy";
 
 /// Everything planning looks at.
 pub(crate) struct Planner<'a> {
+    pub(crate) gate: &'a Gate,
+    /// Ends what a tool does while its call is planned.
+    pub(crate) stop: execute::Stop<'a>,
     pub(crate) mode: Mode,
     pub(crate) limits: CallLimits,
     pub(crate) registry: &'a Registry,
-    pub(crate) policy: &'a Policy,
+    pub(crate) policy: &'a Arc<Policy>,
     pub(crate) validators: &'a [Arc<dyn Validator>],
     pub(crate) chain: &'a Chain,
     pub(crate) wall: &'a PathWall,
@@ -264,6 +269,7 @@ impl Planner<'_> {
             requires_approval: asks,
             timeout,
             own_writes: self.session.reads(|log| log.own_writes()),
+            policy: Arc::clone(self.policy),
             opened: Vec::new(),
             not_remembered: None,
         })
@@ -324,7 +330,7 @@ impl Planner<'_> {
                 let record = Arc::make_mut(&mut live.record);
                 record.preview = preview
                     .text
-                    .map(|text| self.redactor.redact(&sanitize(&text)).0.into_owned());
+                    .map(|text| preview_text(&self.redactor.redact(&text).0).into_owned());
                 record.plan_hash = self.hash(&live.entry, &record.call, &preview.rests_on);
                 record.rests_on = preview.rests_on;
                 Ok(Plan::Ask(NeedsApproval { live }))
@@ -394,18 +400,32 @@ impl Planner<'_> {
         planted.map_err(|error| path_error(&error))
     }
 
+    /// What a person is shown. It has the time of the call itself, and ends with the line.
     async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
         use futures::FutureExt;
         let view = View::new(self.wall, self.session);
         // Foreign code from the first word on: it may panic before there is a future.
         let look = AssertUnwindSafe(async { live.invocation.preview(&view).await });
-        look.catch_unwind().await.unwrap_or_else(|payload| {
-            let message = format!(
-                "Tool panicked while it made its preview: {}",
-                payload_text(&*payload)
-            );
-            Err(ToolError::new(ErrorKind::Panicked, message))
-        })
+        let spec = live.entry.spec();
+        let limit = self.gate.time_limit(spec, live.timeout, self.session);
+        tokio::select! {
+            biased;
+            seen = look.catch_unwind() => seen.unwrap_or_else(|payload| {
+                let message = format!(
+                    "Tool panicked while it made its preview: {}",
+                    payload_text(&*payload)
+                );
+                Err(ToolError::new(ErrorKind::Panicked, message))
+            }),
+            () = self.stop.set() => Err(execute::cancelled()),
+            () = tokio::time::sleep(limit) => Err(ToolError::new(
+                ErrorKind::Timeout,
+                format!(
+                    "what a person would be shown was not ready after {}; nobody was asked and nothing was run",
+                    execute::shown(limit)
+                ),
+            )),
+        }
     }
 }
 

@@ -9,6 +9,7 @@
 mod alias;
 mod definitions;
 mod linked;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

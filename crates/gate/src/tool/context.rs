@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{CallId, ErrorKind, Stream, ToolError};
+use toolgate_model::{CallId, ErrorKind, PlanRecord, Stream, ToolError};
+use toolgate_policy::{Hidden, Policy};
 use toolgate_sandbox::paths::PathWall;
 
 use crate::clock::{Clock, Entropy};
@@ -50,6 +51,8 @@ pub(crate) struct ContextParts {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
     pub(crate) opened: Vec<String>,
+    pub(crate) plan: Arc<PlanRecord>,
+    pub(crate) policy: Arc<Policy>,
     pub(crate) journal: Arc<dyn Journal>,
 }
 
@@ -102,6 +105,15 @@ impl RunCtx {
     /// The folders beyond the walls that a person opened to this call, or to its conversation.
     pub fn opened(&self) -> &[String] {
         &self.parts.opened
+    }
+
+    /// What rules hide from a call that looks through folders; nothing where none does.
+    /// Whoever walks leaves out what it names, and says how much that was.
+    pub fn hidden(&self) -> Option<Hidden<'_>> {
+        let plan = &self.parts.plan;
+        self.parts
+            .policy
+            .hidden(&plan.tool, &plan.call.args, &plan.facts)
     }
 
     /// How much may be handed back.

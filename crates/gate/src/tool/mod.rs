@@ -33,6 +33,7 @@ pub use typed::{TypedTool, typed};
 pub use view::{Seen, View, hex, path_error};
 
 pub use toolgate_model::Facts;
+pub use toolgate_policy::Hidden;
 
 /// Another spelling of an argument, taken as the canonical one.
 #[derive(Clone)]

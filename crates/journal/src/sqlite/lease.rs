@@ -119,10 +119,14 @@ pub(crate) fn held_elsewhere(
     Ok(lease.is_some_and(|lease| lease.token != me.token && lease.is_held(me, now_ms)))
 }
 
-/// The process that works on a conversation, as far as can be seen.
-pub(crate) fn holder(db: &Connection, conversation: &str) -> rusqlite::Result<Option<u32>> {
+/// The process that works on a conversation: whoever would be refused it now is told the same.
+pub(crate) fn holder(
+    db: &Connection,
+    conversation: &str,
+    now_ms: u64,
+) -> rusqlite::Result<Option<u32>> {
     let lease = find(db, conversation)?;
-    let held = lease.filter(|lease| lease.is_held(&Holder::this(0), lease.beat_ms));
+    let held = lease.filter(|lease| lease.is_held(&Holder::this(0), now_ms));
     Ok(held.map(|lease| lease.pid))
 }
 

@@ -121,12 +121,14 @@ impl Reader {
         Trouble::of(&self.path.display().to_string(), error)
     }
 
-    /// Every conversation, the one that began first first.
-    pub fn conversations(&self) -> Result<Vec<Conversation>, Trouble> {
-        self.all_conversations().map_err(|error| self.fail(&error))
+    /// Every conversation, the one that began first first, and who works on it at this
+    /// moment, in milliseconds since 1970.
+    pub fn conversations(&self, now_ms: u64) -> Result<Vec<Conversation>, Trouble> {
+        let all = self.all_conversations(now_ms);
+        all.map_err(|error| self.fail(&error))
     }
 
-    fn all_conversations(&self) -> rusqlite::Result<Vec<Conversation>> {
+    fn all_conversations(&self, now_ms: u64) -> rusqlite::Result<Vec<Conversation>> {
         let snapshot = self.db.unchecked_transaction()?;
         let mut find = snapshot.prepare(
             "SELECT c.id, c.workspace, c.started_ms,
@@ -152,7 +154,7 @@ impl Reader {
                 })
                 .collect::<rusqlite::Result<_>>()?;
             found.push(Conversation {
-                held_by: lease::holder(&snapshot, &id)?,
+                held_by: lease::holder(&snapshot, &id, now_ms)?,
                 id: id.into(),
                 workspace: row.get(1)?,
                 started_ms: row.get(2)?,

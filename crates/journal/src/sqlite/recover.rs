@@ -3,12 +3,15 @@
 //! ```text
 //! unfinished ──▶ not started │ outcome unknown
 //!                              └─ with an intent: compare every file ──▶ forward, back, or left alone ──▶ on record
+//!                                                    └─ one cannot be looked at or mended ──▶ still open
 //! settle: the one result
 //! ```
 //!
 //! Nothing is ever run again. Files are touched only if each of them is what it was
 //! before the change or what the change wanted; one with a third content means that
-//! somebody went on working, and nothing is touched at all.
+//! somebody went on working, and nothing is touched at all. A file that merely could not
+//! be looked at or mended decides nothing: the intent stays open, and whoever comes next
+//! tries again, unless the person gives it up.
 
 use std::path::Path;
 
@@ -53,6 +56,18 @@ pub struct Recovery {
     pub outcome: Recovered,
     /// What was found of each file.
     pub files: Vec<RecoveredFile>,
+    /// Why nothing is decided yet: a file could not be looked at or mended this time.
+    pub hindered: Option<FileProblem>,
+}
+
+impl Recovery {
+    /// The entry that says it.
+    fn record(&self) -> Record {
+        Record::Recovered {
+            outcome: self.outcome,
+            files: self.files.clone(),
+        }
+    }
 }
 
 impl Unfinished {
@@ -63,6 +78,7 @@ impl Unfinished {
 
     /// The result for a call that a crash cut off: what is known, in a model's words.
     pub fn result(&self, recovery: Option<&Recovery>) -> ToolResult {
+        let hindered = recovery.is_some_and(|recovery| recovery.hindered.is_some());
         let message = match (self.class(), recovery.map(|recovery| recovery.outcome)) {
             (Class::NotStarted, _) => {
                 "the program ended before this call was started; nothing was done"
@@ -72,6 +88,9 @@ impl Unfinished {
             }
             (_, Some(Recovered::Back)) => {
                 "the program ended while this call ran; its changes of files were taken back"
+            }
+            (_, Some(Recovered::LeftAlone)) if hindered => {
+                "the program ended while this call changed files, and a file could not be looked at or mended since; look at its files before going on"
             }
             (_, Some(Recovered::LeftAlone)) => {
                 "the program ended while this call changed files, and a file has changed since; look at its files before going on"
@@ -99,8 +118,8 @@ impl SqliteJournal {
             .await
     }
 
-    /// Brings a half-made change of files to an end and puts that on record. Files are
-    /// looked at and changed on the calling thread.
+    /// Brings a half-made change of files to an end and puts that on record; one that was
+    /// hindered stays open. Files are looked at and changed on the calling thread.
     pub async fn recover(&self, call: &Unfinished, files: &dyn Files) -> Result<Recovery, Trouble> {
         let asked = call.clone();
         let intent = self.ask(true, move |work| work.intent(&asked)).await?;
@@ -120,12 +139,15 @@ impl SqliteJournal {
         }
         let random = || self.inner.entropy.bits().unwrap_or_default();
         let recovery = bring_to_an_end(&looks, &images, files, &random);
-        let record = Record::Recovered {
-            outcome: recovery.outcome,
-            files: recovery.files.clone(),
-        };
-        self.put(call, record).await?;
+        if recovery.hindered.is_none() {
+            self.put(call, recovery.record()).await?;
+        }
         Ok(recovery)
+    }
+
+    /// Puts on record that a person gave up on a change that could not be brought to an end.
+    pub async fn give_up(&self, call: &Unfinished, recovery: &Recovery) -> Result<(), Trouble> {
+        self.put(call, recovery.record()).await
     }
 
     /// Gives a call that a crash cut off its one result. A call that has one, and is only
@@ -256,8 +278,10 @@ enum Side {
     After,
     /// The change leaves this file as it is.
     Either,
-    /// Neither, or it cannot be looked at.
+    /// Neither: somebody went on working.
     Third,
+    /// It could not be looked at.
+    Unknown,
 }
 
 struct Look {
@@ -266,23 +290,31 @@ struct Look {
     found: Option<String>,
     /// The temporary file is there and holds what the change wanted.
     staged: bool,
+    /// Why the file, or the temporary file it waits for, could not be looked at.
     problem: Option<FileProblem>,
 }
 
 fn look(file: &IntendedFile, files: &dyn Files) -> Look {
-    let (found, problem) = match files.sha256(&file.place) {
+    let (found, mut problem) = match files.sha256(&file.place) {
         Ok(found) => (found, None),
         Err(problem) => (None, Some(problem)),
     };
     let side = match (found == file.before, found == file.after) {
-        _ if problem.is_some() => Side::Third,
+        _ if problem.as_ref().is_some_and(|why| why.something_else) => Side::Third,
+        _ if problem.is_some() => Side::Unknown,
         (true, true) => Side::Either,
         (true, false) => Side::Before,
         (false, true) => Side::After,
         (false, false) => Side::Third,
     };
-    let staged = file.staged_beside();
-    let staged = staged.and_then(|staged| files.sha256(&staged).ok().flatten());
+    let staged = match file.staged_beside().map(|staged| files.sha256(&staged)) {
+        Some(Ok(staged)) => staged,
+        Some(Err(why)) if side == Side::Before && !why.something_else => {
+            problem = Some(why);
+            None
+        }
+        Some(Err(_)) | None => None,
+    };
     Look {
         side,
         found,
@@ -306,7 +338,11 @@ fn bring_to_an_end(
     let can_go_back = back.all(|(look, image)| {
         look.side != Side::After || look.file.before.is_none() || image.is_some()
     });
-    let outcome = if has(Side::Third) {
+    let third = has(Side::Third);
+    // Without a look at every file nothing is decided.
+    let mut unseen = looks.iter().filter_map(|look| look.problem.clone());
+    let hindered = unseen.next().filter(|_| !third);
+    let outcome = if third || hindered.is_some() {
         Recovered::LeftAlone
     } else if !has(Side::After) {
         // Nothing was renamed: the change has not happened.
@@ -321,6 +357,7 @@ fn bring_to_an_end(
     let mut recovery = Recovery {
         outcome,
         files: Vec::with_capacity(looks.len()),
+        hindered,
     };
     for (look, image) in looks.iter().zip(images) {
         let done = match outcome {
@@ -331,7 +368,9 @@ fn bring_to_an_end(
         let note = done.unwrap_or_else(|problem| {
             // What was done stays done; the next recovery finds it so and goes on from there.
             recovery.outcome = Recovered::LeftAlone;
-            format!("could not be mended: {problem}")
+            let note = format!("could not be mended: {problem}");
+            recovery.hindered.get_or_insert(problem);
+            note
         });
         recovery.files.push(RecoveredFile {
             path: look.file.path.clone(),
@@ -345,7 +384,7 @@ fn bring_to_an_end(
 fn left_alone(look: &Look) -> String {
     match (&look.problem, look.side) {
         (Some(problem), _) => format!("cannot be looked at: {problem}; not touched"),
-        (None, Side::Third) => "holds something else since; not touched".to_owned(),
+        (None, Side::Third | Side::Unknown) => "holds something else since; not touched".to_owned(),
         (None, Side::Before) => "is as it was before; not touched".to_owned(),
         (None, Side::After | Side::Either) => "is as it was wanted; not touched".to_owned(),
     }

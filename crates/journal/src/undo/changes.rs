@@ -8,6 +8,9 @@ use toolgate_model::{CallId, ConversationId, ErrorKind, ToolResult};
 use super::plan::Scope;
 use crate::sqlite::{Body, Filter, Line, Reader, Trouble};
 
+/// The tool that takes changes back. Only a person has it.
+pub const TOOL: &str = "undo";
+
 /// Whether a change that was intended has happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
@@ -44,6 +47,8 @@ pub struct Changes {
     /// Calls that did more than the record can tell, with their turn.
     opaque: BTreeMap<(CallId, u64), Option<u64>>,
     planned_opaque: BTreeSet<(CallId, u64)>,
+    /// Calls by which a person took something back. An id says nothing: models choose theirs.
+    takings_back: BTreeSet<(CallId, u64)>,
     turn: Option<u64>,
 }
 
@@ -100,6 +105,9 @@ impl Changes {
             }
             ("turn_started" | "turn_finished", _) => self.turn = None,
             ("planned", Some(Record::Planned { plan })) => {
+                if plan.tool == TOOL {
+                    self.takings_back.insert((call.clone(), nth));
+                }
                 let told = plan.facts.runs.is_empty() && plan.facts.complete;
                 if !told {
                     self.planned_opaque.insert((call, nth));
@@ -118,7 +126,8 @@ impl Changes {
                 };
                 // A person who takes something back after a turn that was cut off is not
                 // part of that turn.
-                let turn = self.turn.filter(|_| !is_undo(&call));
+                let by_person = self.takings_back.contains(&(call.clone(), nth));
+                let turn = self.turn.filter(|_| !by_person);
                 self.all.push(Change {
                     call,
                     nth,
@@ -168,10 +177,4 @@ fn outcome(result: &ToolResult) -> Made {
         ) => Made::Perhaps,
         Some(_) => Made::No,
     }
-}
-
-/// Whether a call has the name that takings back get.
-fn is_undo(call: &CallId) -> bool {
-    let number = call.as_str().strip_prefix("undo_");
-    number.is_some_and(|number| number.bytes().all(|digit| digit.is_ascii_digit()))
 }

@@ -17,5 +17,5 @@ mod plan;
 #[cfg(test)]
 mod tests;
 
-pub use changes::{Change, Changes, Made};
+pub use changes::{Change, Changes, Made, TOOL};
 pub use plan::{Differs, Found, Refusal, Restore, Scope};

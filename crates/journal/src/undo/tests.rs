@@ -103,8 +103,8 @@ impl History {
 
     /// Takes a scope back, as a call of its own.
     fn undo(&mut self, call: &str, scope: &Scope) {
-        let planned = self.plan(scope).unwrap();
-        let wanted: Vec<(String, Option<String>)> = planned
+        let restored = self.plan(scope).unwrap();
+        let wanted: Vec<(String, Option<String>)> = restored
             .into_iter()
             .map(|file| (file.place.to_str().unwrap().to_owned(), file.back))
             .collect();
@@ -112,8 +112,31 @@ impl History {
             .iter()
             .map(|(place, back)| (place.as_str(), back.clone()))
             .collect();
+        self.add(call, planned(call, TOOL));
         self.change(call, &wanted, Went::Well);
     }
+}
+
+fn planned(call: &str, tool: &str) -> Record {
+    let plan = serde_json::json!({
+        "conversation": "c",
+        "call": {"id": call, "name": tool, "args": {}},
+        "tool": tool,
+        "summary": "changes",
+        "risk": "medium",
+        "locations": [],
+        "facts": toolgate_model::Facts::reading("a"),
+        "decision": {
+            "action": "allow",
+            "reason": "it may",
+            "rule": "default",
+            "source": {"layer": "built-in"},
+            "atoms": [],
+        },
+        "plan_hash": "h",
+    });
+    let plan: toolgate_model::PlanRecord = serde_json::from_value(plan).unwrap();
+    Record::Planned { plan: plan.into() }
 }
 
 const PLACES: [&str; 3] = ["/a", "/b", "/c"];
@@ -247,6 +270,22 @@ fn turns_hold_what_began_in_them_and_no_undo() {
         matches!(missing, Err(Refusal::NoSuchTurn { wanted: 7, .. })),
         "{missing:?}"
     );
+}
+
+#[test]
+fn a_model_that_calls_its_change_an_undo_hides_nothing_from_its_turn() {
+    let mut history = History::default();
+    let turn = Record::TurnStarted {
+        turn: 1,
+        provider: String::new(),
+        model: String::new(),
+        preset: None,
+    };
+    history.add("", turn);
+    history.add("undo_1", planned("undo_1", "write_file"));
+    history.change("undo_1", &[("/a", Some("x".into()))], Went::Well);
+    let planned = history.plan(&Scope::Turn(1)).unwrap();
+    assert_eq!(planned.len(), 1);
 }
 
 #[test]

@@ -289,7 +289,7 @@ fn conversations_are_listed_with_their_calls() {
     whole(&journal, "b", "1", 500);
     commit(&journal, start("b", "2", 501)).unwrap();
     whole(&journal, "a", "1", 400);
-    let found = place.reader().conversations().unwrap();
+    let found = place.reader().conversations(502).unwrap();
     assert_eq!(found.len(), 2);
     let b = found.iter().find(|found| found.id.as_str() == "b").unwrap();
     assert_eq!(b.workspace.as_deref(), Some("/home/me/project"));

@@ -23,6 +23,12 @@ pub(crate) struct Place {
 #[derive(Clone, Default)]
 pub(crate) struct Ticking(Arc<AtomicU64>);
 
+impl Ticking {
+    pub(crate) fn set(&self, now_ms: u64) {
+        self.0.store(now_ms, Ordering::Relaxed);
+    }
+}
+
 impl Clock for Ticking {
     fn now_ms(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)

@@ -65,6 +65,28 @@ fn whoever_lost_a_conversation_is_told_and_writes_no_more() {
 }
 
 #[test]
+fn a_holder_that_cannot_be_seen_holds_for_a_reader_as_long_as_for_a_writer() {
+    let place = Place::new();
+    let journal = place.open();
+    whole(&journal, "a", "1", 1);
+    let db = rusqlite::Connection::open(place.file()).unwrap();
+    db.execute(
+        "UPDATE leases SET token = 'another', pid = 77, process = 'other boot 5', beat_ms = 1000",
+        [],
+    )
+    .unwrap();
+    let held_by = |now_ms| {
+        let all = place.reader().conversations(now_ms).unwrap();
+        all.first().unwrap().held_by
+    };
+    let free_at = 1000 + 120_000;
+    assert_eq!(held_by(free_at - 1), Some(77));
+    assert_eq!(held_by(free_at), None);
+    place.clock.set(free_at);
+    block_on(place.open().begin(&"a".into(), None)).unwrap();
+}
+
+#[test]
 fn a_journal_that_lost_its_source_of_randomness_is_not_opened() {
     struct Dry;
     impl toolgate_gate::Entropy for Dry {

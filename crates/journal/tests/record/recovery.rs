@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use futures::executor::block_on;
 use proptest::prelude::*;
-use toolgate_gate::journal::{Image, Intended, Journal, Record, Recovered};
+use toolgate_gate::journal::{FileProblem, Files, Image, Intended, Journal, Record, Recovered};
 use toolgate_journal::{Class, SqliteJournal, State, Unfinished};
 use toolgate_model::ErrorKind;
 use toolgate_sandbox::paths::{PathRules, PathWall};
@@ -278,4 +278,131 @@ fn a_tool_that_was_given_up_on_may_have_left_files_half_changed() {
     assert!(work.files().is_empty());
     assert!(block_on(journal.unfinished(None)).unwrap().is_empty());
     assert!(work.place.verify().is_sound());
+}
+
+/// The wall, but for one step with one place that does not go.
+struct Hindered<'a> {
+    wall: &'a PathWall,
+    place: PathBuf,
+    looking: bool,
+}
+
+impl Hindered<'_> {
+    fn at(&self, place: &Path, looking: bool) -> Result<(), FileProblem> {
+        if place == self.place && looking == self.looking {
+            return Err(FileProblem::new("too many open files"));
+        }
+        Ok(())
+    }
+}
+
+impl Files for Hindered<'_> {
+    fn sha256(&self, place: &Path) -> Result<Option<String>, FileProblem> {
+        self.at(place, true)?;
+        self.wall.sha256(place)
+    }
+
+    fn put_in_place(&self, staged: &Path, place: &Path) -> Result<(), FileProblem> {
+        self.at(place, false)?;
+        self.wall.put_in_place(staged, place)
+    }
+
+    fn restore(
+        &self,
+        place: &Path,
+        bytes: &[u8],
+        mode: Option<u32>,
+        nonce: u128,
+    ) -> Result<(), FileProblem> {
+        self.at(place, false)?;
+        self.wall.restore(place, bytes, mode, nonce)
+    }
+
+    fn remove(&self, place: &Path) -> Result<(), FileProblem> {
+        self.at(place, false)?;
+        self.wall.remove(place)
+    }
+}
+
+/// Three new files, of which the first is in its place.
+fn half_made(work: &Work) -> SqliteJournal {
+    let file = |name: &str| {
+        let staged = work.root.join(format!(".{name}"));
+        std::fs::write(&staged, name).unwrap();
+        Intended {
+            path: name.into(),
+            place: work.root.join(name),
+            before: None,
+            after: Some(Image::of(name.as_bytes().to_vec()).sha256),
+            mode: None,
+            staged: Some(staged),
+        }
+    };
+    let journal = work.place.open();
+    work.intend(&journal, vec![file("a"), file("b"), file("c")]);
+    std::fs::rename(work.root.join(".a"), work.root.join("a")).unwrap();
+    journal
+}
+
+#[test]
+fn what_could_not_be_looked_at_or_mended_stays_open_and_the_next_try_goes_on() {
+    for (name, looking) in [("a", true), ("b", true), (".c", true), ("c", false)] {
+        let work = Work::new();
+        let journal = half_made(&work);
+        let call = work.only(&journal);
+        let files = Hindered {
+            wall: &work.wall,
+            place: work.root.join(name),
+            looking,
+        };
+        let entries = work.place.entries().len();
+        let recovery = block_on(journal.recover(&call, &files)).unwrap();
+        let why = recovery.hindered.clone().unwrap();
+        assert_eq!(why.message, "too many open files", "{name}");
+        assert_eq!(work.place.entries().len(), entries, "nothing is decided");
+        assert_eq!(work.only(&journal), call, "{name}");
+        let words = call.result(Some(&recovery)).content;
+        assert!(
+            words.contains("could not be looked at or mended"),
+            "{words}"
+        );
+        let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+        assert_eq!(
+            (recovery.outcome, recovery.hindered),
+            (Recovered::Forward, None)
+        );
+        let names: Vec<String> = work.files().into_keys().collect();
+        assert_eq!(names, ["a", "b", "c"]);
+        assert!(work.place.verify().is_sound());
+    }
+}
+
+#[test]
+fn what_cannot_be_mended_can_be_given_up_and_has_one_result() {
+    let work = Work::new();
+    let journal = half_made(&work);
+    let call = work.only(&journal);
+    let files = Hindered {
+        wall: &work.wall,
+        place: work.root.join("b"),
+        looking: true,
+    };
+    let recovery = block_on(journal.recover(&call, &files)).unwrap();
+    block_on(journal.give_up(&call, &recovery)).unwrap();
+    block_on(journal.settle(&call, call.result(Some(&recovery)))).unwrap();
+    assert_eq!(block_on(journal.unfinished(None)).unwrap(), vec![]);
+    assert!(work.place.verify().is_sound());
+}
+
+#[test]
+fn a_folder_where_a_file_was_is_somebody_elses_work() {
+    let work = Work::new();
+    let journal = half_made(&work);
+    std::fs::create_dir(work.root.join("b")).unwrap();
+    let call = work.only(&journal);
+    let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+    assert_eq!(
+        (recovery.outcome, recovery.hindered),
+        (Recovered::LeftAlone, None)
+    );
 }

@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::calls::Key;
-use crate::event::{Seal, StopReason, StreamEvent, Usage};
+use crate::event::{Seal, StopReason, Usage};
 use crate::fault::{ProviderErrorKind, StreamFault};
 use crate::machine::{Answer, Machine, WireError, Words};
 
@@ -165,7 +165,7 @@ impl Stream {
             }
             "redacted_thinking" => {
                 let seal = Seal::Redacted((*block.data).to_owned());
-                answer.out.push(StreamEvent::Sealed(seal));
+                answer.sealed(seal, block.data.len());
                 Block::Other
             }
             "tool_use" => {
@@ -222,8 +222,8 @@ impl Stream {
         };
         match self.blocks.swap_remove(place).1 {
             Block::Thinking { signature } if !signature.is_empty() => {
-                let seal = Seal::Signature(signature);
-                answer.out.push(StreamEvent::Sealed(seal));
+                let bytes = signature.len();
+                answer.sealed(Seal::Signature(signature), bytes);
             }
             Block::Call { input } => {
                 let Some(at) = answer.calls.find(&Key::Index(index)) else {

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
+use tokio::time::Instant;
 
 use super::body::Sent;
 use super::endpoint::{Endpoint, EndpointFault};
@@ -24,7 +25,7 @@ pub struct HttpTimeouts {
     pub connect: Duration,
     /// Without a sign of life, before the answer and within it.
     pub idle: Duration,
-    /// For the whole answer.
+    /// For the whole answer, and as long for an error or a list.
     pub total: Duration,
 }
 
@@ -152,13 +153,17 @@ impl Client {
         mut response: Response,
         most: usize,
     ) -> Result<Vec<u8>, Refused> {
+        let now = Instant::now();
+        let deadline = now.checked_add(self.timeouts.total).unwrap_or(now);
         let mut body = Vec::new();
         while body.len() < most {
-            match tokio::time::timeout(self.timeouts.idle, response.chunk()).await {
-                Err(_) => return Err(self.silent().into()),
-                Ok(Err(error)) => return Err(self.unreachable(&error).into()),
-                Ok(Ok(None)) => break,
-                Ok(Ok(Some(chunk))) => body.extend_from_slice(&chunk),
+            let chunk = tokio::time::timeout(self.timeouts.idle, response.chunk());
+            match tokio::time::timeout_at(deadline, chunk).await {
+                Err(_) => return Err(self.too_slow().into()),
+                Ok(Err(_)) => return Err(self.silent().into()),
+                Ok(Ok(Err(error))) => return Err(self.unreachable(&error).into()),
+                Ok(Ok(Ok(None))) => break,
+                Ok(Ok(Ok(Some(chunk)))) => body.extend_from_slice(&chunk),
             }
         }
         body.truncate(most);
@@ -168,6 +173,12 @@ impl Client {
     pub(super) fn silent(&self) -> StreamFault {
         StreamFault::Silent {
             seconds: self.timeouts.idle.as_secs(),
+        }
+    }
+
+    pub(super) fn too_slow(&self) -> StreamFault {
+        StreamFault::TooSlow {
+            seconds: self.timeouts.total.as_secs(),
         }
     }
 

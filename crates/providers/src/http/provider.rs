@@ -64,13 +64,18 @@ impl HttpProvider {
         let response = self.client.stream(body).await?;
         let (wire, first) = (self.client.endpoint().wire(), self.calls.saturating_add(1));
         let now = Instant::now();
-        self.answer = Some(Answer {
+        let mut answer = Answer {
             response,
             decoder: StreamDecoder::counting_from(wire, self.limits, first),
             veil: Veil::new(self.client.endpoint().secrets().clone()),
             ready: VecDeque::new(),
             deadline: now.checked_add(total).unwrap_or(now),
-        });
+        };
+        // An answer has begun with its first byte: before that it can be asked for again.
+        if !answer.read(&self.client).await {
+            return Err(answer.fault().into());
+        }
+        self.answer = Some(answer);
         Ok(())
     }
 }
@@ -81,31 +86,41 @@ impl Answer {
             if let Some(event) = self.ready.pop_front() {
                 return event;
             }
-            let idle = client.timeouts().idle;
-            let chunk = tokio::time::timeout_at(
-                self.deadline,
-                tokio::time::timeout(idle, self.response.chunk()),
-            );
-            match chunk.await {
-                Err(_) => {
-                    let seconds = client.timeouts().total.as_secs();
-                    return StreamEvent::End(Err(StreamFault::TooSlow { seconds }));
-                }
-                Ok(Err(_)) => return StreamEvent::End(Err(client.silent())),
-                Ok(Ok(Ok(Some(bytes)))) => {
-                    let events = self.decoder.push(&bytes);
-                    self.show(events);
-                }
-                // A connection that breaks ends the answer where it is, like one that closes.
-                Ok(Ok(Ok(None) | Err(_))) => {
-                    let rest = self.decoder.finish();
-                    if rest.is_empty() {
-                        return StreamEvent::End(Err(StreamFault::Cut));
-                    }
-                    self.show(rest);
-                }
+            if !self.read(client).await && self.ready.is_empty() {
+                return StreamEvent::End(Err(StreamFault::Cut));
             }
         }
+    }
+
+    /// Takes the next bytes. `false` if there are none any more: how it ends is ready then.
+    async fn read(&mut self, client: &Client) -> bool {
+        let idle = client.timeouts().idle;
+        let chunk = tokio::time::timeout_at(
+            self.deadline,
+            tokio::time::timeout(idle, self.response.chunk()),
+        );
+        let rest = match chunk.await {
+            Err(_) => self.decoder.break_off(client.too_slow()),
+            Ok(Err(_)) => self.decoder.break_off(client.silent()),
+            Ok(Ok(Ok(Some(bytes)))) => {
+                let events = self.decoder.push(&bytes);
+                self.show(events);
+                return true;
+            }
+            // A connection that breaks ends the answer where it is, like one that closes.
+            Ok(Ok(Ok(None) | Err(_))) => self.decoder.finish(),
+        };
+        self.show(rest);
+        false
+    }
+
+    /// Why nothing came of it.
+    fn fault(self) -> StreamFault {
+        let fault = self.ready.into_iter().find_map(|event| match event {
+            StreamEvent::End(end) => end.err(),
+            _ => None,
+        });
+        fault.unwrap_or(StreamFault::Nothing)
     }
 
     fn show(&mut self, events: Vec<StreamEvent>) {

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::calls::{CallFault, Key};
-use crate::event::{Seal, StopReason, StreamEvent, Usage};
+use crate::event::{Seal, StopReason, Usage};
 use crate::fault::{ProviderErrorKind, StreamFault};
 use crate::machine::{Answer, Machine, WireError, Words};
 
@@ -20,6 +20,9 @@ const MAX_PARTS: usize = 100_000;
 pub(crate) struct Stream {
     /// The parts of which pieces came: their whole, which follows, is not new.
     told: BTreeSet<(u64, Part)>,
+    /// The items of which something came, by place and by id: the finished answer repeats them.
+    places: BTreeSet<u64>,
+    ids: BTreeSet<String>,
     refused: bool,
 }
 
@@ -50,9 +53,12 @@ struct Event<'a> {
     refusal: Words<'a>,
     #[serde(borrow, default)]
     arguments: Words<'a>,
+    #[serde(borrow, default)]
+    item_id: Words<'a>,
     #[serde(borrow)]
     item: Option<Item<'a>>,
-    response: Option<Response>,
+    #[serde(borrow)]
+    response: Option<Response<'a>>,
     /// An error event has its fields here, or in the event itself.
     error: Option<WireError>,
     code: Option<String>,
@@ -78,7 +84,9 @@ struct Item<'a> {
 }
 
 #[derive(Deserialize)]
-struct Response {
+struct Response<'a> {
+    #[serde(borrow)]
+    output: Option<Vec<Item<'a>>>,
     error: Option<WireError>,
     incomplete_details: Option<Incomplete>,
     usage: Option<WireUsage>,
@@ -120,6 +128,14 @@ impl Machine for Stream {
             .map_err(|error| StreamFault::malformed("openai-responses", &error, data))?;
         answer.began |= event.r#type.starts_with("response.");
         let output = event.output_index;
+        if [".added", ".delta", ".done"]
+            .iter()
+            .any(|end| event.r#type.ends_with(end))
+        {
+            self.came(output, &event.item_id)?;
+            let id = event.item.as_ref().and_then(Item::id);
+            self.came(output, id.unwrap_or_default())?;
+        }
         match &*event.r#type {
             "response.output_text.delta" => {
                 self.first(output, Part::Text(event.content_index))?;
@@ -168,12 +184,14 @@ impl Machine for Stream {
                 }
             }
             "response.completed" => {
+                let mut response = event.response;
+                self.rest(response.as_mut(), answer)?;
                 let reason = if self.refused {
                     StopReason::Refusal
                 } else {
                     StopReason::EndTurn
                 };
-                finished(event.response, answer, |_| reason);
+                finished(response, answer, |_| reason);
             }
             "response.incomplete" => finished(event.response, answer, incomplete),
             "response.failed" => {
@@ -206,6 +224,63 @@ impl Stream {
         Ok(self.told.insert((output, part)))
     }
 
+    /// Notes that something of an item came.
+    fn came(&mut self, output: u64, id: &str) -> Result<(), StreamFault> {
+        if self.places.len().max(self.ids.len()) == MAX_PARTS {
+            return Err(StreamFault::TooManyParts { max: MAX_PARTS });
+        }
+        self.places.insert(output);
+        if !id.is_empty() && !self.ids.contains(id) {
+            self.ids.insert(id.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Takes the items of a finished answer of which nothing came before.
+    fn rest(
+        &mut self,
+        response: Option<&mut Response<'_>>,
+        answer: &mut Answer,
+    ) -> Result<(), StreamFault> {
+        let items = response.and_then(|response| response.output.take());
+        for (item, output) in items.unwrap_or_default().into_iter().zip(0..) {
+            let id = item.id().unwrap_or_default().to_owned();
+            if self.places.contains(&output) || self.ids.contains(&id) {
+                continue;
+            }
+            self.came(output, &id)?;
+            answer.went_on();
+            if &*item.r#type == "message" {
+                self.said(output, item.content.as_ref(), answer)?;
+            } else {
+                self.done(output, item, answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The words of a whole message.
+    fn said(
+        &mut self,
+        output: u64,
+        content: Option<&Value>,
+        answer: &mut Answer,
+    ) -> Result<(), StreamFault> {
+        let parts = content.and_then(Value::as_array).into_iter().flatten();
+        for (part, place) in parts.zip(0..) {
+            let words = |name| part.get(name).and_then(Value::as_str);
+            if let Some(text) = words("text") {
+                self.first(output, Part::Text(place))?;
+                answer.text(text);
+            } else if let Some(text) = words("refusal") {
+                self.first(output, Part::Refusal(place))?;
+                self.refused = true;
+                answer.refusal(text);
+            }
+        }
+        Ok(())
+    }
+
     fn done(
         &mut self,
         output: u64,
@@ -222,8 +297,9 @@ impl Stream {
                 if self.first(output, Part::Thinking)? {
                     answer.thinking(&shown(item.summary.as_ref()));
                 }
-                let seal = Seal::Item(item.going_back());
-                answer.out.push(StreamEvent::Sealed(seal));
+                let item = item.going_back();
+                let bytes = item.values().map(text_bytes).sum();
+                answer.sealed(Seal::Item(item), bytes);
             }
             _ => {}
         }
@@ -251,7 +327,7 @@ fn slot(output: u64, answer: &mut Answer) -> Result<usize, StreamFault> {
 }
 
 fn finished(
-    response: Option<Response>,
+    response: Option<Response<'_>>,
     answer: &mut Answer,
     reason: impl FnOnce(Option<Incomplete>) -> StopReason,
 ) {
@@ -271,6 +347,16 @@ fn incomplete(details: Option<Incomplete>) -> StopReason {
     }
 }
 
+/// How many bytes of text a value holds.
+fn text_bytes(value: &Value) -> usize {
+    match value {
+        Value::String(text) => text.len(),
+        Value::Array(items) => items.iter().map(text_bytes).sum(),
+        Value::Object(map) => map.values().map(text_bytes).sum(),
+        _ => 0,
+    }
+}
+
 /// The text of a summary's parts.
 fn shown(summary: Option<&Value>) -> String {
     let parts = summary.and_then(Value::as_array);
@@ -283,6 +369,10 @@ fn shown(summary: Option<&Value>) -> String {
 }
 
 impl Item<'_> {
+    fn id(&self) -> Option<&str> {
+        self.id.as_ref().and_then(Value::as_str)
+    }
+
     fn going_back(self) -> Map<String, Value> {
         let kind = Value::from(&*self.r#type);
         let fields = [

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! push(Message)… ──▶ ask(Tools) ──▶ hear() ──▶ StreamEvent … StreamEvent::End
-//!                        └─ Refused: nothing of an answer came
+//!                        └─ Refused: no byte of an answer came
 //! ```
 //!
 //! A provider is one conversation with one model. It keeps the messages in its own form,

@@ -55,6 +55,9 @@ impl Played {
         step.check(&self.results)
             .map_err(|other| unfit(format!("answer {number}: {other}")))?;
         self.at = number;
+        if let Some(fault) = step.refusal() {
+            return Err(fault);
+        }
         self.now.clear();
         self.beats = step
             .play(self.limits, self.calls.saturating_add(1))

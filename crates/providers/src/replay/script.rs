@@ -8,7 +8,7 @@ use toolgate_model::json::{self, JsonLimits};
 use toolgate_model::{CallId, ErrorKind, Status, ToolResult};
 
 use crate::event::{Seal, StopReason, Usage};
-use crate::fault::ProviderError;
+use crate::fault::{ProviderError, StreamFault};
 
 /// A recorded conversation: the model's answers, one step each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -169,6 +169,19 @@ impl Step {
     /// Holds the results of a request against what the step expects.
     pub fn check(&self, results: &[ToolResult]) -> Result<(), Unexpected> {
         self.expect.iter().try_for_each(|one| one.check(results))
+    }
+
+    /// Why there is no answer at all, if nothing came before its error: such a question can be
+    /// asked again.
+    pub fn refusal(&self) -> Option<StreamFault> {
+        if !self.parts.is_empty() || self.usage.is_some() {
+            return None;
+        }
+        match &self.finish {
+            Finish::Error(error) => Some(StreamFault::Provider(error.clone())),
+            Finish::Cut => Some(StreamFault::Nothing),
+            Finish::Normal | Finish::Stop(_) => None,
+        }
     }
 }
 

@@ -49,9 +49,9 @@ impl PathError {
             Self::NotADirectory { path, part } => {
                 format!("`{path}` cannot exist, because `{part}` is not a folder.")
             }
-            Self::Permission { path } => {
-                format!("The system does not permit this access to `{path}`.")
-            }
+            Self::Permission { path } => format!(
+                "Permission denied: {path} (the system does not let this be read or changed). Work without it, or ask the person."
+            ),
             Self::Bad { path, why } => bad(path, why),
             Self::TooLarge { path, limit } => {
                 format!("`{path}` is larger than the limit of {limit}. Ask for a part of it.")
@@ -193,6 +193,14 @@ mod tests {
             let text = PathError::Failed { path, what }.to_string();
             assert!(text.contains("`a/b`") && text.contains(wanted), "{text}");
         }
+    }
+
+    #[test]
+    fn what_the_system_refuses_is_said_as_such_and_what_to_do() {
+        let path = "a/b".to_owned();
+        let text = PathError::Permission { path }.to_string();
+        assert!(text.starts_with("Permission denied: a/b "), "{text}");
+        assert!(text.ends_with("or ask the person."), "{text}");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a patch makes of each file.
 
+use toolgate_gate::output::preview_name;
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::RunCtx;
 use toolgate_model::{ErrorKind, ToolError};
@@ -106,12 +107,13 @@ impl Outcome {
             return String::new();
         }
         let mut text = String::new();
-        let (from, to) = match &self.what {
+        let (old, new) = match &self.what {
             What::Created => ("/dev/null".to_owned(), path),
             What::Deleted => (path, "/dev/null".to_owned()),
             What::Modified => (path.clone(), path),
             What::Moved(from) | What::Copied(from) => (from.clone(), path),
         };
+        let (from, to) = (preview_name(&old), preview_name(&new));
         match &self.what {
             What::Moved(_) => text.push_str(&format!("move {from} to {to}\n")),
             What::Copied(_) => text.push_str(&format!("copy {from} to {to}\n")),
@@ -128,7 +130,7 @@ impl Outcome {
         match self.difference() {
             None => text.push_str(&format!("{to} is binary\n")),
             Some(difference) if difference.added() + difference.removed() > 0 => {
-                text.push_str(&difference.unified(&from, &to));
+                text.push_str(&difference.unified(&old, &new));
             }
             Some(_) if self.what == What::Created => {
                 text.push_str(&format!("{to} is made, empty\n"))

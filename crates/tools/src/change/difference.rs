@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::ops::Range;
 
 use similar::{Algorithm, DiffTag, capture_diff_slices};
+use toolgate_gate::output::preview_name;
 use toolgate_gate::session::LineRanges;
 
 /// Comparing costs lines times changes: beyond this many lines nobody reads the answer anyway.
@@ -120,8 +121,9 @@ impl<'t> Difference<'t> {
         known
     }
 
-    /// The difference as a unified diff.
+    /// The difference as a unified diff. A name in it is one line, whatever is in it.
     pub(crate) fn unified(&self, from: &str, to: &str) -> String {
+        let (from, to) = (preview_name(from), preview_name(to));
         let mut text = format!("--- {from}\n+++ {to}\n");
         let mut rest = self.changes.as_slice();
         while let Some((first, _)) = rest.split_first() {

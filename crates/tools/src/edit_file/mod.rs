@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::output::bound;
+use toolgate_gate::output::{bound, preview_name};
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
@@ -379,13 +379,14 @@ pub(crate) fn missing(path: &str, cx: &RunCtx) -> ToolError {
 fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
     let seen = view.read(&args.path, LARGEST)?;
     let path = fact_path(&args.path);
+    let name = preview_name(&path);
     // An earlier call of the batch may still make the file what this one needs.
     let fails = |why: &str| format!("as the files are now, this call will fail: {why}\n");
     let text = match seen.content {
-        None => fails(&format!("`{path}` does not exist")),
+        None => fails(&format!("`{name}` does not exist")),
         Some(bytes) => match decode(bytes, true) {
-            None => fails(&format!("`{path}` is binary")),
-            Some(old) => match apply(&args.edits, &path, &old.text, Secrets::default) {
+            None => fails(&format!("`{name}` is binary")),
+            Some(old) => match apply(&args.edits, &name, &old.text, Secrets::default) {
                 Err(error) => fails(&error.message),
                 Ok((edited, ..)) => {
                     let regions = edited.regions(&old.text);

@@ -9,11 +9,12 @@ use grep_matcher::LineTerminator;
 use grep_regex::RegexMatcher;
 use grep_searcher::{BinaryDetection, MmapChoice, Searcher, SearcherBuilder};
 use tokio_util::sync::CancellationToken;
-use toolgate_gate::tool::RunCtx;
+use toolgate_gate::tool::{Hidden, RunCtx};
 use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle, Surveyor, WalkEntry};
 
 use super::Filters;
 use super::hits::{Found, Hits};
+use crate::place::{is_hidden, is_too_deep};
 use crate::text::text_of;
 
 /// Files up to this size are searched in memory, where secrets of the whole file are known.
@@ -29,6 +30,8 @@ pub(super) struct Search<'a> {
     pub(super) multiline: bool,
     pub(super) context: usize,
     pub(super) most: usize,
+    /// What rules leave out.
+    pub(super) hidden: Option<Hidden<'a>>,
     /// Hits that are in the answer already. What is searched now comes after them.
     pub(super) certain: AtomicUsize,
 }
@@ -50,6 +53,8 @@ pub(super) struct Counts {
     pub(super) unreadable: usize,
     /// Whether folders were left out that lie too deep.
     pub(super) too_deep: bool,
+    /// Files that rules left out.
+    pub(super) left_out: usize,
 }
 
 /// What a run of files came to.
@@ -69,6 +74,7 @@ impl Counts {
         self.binary += more.binary;
         self.unreadable += more.unreadable;
         self.too_deep |= more.too_deep;
+        self.left_out += more.left_out;
     }
 }
 
@@ -111,6 +117,10 @@ impl Surveyor for Search<'_> {
         {
             return;
         }
+        if is_hidden(self.hidden.as_ref(), entry.path) {
+            run.counts.left_out += 1;
+            return;
+        }
         match entry.open() {
             Ok(handle) => self.file(desk, entry.path, handle, run),
             Err(_) => run.counts.unreadable += 1,
@@ -119,7 +129,7 @@ impl Surveyor for Search<'_> {
 
     fn failed(&self, _: &Path, error: PathError, run: &mut Run) {
         run.counts.unreadable += 1;
-        run.counts.too_deep |= crate::place::is_too_deep(&error);
+        run.counts.too_deep |= is_too_deep(&error);
     }
 
     fn results(run: &Run) -> usize {

@@ -28,7 +28,7 @@ use toolgate_sandbox::paths::{Flow, PathError, Surveyor, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::FilePattern;
-use crate::place::{TOO_DEEP, fact_path, working_folder};
+use crate::place::{LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, working_folder};
 use crate::settings::SearchSettings;
 use file::{Counts, Run, Search};
 
@@ -150,7 +150,7 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Grep> {
     .check(Grep::check)
     .summary(|args| format!("Search for {:?} in {}", args.pattern, args.directory))
     .facts(|args| Facts::reading(fact_path(&args.directory)))
-    .category(Category::Search)
+    .category(Category::File)
     .risk(Risk::Low)
     .spellings(
         [
@@ -188,6 +188,7 @@ fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
         multiline: args.multiline,
         context: args.context.unwrap_or(0).min(MOST_CONTEXT),
         most,
+        hidden: cx.hidden(),
         certain: AtomicUsize::new(0),
     };
     let options = WalkOptions {
@@ -272,9 +273,13 @@ impl Answer {
         if self.counts.too_deep {
             self.text.push_str(TOO_DEEP);
         }
+        let left_out = self.counts.left_out;
+        if left_out > 0 {
+            self.text.push_str(LEFT_OUT);
+        }
         let noun = if self.hits == 1 { "match" } else { "matches" };
         let first = if self.more { " (the first)" } else { "" };
-        Output::plain(self.text)
+        let output = Output::plain(self.text)
             .display(format!(
                 "Found {} {noun} in {} of {files} files{first}",
                 self.hits, self.files_with_hits
@@ -284,7 +289,12 @@ impl Answer {
             .with("files_searched", files)
             .with("binary_files", self.counts.binary)
             .with("unreadable", self.counts.unreadable)
-            .with("truncated", self.more || self.counts.too_deep)
+            .with("truncated", self.more || self.counts.too_deep);
+        if left_out > 0 {
+            output.with(LEFT_OUT_COUNT, left_out)
+        } else {
+            output
+        }
     }
 }
 

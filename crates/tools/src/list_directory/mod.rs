@@ -18,7 +18,7 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{FileKind, Flow, PathError, Visit, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
-use crate::place::{fact_path, working_folder};
+use crate::place::{LEFT_OUT_COUNT, fact_path, is_hidden, working_folder};
 use crate::settings::ListSettings;
 use listing::{Entry, Listing};
 
@@ -157,12 +157,18 @@ fn list(args: &ListDirectory, cx: &RunCtx, caps: ListSettings) -> Result<Output,
         global_excludes: None,
     };
     let mut listing = Listing::new(fact_path(&args.path), most);
+    let hidden = cx.hidden();
+    let mut left_out = 0_usize;
     let walked = cx.wall().walk(&args.path, &options, &mut |visit| {
         if cx.cancel().is_cancelled() {
             return Flow::Stop;
         }
         match visit {
             Visit::Entry(entry) => {
+                if is_hidden(hidden.as_ref(), entry.path) {
+                    left_out += 1;
+                    return Flow::SkipFolder;
+                }
                 if args.includes(entry.kind) && !listing.add(Entry::of(entry)) {
                     return Flow::Stop;
                 }
@@ -196,9 +202,14 @@ fn list(args: &ListDirectory, cx: &RunCtx, caps: ListSettings) -> Result<Output,
     let returned = listing.entries.len();
     let more = if listing.truncated { " and more" } else { "" };
     let noun = if returned == 1 { "entry" } else { "entries" };
-    Ok(output
+    let output = output
         .display(format!("Listed {path} ({returned} {noun}{more})"))
         .with("path", path)
         .with("returned", returned)
-        .with("truncated", listing.truncated))
+        .with("truncated", listing.truncated);
+    Ok(if left_out > 0 {
+        output.with(LEFT_OUT_COUNT, left_out)
+    } else {
+        output
+    })
 }

@@ -141,11 +141,11 @@ impl Answer {
         self.response.status().is_success()
     }
 
-    /// The status in words.
+    /// The status in words, such as `404: Not Found`.
     pub fn status_text(&self) -> String {
         let status = self.response.status();
         match status.canonical_reason() {
-            Some(reason) => format!("{} {reason}", status.as_str()),
+            Some(reason) => format!("{}: {reason}", status.as_str()),
             None => status.as_str().to_owned(),
         }
     }

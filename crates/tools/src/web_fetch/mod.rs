@@ -26,7 +26,7 @@ use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 use url::Url;
 
 use crate::blocking::{blocking, cancelled};
-use crate::web::{Answer, Content, Target, Web, decode};
+use crate::web::{Answer, Content, Target, Web, WebError, decode};
 use html::{NothingFits, Reading, Selector, Style};
 use kind::Kind;
 
@@ -170,12 +170,14 @@ async fn fetch(fetch: Fetch, cx: RunCtx) -> Result<Output, ToolError> {
         web,
         ..
     } = fetch;
-    let answer = web.get(&target, &[]).await?;
+    let answer = web.get(&target, &[]).await;
+    let answer = answer.map_err(|error| no_answer(target.url(), error))?;
     if answer.is_success() && kind::said(answer.content_type()) == Some(Kind::Binary) {
         return Err(no_text(&answer));
     }
     let head = Head::of(&answer);
-    let content = answer.read().await?;
+    let content = answer.read().await;
+    let content = content.map_err(|error| no_answer(&head.url, error))?;
     let limits = web.settings().limits;
     let convert = move || {
         let until = Instant::now() + limits.convert;
@@ -203,7 +205,7 @@ impl Head {
         let status = answer.status();
         let error = (!answer.is_success()).then(|| ToolError {
             kind: ErrorKind::HttpStatus,
-            message: format!("HTTP {} from {}", answer.status_text(), answer.url()),
+            message: format!("HTTP {} ({})", answer.status_text(), answer.url()),
             retryable: matches!(status, 408 | 429 | 500..),
         });
         Self {
@@ -221,6 +223,19 @@ impl Head {
             .with("status", self.status)
             .with("content_type", content_type)
     }
+}
+
+/// An error on the way, with the page that was wanted and the reason. A [`Target`] has no
+/// user info, and what looks like a secret is taken out of every message.
+fn no_answer(url: &Url, error: WebError) -> ToolError {
+    let mut error = ToolError::from(error);
+    if matches!(
+        error.kind,
+        ErrorKind::Network | ErrorKind::Timeout | ErrorKind::IdleTimeout
+    ) {
+        error.message = format!("Failed to fetch {url}: {}", error.message);
+    }
+    error
 }
 
 fn no_text(answer: &Answer) -> ToolError {

@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::output::{Limits, bound};
+use toolgate_gate::output::{Limits, bound, preview_name};
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
@@ -153,13 +153,13 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
         && !args.overwrite
     {
         let size = decoded.as_ref().map_or_else(
-            || format!("{} bytes, binary", current.bytes.len()),
+            || format!("{} bytes that are no text", current.bytes.len()),
             |(text, _)| lines::said(lines::count(text)),
         );
         return Err(ToolError::new(
             ErrorKind::AlreadyExists,
             format!(
-                "`{path}` already exists ({size}). Read it and set overwrite to true to replace it, or use another name."
+                "File {path} already exists. Set overwrite=true to replace it. It has {size}: read it first, or use another name."
             ),
         ));
     }
@@ -211,14 +211,15 @@ fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
     check_elision(&args.content, old.as_deref())?;
     let path = fact_path(&args.path);
     let lines = lines::said(lines::count(&args.content));
+    let name = preview_name(&path);
     let mut text = match (size, &old) {
-        (None, _) => format!("new file {path}, {lines}\n{}", args.content),
+        (None, _) => format!("new file {name}, {lines}\n{}", args.content),
         (Some(_), Some(old)) if *old == args.content => {
-            format!("{path} has this very content already\n")
+            format!("{name} has this very content already\n")
         }
         (Some(_), Some(old)) => Difference::between(old, &args.content).unified(&path, &path),
         (Some(size), None) => format!(
-            "{path}: {size} bytes are replaced by {lines}\n{}",
+            "{name}: {size} bytes are replaced by {lines}\n{}",
             args.content
         ),
     };

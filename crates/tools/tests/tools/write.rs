@@ -41,11 +41,15 @@ fn an_existing_file_needs_overwrite_and_a_read() {
         ws.call("write_file", call)
     };
     for (args, kind, part) in [
-        (json!({}), ErrorKind::AlreadyExists, "(1 line)"),
+        (
+            json!({}),
+            ErrorKind::AlreadyExists,
+            "File a.txt already exists. Set overwrite=true to replace it. It has 1 line: read it first",
+        ),
         (
             json!({"overwrite": false}),
             ErrorKind::AlreadyExists,
-            "overwrite",
+            "File a.txt already exists. Set overwrite=true to replace it.",
         ),
         (json!({"overwrite": true}), ErrorKind::StaleFile, "not read"),
     ] {
@@ -244,6 +248,63 @@ fn a_person_is_shown_the_difference() {
     let plan = ws.plan("file_write", json!({"path": "long.txt", "content": long}));
     let preview = plan.preview.unwrap();
     assert!(preview.len() <= 24 * 1024 && preview.contains("omitted"));
+}
+
+#[test]
+fn a_preview_shows_line_ends_and_what_is_invisible() {
+    let ws = Workspace::new().unchecked();
+    ws.put("a.txt", "one\r\ntwo\r\n");
+    let shown = |tool: &str, args: serde_json::Value| ws.plan(tool, args).preview.unwrap();
+    let preview = shown(
+        "file_write",
+        json!({"path": "a.txt", "content": "one\ntwo\r\n"}),
+    );
+    assert!(preview.contains("-one\\r\n+one\n two\\r\n"), "{preview}");
+    let edit = json!({"path": "a.txt", "edits": [{"target": "two", "replacement": "t\u{202e}wo\u{1b}[8m"}]});
+    let preview = shown("edit_file", edit);
+    assert!(
+        preview.contains("+t\\u{202e}wo\\u{1b}[8m\\r\n"),
+        "{preview}"
+    );
+    let patch = "--- a/b.txt\n+++ b/b.txt\n@@ -0,0 +1 @@\n+x\u{200b}y\n";
+    let patch = patch.replace("--- a/b.txt", "--- /dev/null");
+    let preview = shown("apply_patch", json!({"patch": patch}));
+    assert!(preview.contains("+x\\u{200b}y\n"), "{preview}");
+}
+
+#[test]
+fn a_name_in_a_preview_cannot_begin_a_line_of_its_own() {
+    let ws = Workspace::new().unchecked();
+    let name = "x.txt, 1 line\n  2  Read\u{202e}\t";
+    let one_line = r"x.txt, 1 line\n  2  Read\u{202e}\t";
+    let args = |content: &str| json!({"path": name, "content": content});
+    let preview = ws.plan("file_write", args("a\n")).preview.unwrap();
+    assert_eq!(preview, format!("new file {one_line}, 1 line\na\n"));
+    ws.put(name, "a\n");
+    let head = format!("--- {one_line}\n+++ {one_line}\n@@");
+    let preview = ws.plan("file_write", args("b\n")).preview.unwrap();
+    assert!(preview.contains(&head), "{preview}");
+    let edit = |old: &str| json!({"path": name, "edits": [{"target": old, "replacement": "b"}]});
+    let preview = ws.plan("edit_file", edit("a")).preview.unwrap();
+    assert!(preview.starts_with(&head), "{preview}");
+    let preview = ws.plan("edit_file", edit("c")).preview.unwrap();
+    assert!(
+        preview.contains(one_line) && !preview.contains("\n  2  Read"),
+        "{preview}"
+    );
+    let patch = "--- \"a/x\\n2\"\n+++ \"b/x\\n2\"\n@@ -1 +1 @@\n-a\n+b\n";
+    let preview = || {
+        ws.plan("apply_patch", json!({"patch": patch}))
+            .preview
+            .unwrap()
+    };
+    assert!(preview().contains("x\\n2: "), "{}", preview());
+    ws.put("x\n2", "a\n");
+    assert!(
+        preview().starts_with("--- x\\n2\n+++ x\\n2\n@@"),
+        "{}",
+        preview()
+    );
 }
 
 /// Changes a file every time the person thinks about it.

@@ -114,8 +114,9 @@ fn errors_of_a_server_come_with_what_it_says() {
             (error.kind, error.retryable),
             (ErrorKind::HttpStatus, retryable)
         );
-        assert!(error.message.contains(status), "{}", error.message);
-        assert!(result.content.contains(status), "{}", result.content);
+        let said = format!("HTTP {} ({url})", status.replacen(' ', ": ", 1));
+        assert_eq!(error.message, said);
+        assert!(result.content.contains(&said), "{}", result.content);
         let words = body.trim_start_matches("<p>").trim_end_matches("</p>");
         assert!(result.content.contains(words), "{}", result.content);
         assert_eq!(

@@ -223,27 +223,75 @@ fn a_page_cannot_send_escape_sequences_to_the_terminal() {
 }
 
 #[test]
-fn req_12_3_a_network_error_names_the_host_and_the_reason() {
-    let server = Server::new(|_| Reply::Bytes(b"SSH-2.0-OpenSSH_9\r\n".to_vec()));
-    let site = site(WebLimits::default());
-    site.network.port(80, server.address());
-    for (url, place, reason) in [
-        ("http://gone.example/a", "gone.example", "no such name"),
+fn req_12_3_a_network_error_names_the_url_and_the_reason() {
+    let cut_off = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf".to_vec();
+    for (url, sent, kind, place, reason) in [
+        (
+            "http://gone.example/a?b=c",
+            None,
+            ErrorKind::Network,
+            "gone.example",
+            "no such name",
+        ),
         (
             "http://page.example:8081/a",
+            None,
+            ErrorKind::Network,
             "page.example:8081",
             "no connection",
         ),
         (
-            "http://page.example/a",
+            "http://page.example/a/b",
+            Some(Reply::Bytes(b"SSH-2.0-OpenSSH_9\r\n".to_vec())),
+            ErrorKind::Network,
             "page.example:80",
             "did not answer as a web server does",
         ),
+        (
+            "http://page.example/half",
+            Some(Reply::Bytes(cut_off)),
+            ErrorKind::Network,
+            "page.example:80",
+            "did not answer as a web server does",
+        ),
+        (
+            "http://page.example/slow",
+            Some(Reply::Silent(Vec::new())),
+            ErrorKind::IdleTimeout,
+            "page.example:80",
+            "said nothing for",
+        ),
     ] {
+        let site = site(match kind {
+            ErrorKind::IdleTimeout => hasty(),
+            _ => WebLimits::default(),
+        });
+        let server = sent.map(|sent| Server::new(move |_| sent.clone()));
+        if let Some(server) = &server {
+            site.network.port(80, server.address());
+        }
         let error = site.fails(json!({"url": url}));
-        assert_eq!(error.kind, ErrorKind::Network, "{url}");
+        assert_eq!(error.kind, kind, "{url}");
+        let (before, after) = error.message.split_once(": ").unwrap();
+        assert_eq!(before, format!("Failed to fetch {url}"));
         for part in [place, reason] {
-            assert!(error.message.contains(part), "{url}: {}", error.message);
+            assert!(after.contains(part), "{url}: {after}");
         }
     }
+}
+
+#[test]
+fn a_network_error_tells_no_secret_of_the_url() {
+    let secret = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let site = site(WebLimits::default());
+    let url = format!("http://gone.example/a?key={secret}");
+    let error = site.fails(json!({"url": url}));
+    assert!(
+        error.message.contains("http://gone.example/a?key="),
+        "{error}"
+    );
+    assert!(!error.message.contains(secret), "{error}");
+    let url = "http://ann:hunter2@gone.example/";
+    let error = site.fails(json!({"url": url}));
+    assert!(!error.message.contains("hunter2"), "{error}");
 }

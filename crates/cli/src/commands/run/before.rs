@@ -8,7 +8,7 @@ use crate::asked::Source;
 use crate::configured;
 use crate::failure::Failure;
 use crate::home::Home;
-use crate::kept::Kept;
+use crate::kept::{Kept, nothing_of};
 
 /// The options of a run, with what they leave out taken from the conversation's last turn:
 /// workspace, provider, model and preset.
@@ -17,16 +17,22 @@ pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs)
     let Some(id) = &args.conversation else {
         return Ok((common, args));
     };
-    // What is not on record is told where it is taken up.
-    let Ok(kept) = Kept::find(&common, id) else {
-        return Ok((common, args));
+    let kept = match Kept::look(&common, id) {
+        Ok(Some(kept)) => kept,
+        // What is not on record is told where it is taken up, unless its record would have said
+        // who is asked.
+        _ if args.script.is_some() || args.asked.provider.is_some() => {
+            return Ok((common, args));
+        }
+        Ok(None) => return Err(Failure::usage(nothing_of(id))),
+        Err(failure) => return Err(failure),
     };
     let common = Common {
         // It is found again where it was found, and commands that are told stay short.
         journal: common.journal.clone(),
         ..kept.common(&common)?
     };
-    let Some(last) = LastTurn::of(&kept) else {
+    let Some(last) = LastTurn::of(&kept)? else {
         return Ok((common, args));
     };
     let config =
@@ -51,7 +57,7 @@ struct LastTurn {
 }
 
 impl LastTurn {
-    fn of(kept: &Kept) -> Option<Self> {
+    fn of(kept: &Kept) -> Result<Option<Self>, Failure> {
         let filter = Filter {
             conversation: Some(kept.conversation.id.clone()),
             ..Filter::default()
@@ -76,6 +82,7 @@ impl LastTurn {
                 true
             })
         });
-        walked.ok().and(last)
+        walked.map_err(|trouble| Failure::internal(trouble.to_string()))?;
+        Ok(last)
     }
 }

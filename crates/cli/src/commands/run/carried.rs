@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use toolgate_engine::History;
 use toolgate_model::{ToolCall, ToolResult};
 use toolgate_providers::{Content, Message};
@@ -11,13 +12,23 @@ use super::prepare::INPUT;
 use crate::failure::Failure;
 use crate::input;
 
-/// What is read of an exported conversation; everything else in it is for people.
+/// An exported conversation. What is not read of it is for people; there is nothing else in it.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Exported {
+    #[serde(rename = "conversation")]
+    _conversation: Option<IgnoredAny>,
+    #[serde(rename = "workspace")]
+    _workspace: Option<IgnoredAny>,
+    #[serde(rename = "model")]
+    _model: Option<IgnoredAny>,
+    #[serde(rename = "usage")]
+    _usage: Option<IgnoredAny>,
     messages: Vec<Exchanged>,
 }
 
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Exchanged {
     role: Who,
     #[serde(default)]
@@ -25,6 +36,18 @@ struct Exchanged {
     #[serde(default)]
     tool_calls: Vec<ToolCall>,
     tool_result: Option<ToolResult>,
+    #[serde(rename = "id")]
+    _id: Option<IgnoredAny>,
+    #[serde(rename = "thinking")]
+    _thinking: Option<IgnoredAny>,
+    #[serde(rename = "timestamp")]
+    _timestamp: Option<IgnoredAny>,
+    #[serde(rename = "approval")]
+    _approval: Option<IgnoredAny>,
+    #[serde(rename = "turn_ended")]
+    _turn_ended: Option<IgnoredAny>,
+    #[serde(rename = "error")]
+    _error: Option<IgnoredAny>,
 }
 
 #[derive(Deserialize)]
@@ -44,6 +67,10 @@ pub(super) fn carried_in(path: &Path) -> Result<Vec<Message>, Failure> {
         ))
     };
     let bytes = input::file(Some(path), INPUT)?;
+    // A list would be read as the fields of a structure in their order.
+    if bytes.trim_ascii_start().first() != Some(&b'{') {
+        return Err(told(&"it is no JSON object with `messages` in it"));
+    }
     let exported: Exported = serde_json::from_slice(&bytes).map_err(|error| told(&error))?;
     let mut messages = Vec::new();
     for message in exported.messages {

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use serde::Deserialize;
+use toolgate_config::Effective;
 use toolgate_config::settings::Preset;
-use toolgate_engine::{History, Prompt, TurnSettings};
+use toolgate_engine::{CODER, History, Prompt, TurnSettings};
 use toolgate_gate::session::Session;
-use toolgate_journal::Trouble;
-use toolgate_model::{CallId, ErrorKind, ToolError, ToolResult};
+use toolgate_model::CallId;
 use toolgate_providers::provider::Recorded;
 use toolgate_providers::replay::Script;
 use toolgate_providers::{Message, Provider};
@@ -22,11 +21,11 @@ use crate::input;
 use crate::orphans::{self, Noted};
 use crate::out::Out;
 use crate::presets;
-use crate::record::Record;
 
 use super::asker::Asker;
 use super::before;
 use super::carried::carried_in;
+use super::supplied::supplied;
 use super::taken_up;
 
 /// The most bytes of a prompt, a script or a file of results.
@@ -54,18 +53,13 @@ pub(super) async fn prepare(
     let args = &args;
     let recorded = args.record.as_deref().map(Recording::to).transpose()?;
     let home = Home::find()?;
-    let (common, preset) = with_preset(&common, args)?;
     let workspace = configured::workspace(&common)?;
-    let config = configured::configuration(&common, &home, &workspace)?;
+    let (common, config, preset) = with_preset(&common, args, &home, &workspace)?;
     let asker = Asker::choose(&config, args, &preset)?;
     let runs = home.runs();
     orphans::end(&runs, out);
     let app = App::load_for(&common, out, (workspace, config), asker.asked_with())?;
     let noted = orphans::note(&runs);
-    if let Record::Broken(newer @ Trouble::Newer { .. }) = &app.record {
-        // Nothing is broken, so nothing is lost by using the newer program.
-        return Err(Failure::internal(newer.to_string()));
-    }
     let mut provider = asker.provider(&app, &preset, out)?;
     if let Some(recording) = &recorded {
         let keep = recording.clone();
@@ -111,58 +105,33 @@ pub(super) async fn prepare(
     })
 }
 
-/// The preset, and the options with what it says where the command line says nothing.
-fn with_preset(common: &Common, args: &RunArgs) -> Result<(Common, Preset), Failure> {
-    let mut common = common.clone();
-    let Some(name) = &args.preset else {
-        return Ok((common, Preset::default()));
-    };
-    let config =
-        configured::configuration(&common, &Home::find()?, &configured::workspace(&common)?)?;
-    let preset = presets::named(&config, name)?;
+/// The preset, the options with what it says where the command line says nothing, and the
+/// configuration under these options.
+fn with_preset(
+    common: &Common,
+    args: &RunArgs,
+    home: &Home,
+    workspace: &Path,
+) -> Result<(Common, Effective, Preset), Failure> {
+    let config = configured::configuration(common, home, workspace)?;
+    let preset = presets::named(&config, args.preset.as_deref().unwrap_or(CODER))?;
+    let mut with = common.clone();
     let trust = preset.trust.map(|trust| trust.as_str().to_owned());
-    common.trust = common.trust.or(trust);
-    common.profile = common.profile.or_else(|| preset.profile.clone());
-    Ok((common, preset))
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Supplied {
-    call_id: CallId,
-    #[serde(default)]
-    content: String,
-    /// What went wrong, where the call failed.
-    error: Option<String>,
+    with.trust = with.trust.or(trust);
+    with.profile = with.profile.or_else(|| preset.profile.clone());
+    let is_same = with.trust == common.trust && with.profile == common.profile;
+    let config = if is_same {
+        config
+    } else {
+        configured::configuration(&with, home, workspace)?
+    };
+    Ok((with, config, preset))
 }
 
 /// What the turn begins with. Results of the person complete the history's last answer.
 fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure> {
     if let Some(path) = &args.results {
-        let bytes = input::file(Some(path), INPUT)?;
-        let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
-        let mut results = Vec::new();
-        for line in lines.filter(|line| !line.is_empty()) {
-            let Supplied {
-                call_id,
-                content,
-                error,
-            } = serde_json::from_slice(line)
-                .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
-            let tool = history.tool_of(&call_id).ok_or_else(|| {
-                Failure::usage(format!(
-                    "no result is wanted for a call {:?}",
-                    call_id.as_str()
-                ))
-            })?;
-            results.push(match error {
-                None => ToolResult::ok(call_id, tool, content),
-                Some(error) => {
-                    let error = ToolError::new(ErrorKind::Failed, error);
-                    ToolResult::failed(call_id, tool, error)
-                }
-            });
-        }
+        let results = supplied(path, history)?;
         let results = history.supplied(results).map_err(|missing| {
             let missing: Vec<&str> = missing.iter().map(CallId::as_str).collect();
             Failure::usage(format!(
@@ -175,8 +144,8 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
     let carried = args.history.as_deref().map(carried_in).transpose()?;
     history.close();
     let text = match (&args.prompt, &args.file) {
-        (Some(prompt), _) => prompt.clone(),
-        (None, file) => {
+        (Some(prompt), _) if prompt != "-" => prompt.clone(),
+        (_, file) => {
             let bytes = input::file(file.as_deref(), INPUT)?;
             String::from_utf8(bytes)
                 .map_err(|error| Failure::usage(format!("the prompt is no text: {error}")))?
@@ -213,6 +182,15 @@ impl Recording {
         };
         if path.is_dir() {
             return Err(told(&"it is a folder"));
+        }
+        // A script that somebody wrote is not lost by a slip.
+        if path
+            .metadata()
+            .is_ok_and(|file| file.is_file() && file.len() > 0)
+        {
+            return Err(told(
+                &"it is there and not empty; name another file, or remove it",
+            ));
         }
         tempfile::NamedTempFile::new_in(folder_of(path)).map_err(|error| told(&error))?;
         Ok(Self {

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 
 use toolgate_gate::output::{approval_text, sanitize};
-use toolgate_model::{Action, Event, Status};
+use toolgate_model::{Action, CallId, Event, Status, Stream, ToolResult};
 
 use crate::failure::Failure;
 use crate::out::Out;
@@ -15,8 +15,19 @@ pub(super) struct Progress {
     live: Live,
     /// Words of the answer that may turn out to be the last, where they are not shown yet.
     words: String,
-    /// Whether the cursor stands in a line.
-    in_line: bool,
+    /// Whose line the cursor stands in.
+    open: Option<Open>,
+    /// Whose lines were ended before they ended them: their own line end is not shown again.
+    ended: Vec<Open>,
+}
+
+/// A line that has not ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Open {
+    /// Of the model.
+    Words,
+    /// Of a call, from one of its streams.
+    Output(CallId, Stream),
 }
 
 /// Where a person sees words as they come.
@@ -43,7 +54,8 @@ impl Progress {
         Self {
             live,
             words: String::new(),
-            in_line: false,
+            open: None,
+            ended: Vec::new(),
         }
     }
 
@@ -51,7 +63,7 @@ impl Progress {
         match event {
             Event::TextDelta { text } => match self.live {
                 Live::Output => {
-                    self.in_line = !text.ends_with('\n');
+                    self.open = (!text.ends_with('\n')).then_some(Open::Words);
                     out.raw(text)?;
                 }
                 Live::Error => self.piece(text, "", out),
@@ -60,14 +72,33 @@ impl Progress {
             Event::ThinkingDelta { text } if self.live != Live::Nowhere => {
                 self.piece(text, DIM, out);
             }
-            // What was said before a call, or before the end of a turn that failed, is not
-            // the last word.
+            // What was said before a call, before an error, or before the end of a turn that
+            // failed is not the last word.
             Event::CallReceived { .. } => self.told_aside(out)?,
+            Event::CallFinished { result } => {
+                self.end_line(out)?;
+                self.ended.retain(
+                    |open| !matches!(open, Open::Output(call, _) if *call == result.call_id),
+                );
+                out.remark(&finished(result));
+            }
             Event::TurnFinished { outcome, .. } => {
                 if matches!(outcome.as_str(), "failed" | "cancelled") {
                     self.told_aside(out)?;
                 }
                 self.end_line(out)?;
+            }
+            Event::OutputChunk {
+                call_id,
+                stream,
+                text,
+            } => {
+                let from = Open::Output(call_id.clone(), *stream);
+                self.output(from, &sanitize(text), out)?;
+            }
+            Event::Error { message } => {
+                self.told_aside(out)?;
+                out.remark(&format!("{RED}!{RESET} {}", sanitize(message)));
             }
             _ => {
                 if let Some(line) = told(event) {
@@ -85,9 +116,27 @@ impl Progress {
     }
 
     fn piece(&mut self, text: &str, style: &str, out: &Out) {
-        self.in_line = !text.ends_with('\n');
+        self.open = (!text.ends_with('\n')).then_some(Open::Words);
         let end = if style.is_empty() { "" } else { RESET };
         out.piece(&format!("{style}{text}{end}"));
+    }
+
+    /// A piece of a command's output. Its line stays open until somebody else writes.
+    fn output(&mut self, from: Open, text: &str, out: &Out) -> Result<(), Failure> {
+        let mut text = text;
+        if let Some(at) = self.ended.iter().position(|ended| *ended == from) {
+            self.ended.swap_remove(at);
+            text = text.strip_prefix('\n').unwrap_or(text);
+        }
+        if text.is_empty() {
+            return Ok(());
+        }
+        if self.open.as_ref() != Some(&from) {
+            self.end_line(out)?;
+        }
+        out.piece(&format!("{DIM}{text}{RESET}"));
+        self.open = (!text.ends_with('\n')).then_some(from);
+        Ok(())
     }
 
     fn told_aside(&mut self, out: &Out) -> Result<(), Failure> {
@@ -100,11 +149,13 @@ impl Progress {
     }
 
     fn end_line(&mut self, out: &Out) -> Result<(), Failure> {
-        if std::mem::take(&mut self.in_line) {
-            match self.live {
-                Live::Output => out.raw("\n")?,
-                Live::Error => out.piece("\n"),
-                Live::Nowhere => {}
+        match (self.open.take(), self.live) {
+            (None, _) => {}
+            (Some(Open::Words), Live::Output) => out.raw("\n")?,
+            (Some(Open::Words), _) => out.piece("\n"),
+            (Some(output), _) => {
+                out.piece("\n");
+                self.ended.push(output);
             }
         }
         Ok(())
@@ -116,26 +167,25 @@ fn told(event: &Event) -> Option<String> {
         Event::CallPlanned { plan } if plan.decision.action != Action::Deny => {
             format!("{CYAN}·{RESET} {BOLD}{}{RESET}", plan.summary)
         }
-        Event::OutputChunk { text, .. } => format!("{DIM}{}{RESET}", sanitize(text).trim_end()),
-        Event::CallFinished { result } => {
-            let (colour, word) = match result.status() {
-                Status::Ok => (GREEN, "ok"),
-                Status::Error => (RED, "error"),
-                Status::Denied => (YELLOW, "denied"),
-                Status::Cancelled => (YELLOW, "cancelled"),
-            };
-            let why = result
-                .error
-                .as_ref()
-                .map(|error| approval_text(&error.message));
-            format!(
-                "  {colour}{word}{RESET} {DIM}{} {} ms{RESET}{}",
-                approval_text(&result.tool),
-                result.duration_ms,
-                why.map(|why| format!("  {why}")).unwrap_or_default()
-            )
-        }
-        Event::Error { message } => format!("{RED}!{RESET} {}", sanitize(message)),
         _ => return None,
     })
+}
+
+fn finished(result: &ToolResult) -> String {
+    let (colour, word) = match result.status() {
+        Status::Ok => (GREEN, "ok"),
+        Status::Error => (RED, "error"),
+        Status::Denied => (YELLOW, "denied"),
+        Status::Cancelled => (YELLOW, "cancelled"),
+    };
+    let why = result
+        .error
+        .as_ref()
+        .map(|error| approval_text(&error.message));
+    format!(
+        "  {colour}{word}{RESET} {DIM}{} {} ms{RESET}{}",
+        approval_text(&result.tool),
+        result.duration_ms,
+        why.map(|why| format!("  {why}")).unwrap_or_default()
+    )
 }

@@ -10,7 +10,7 @@ use toolgate_model::ConversationId;
 
 use crate::app::App;
 use crate::args::Common;
-use crate::cut_off::{Choice, CutOff, Settled};
+use crate::cut_off::{CutOff, Settled};
 use crate::failure::Failure;
 use crate::out::Out;
 
@@ -35,19 +35,20 @@ pub(super) async fn take_up(
         return Err(wanted(common, session.id(), &cut_off));
     }
     if cut_off.turn().is_some() {
-        let choice = if cut_off.is_undecided() {
-            match cut_off.ask().await {
-                Some(choice) => choice,
-                None => return Err(undecided(common, session.id(), &cut_off)),
-            }
+        let chosen = if cut_off.is_undecided() {
+            let chosen = cut_off.ask().await;
+            Some(chosen.ok_or_else(|| undecided(common, session.id(), &cut_off))?)
         } else {
             out.remark("the last turn was cut off; the model is told what there is of it");
-            Choice::Keep
+            None
         };
-        let settled = cut_off.settle(journal, app.gate.wall(), choice).await;
+        let settled = cut_off.settle(journal, app.gate.wall(), chosen).await;
         let settled = settled.map_err(told)?;
         for line in settled.iter().flat_map(Settled::lines) {
             out.remark(&line);
+        }
+        if let Some(told) = cut_off.given_up(chosen) {
+            out.remark(&told);
         }
     }
     let history = read(journal, session.id()).map_err(told)?;

@@ -12,10 +12,14 @@ use toolgate_model::{ConversationId, OutputHandle};
 use super::{KeepError, KeptText, OutputStore, Spool};
 use crate::tool::hex;
 
+/// Stands in the folder of a conversation whose last output made room, and says its number.
+const TAKEN: &str = ".taken";
+
 /// Keeps outputs in files, a folder per conversation, within a quota; the oldest go first.
 ///
 /// The files outlive the process, so that a conversation that is taken up again can still
-/// read what was cut. They hold clean text: sanitized and without secrets.
+/// read what was cut. They hold clean text: sanitized and without secrets. A number is never
+/// given twice: a handle means its text, or nothing.
 #[derive(Clone, Debug)]
 pub struct KeptOnDisk {
     folder: PathBuf,
@@ -43,8 +47,7 @@ impl KeptOnDisk {
 
     fn write(&self, home: &Path, text: &mut dyn Read) -> io::Result<(u64, PathBuf)> {
         make_folder(home)?;
-        let taken = numbers(home)?.into_iter().max().unwrap_or(0);
-        let (number, path, mut file) = first_free(home, taken + 1)?;
+        let (number, path, mut file) = first_free(home, last_taken(home)?.saturating_add(1))?;
         // One more byte than may be there tells a text that is too long.
         let written = io::copy(&mut text.take(self.all.saturating_add(1)), &mut file);
         match written {
@@ -72,7 +75,8 @@ impl KeptOnDisk {
                 continue;
             };
             for entry in entries.flatten() {
-                if let Ok(stat) = entry.metadata() {
+                let is_output = entry.file_name().to_str().and_then(number_of).is_some();
+                if let Some(stat) = entry.metadata().ok().filter(|_| is_output) {
                     let at = stat.modified().unwrap_or(SystemTime::UNIX_EPOCH);
                     files.push((at, entry.path(), stat.len()));
                 }
@@ -84,10 +88,8 @@ impl KeptOnDisk {
             if sum <= self.all {
                 break;
             }
-            if path != newest && std::fs::remove_file(&path).is_ok() {
+            if path != newest && remove(&path).is_ok() {
                 sum = sum.saturating_sub(bytes);
-                // An empty folder goes with its last output; a full one stays.
-                let _ = path.parent().map(std::fs::remove_dir);
             }
         }
         Ok(())
@@ -136,6 +138,30 @@ fn numbers(home: &Path) -> io::Result<Vec<u64>> {
         numbers.extend(entry?.file_name().to_str().and_then(number_of));
     }
     Ok(numbers)
+}
+
+/// The highest number that was given in this folder.
+fn last_taken(home: &Path) -> io::Result<u64> {
+    let mark = match std::fs::read_to_string(home.join(TAKEN)) {
+        // A mark that cannot be read is no reason to give a number again.
+        Ok(text) => text.trim().parse().map_err(io::Error::other)?,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => 0,
+        Err(error) => return Err(error),
+    };
+    Ok(numbers(home)?.into_iter().max().unwrap_or(0).max(mark))
+}
+
+/// Removes an output. If none with a higher number is left to tell, its number is noted first.
+fn remove(path: &Path) -> io::Result<()> {
+    let number = path.file_name().and_then(|name| number_of(name.to_str()?));
+    if let (Some(home), Some(number)) = (path.parent(), number)
+        && last_taken(home)? == number
+    {
+        let whole = home.join(format!("{TAKEN}-{number}"));
+        std::fs::write(&whole, number.to_string())?;
+        std::fs::rename(whole, home.join(TAKEN))?;
+    }
+    std::fs::remove_file(path)
 }
 
 /// Another process may take a number at the same time; then the next one is ours.
@@ -245,6 +271,10 @@ mod tests {
         assert!(error.to_string().contains("quota of 10"), "{error}");
         assert!(numbers(&store.home_of(&b)).unwrap().is_empty());
         store.keep(&b, &mut &[b'x'; 10][..]).unwrap();
-        assert!(read(&store, &a, "out_3").is_none() && !store.home_of(&a).exists());
+        assert!(read(&store, &a, "out_3").is_none());
+        assert!(numbers(&store.home_of(&a)).unwrap().is_empty());
+        // A handle that was given means nothing else later.
+        let next = store.keep(&a, &mut &b"4"[..]).unwrap();
+        assert_eq!(next.as_str(), "out_4");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use toolgate_gate::output::preview_name;
+
 /// What is wrong with a patch, and at which of its lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct PatchError {
@@ -93,7 +95,7 @@ impl fmt::Display for PatchError {
             return write!(f, "line {} of the patch: {}", self.line, self.problem);
         }
         if let Some(path) = &self.path {
-            write!(f, "{path}: ")?;
+            write!(f, "{}: ", preview_name(path))?;
         }
         if !self.step.is_empty() {
             write!(f, "{} ", self.step)?;

@@ -1,0 +1,104 @@
+//! The terminal this program was started from, as a place for questions.
+//!
+//! Lines are read on a thread of their own. It reads only while somebody waits for the
+//! answer: where the question is dropped (its time is up, or the turn was stopped), the
+//! thread wakes and ends, and the next line typed belongs to the next question.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::termios::{QueueSelector, tcflush};
+
+/// The terminal while a question is open.
+pub(crate) struct Tty {
+    file: File,
+    /// Its other end is held by whoever waits.
+    waited_for: OwnedFd,
+    typed: Vec<u8>,
+}
+
+/// Whether there is a terminal.
+pub(crate) fn is_there() -> bool {
+    open().is_ok()
+}
+
+fn open() -> io::Result<File> {
+    OpenOptions::new().read(true).write(true).open("/dev/tty")
+}
+
+/// Asks a question on the terminal; nothing where the person goes away.
+pub(crate) async fn ask<T: Send + 'static>(
+    converse: impl FnOnce(&mut Tty) -> io::Result<Option<T>> + Send + 'static,
+) -> io::Result<Option<T>> {
+    let (waited_for, waits) = pipe_with(PipeFlags::CLOEXEC)?;
+    let asked = tokio::task::spawn_blocking(move || converse(&mut Tty::begin(waited_for)?));
+    let answer = asked.await;
+    // Until here, or until this future is dropped.
+    drop(waits);
+    answer.map_err(io::Error::other)?
+}
+
+impl Tty {
+    /// What was typed before there was a question is no answer to it.
+    fn begin(waited_for: OwnedFd) -> io::Result<Self> {
+        let file = open()?;
+        tcflush(&file, QueueSelector::IFlush)?;
+        Ok(Self {
+            file,
+            waited_for,
+            typed: Vec::new(),
+        })
+    }
+
+    /// Shows a text.
+    pub(crate) fn show(&mut self, text: &str) -> io::Result<()> {
+        self.file.write_all(text.as_bytes())
+    }
+
+    /// The next line; nothing where the person goes away or nobody waits any longer.
+    pub(crate) fn line(&mut self) -> io::Result<Option<String>> {
+        loop {
+            if let Some(end) = self.typed.iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.typed.drain(..=end).collect();
+                return Ok(Some(String::from_utf8_lossy(&line).into_owned()));
+            }
+            let mut chunk = [0; 4096];
+            let read = match self.is_waited_for()? {
+                true => self.file.read(&mut chunk),
+                false => return Ok(None),
+            };
+            match read {
+                Ok(0) => return Ok(None),
+                Ok(count) => self.typed.extend(chunk.iter().take(count)),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until something was typed. Whether somebody still wants to know.
+    fn is_waited_for(&self) -> io::Result<bool> {
+        loop {
+            let mut either = [
+                PollFd::new(&self.file, PollFlags::IN),
+                PollFd::new(&self.waited_for, PollFlags::IN),
+            ];
+            match poll(&mut either, None) {
+                Ok(_) => {}
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            let [typed, waited_for] = &either;
+            if !waited_for.revents().is_empty() {
+                return Ok(false);
+            }
+            if !typed.revents().is_empty() {
+                return Ok(true);
+            }
+        }
+    }
+}
