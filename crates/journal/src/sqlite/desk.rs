@@ -208,6 +208,45 @@ mod tests {
     }
 
     #[test]
+    fn who_asks_while_nobody_writes_or_waits_does_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("journal.db");
+        let (to, committed) = channel();
+        let hook = move |point| {
+            if point == Point::Committed {
+                to.send(std::thread::current().id()).unwrap();
+            }
+        };
+        let options = Options {
+            folds_when_quiet: false,
+            hook: Some(Arc::new(hook)),
+            ..Options::default()
+        };
+        let journal = SqliteJournal::open(file, options).unwrap();
+        let desk = &journal.inner.desk;
+        let note = |call: usize| {
+            let name = call.to_string();
+            Task::new(true, move |work: &mut Work<'_>| work.open(&name, None, 1))
+        };
+        // Whoever was answered by the thread knows that it has begun.
+        let (request, answer) = note(0);
+        desk.hand_in(Box::new(request));
+        block_on(answer).unwrap().unwrap();
+        assert_ne!(committed.recv().unwrap(), std::thread::current().id());
+        for call in 1..=50 {
+            // The thread is done with what it was woken for, and with the log.
+            while desk.shared.waiting.load(Ordering::SeqCst) > 0 {
+                std::thread::yield_now();
+            }
+            drop(desk.shared.writer.lock().unwrap());
+            let (request, answer) = note(call);
+            desk.do_at_once(Box::new(request));
+            block_on(answer).unwrap().unwrap();
+            assert_eq!(committed.recv().unwrap(), std::thread::current().id());
+        }
+    }
+
+    #[test]
     fn nobody_who_waits_is_overtaken() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("journal.db");
