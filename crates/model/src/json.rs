@@ -6,10 +6,13 @@
 //! the value, and whatever `serde_json` refuses (comments, NaN, control
 //! characters in strings, lone surrogates).
 
+use std::cell::Cell;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
+
+use crate::decimal::first_inexact;
 
 /// Bounds for one piece of JSON.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,12 +82,14 @@ pub fn parse(text: &[u8], limits: JsonLimits) -> Result<Value, JsonFault> {
         });
     }
     let mut reader = serde_json::Deserializer::from_slice(text);
+    let fractions = Cell::new(false);
     let value = Strict {
         depth_left: limits.max_depth,
+        fractions: &fractions,
     }
     .deserialize(&mut reader)
     .and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| {
+    let value = value.map_err(|error| {
         let full = error.to_string();
         let message = full
             .rsplit_once(" at line ")
@@ -94,7 +99,22 @@ pub fn parse(text: &[u8], limits: JsonLimits) -> Result<Value, JsonFault> {
             line: error.line(),
             column: error.column(),
         }
-    })
+    })?;
+    // Only numbers with a point or an exponent can have lost something.
+    match fractions.get().then(|| first_inexact(text)).flatten() {
+        Some(at) => Err(inexact(text, at)),
+        None => Ok(value),
+    }
+}
+
+fn inexact(text: &[u8], at: usize) -> JsonFault {
+    let before = text.get(..at).unwrap_or_default();
+    let line = before.split(|byte| *byte == b'\n').next_back();
+    JsonFault::Invalid {
+        message: "number with more digits than are kept".to_owned(),
+        line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
+        column: line.map_or(0, <[u8]>::len) + 1,
+    }
 }
 
 /// Reads one object and nothing after it.
@@ -126,19 +146,22 @@ pub fn depth(value: &Value) -> usize {
     deepest
 }
 
-struct Strict {
+#[derive(Clone, Copy)]
+struct Strict<'a> {
     depth_left: usize,
+    /// Whether a number was read that is no integer.
+    fractions: &'a Cell<bool>,
 }
 
-impl Strict {
-    fn deeper<E: serde::de::Error>(&self) -> Result<usize, E> {
-        self.depth_left
-            .checked_sub(1)
-            .ok_or_else(|| E::custom("nested too deep"))
+impl Strict<'_> {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        let depth_left = self.depth_left.checked_sub(1);
+        let depth_left = depth_left.ok_or_else(|| E::custom("nested too deep"))?;
+        Ok(Self { depth_left, ..self })
     }
 }
 
-impl<'de> DeserializeSeed<'de> for Strict {
+impl<'de> DeserializeSeed<'de> for Strict<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
@@ -149,7 +172,7 @@ impl<'de> DeserializeSeed<'de> for Strict {
 /// Above this, neighbouring integers share one `f64`: what is shown would not be what runs.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-impl<'de> Visitor<'de> for Strict {
+impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -173,6 +196,7 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_f64<E: serde::de::Error>(self, value: f64) -> Result<Value, E> {
+        self.fractions.set(true);
         if value.abs() >= EXACT {
             return Err(E::custom("number too large to be exact"));
         }
@@ -186,19 +210,19 @@ impl<'de> Visitor<'de> for Strict {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Value, A::Error> {
-        let depth_left = self.deeper()?;
+        let inner = self.deeper()?;
         let mut items = Vec::new();
-        while let Some(item) = seq.next_element_seed(Strict { depth_left })? {
+        while let Some(item) = seq.next_element_seed(inner)? {
             items.push(item);
         }
         Ok(Value::Array(items))
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Value, A::Error> {
-        let depth_left = self.deeper()?;
+        let inner = self.deeper()?;
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
-            let value = access.next_value_seed(Strict { depth_left })?;
+            let value = access.next_value_seed(inner)?;
             match map.entry(key) {
                 serde_json::map::Entry::Vacant(slot) => {
                     slot.insert(value);
@@ -232,6 +256,10 @@ mod tests {
             ("99999999999999999999", "number too large"),
             ("1e400", "number out of range"),
             ("-1e17", "number too large"),
+            (
+                "[0.5,\n 1.0000000000000001]",
+                "digits than are kept (line 2, column 2)",
+            ),
             ("NaN", "expected value"),
             ("{}x", "trailing characters"),
             ("{\"a\":1", "EOF"),

@@ -11,6 +11,7 @@
 
 pub mod call;
 pub mod characters;
+mod decimal;
 pub mod decision;
 pub mod error;
 pub mod event;
