@@ -143,20 +143,19 @@ impl History {
     /// Takes a person's results for the calls that wait; or names the calls for which one
     /// is still missing. A result that nobody waits for is not taken.
     pub fn supplied(&mut self, results: Vec<ToolResult>) -> Result<Supplied, Vec<CallId>> {
-        let mut given = Vec::new();
+        let waited = |(.., result): &(CallId, String, Option<ToolResult>)| result.is_none();
+        let by_person: Vec<bool> = self.open.iter().map(waited).collect();
         for result in results {
-            if self.settled(result.clone()) {
-                given.push(result);
-            }
+            self.settled(result);
         }
         let open = self.open.iter().filter(|(.., result)| result.is_none());
         let missing: Vec<CallId> = open.map(|(id, ..)| id.clone()).collect();
         if !missing.is_empty() {
             return Err(missing);
         }
-        let all = self.open.drain(..);
-        let all = all.filter_map(|(.., result)| result).collect();
-        Ok(Supplied { given, all })
+        let all = self.open.drain(..).zip(by_person);
+        let all = all.filter_map(|((.., result), by_person)| Some((result?, by_person)));
+        Ok(Supplied(all.collect()))
     }
 
     fn said(&mut self, message: Message) {
@@ -197,13 +196,31 @@ impl History {
     }
 }
 
-/// Results of a person for calls that waited for them.
+/// All results of an answer whose calls waited for a person, in call order.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Supplied {
-    /// What the person gave.
-    pub given: Vec<ToolResult>,
-    /// All results of the answer that made the calls, in call order.
-    pub all: Vec<ToolResult>,
+pub struct Supplied(Vec<(ToolResult, bool)>);
+
+impl Supplied {
+    /// All of them.
+    pub fn results(&self) -> impl Iterator<Item = &ToolResult> {
+        self.0.iter().map(|(result, _)| result)
+    }
+
+    /// What the person gave; the rest was on record before.
+    pub fn by_person(&self) -> impl Iterator<Item = &ToolResult> {
+        let given = self.0.iter().filter(|(_, by_person)| *by_person);
+        given.map(|(result, _)| result)
+    }
+
+    /// The same, with what the person gave made fit to be seen.
+    pub(crate) fn cleaned(self, clean: impl Fn(ToolResult) -> ToolResult) -> Self {
+        let all = self.0.into_iter();
+        let cleaned = all.map(|(result, by_person)| match by_person {
+            true => (clean(result), true),
+            false => (result, false),
+        });
+        Self(cleaned.collect())
+    }
 }
 
 /// What there is of an answer, from the parts that were noted while it came in.

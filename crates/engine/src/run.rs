@@ -12,7 +12,7 @@ use toolgate_gate::session::Session;
 use toolgate_gate::{ByHand, Clock, Gate, Passage};
 use toolgate_model::{Call, CallId, Event, ToolResult};
 use toolgate_providers::request::HistoryFault;
-use toolgate_providers::{Provider, StreamFault};
+use toolgate_providers::{Message, Provider, StreamFault};
 
 use crate::ledger::Ledger;
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
@@ -48,7 +48,7 @@ pub async fn run_turn(
     mut turn: Turn,
     prompt: Prompt,
 ) -> Finished {
-    let mut step = turn.begin(prompt);
+    let mut step = turn.begin(around.cleaned(prompt));
     let mut unkept = Unkept::default();
     loop {
         let done = around.carry_out(step.effects, provider).await;
@@ -140,7 +140,11 @@ impl Around {
             match effect {
                 Effect::Say(message) => done = done.and(provider.push(&message)),
                 Effect::Record(record) => self.note("".into(), record),
-                Effect::Settle { calls, results } => self.settle(calls, results).await,
+                Effect::Settle { calls, results } => {
+                    let results = self.clean(results);
+                    self.settle(calls, &results).await;
+                    done = done.and(provider.push(&Message::Tool { results }));
+                }
                 Effect::Supply(results) => results
                     .into_iter()
                     .for_each(|result| self.note_result(result)),
@@ -172,7 +176,23 @@ impl Around {
         }
     }
 
-    async fn settle(&self, calls: Vec<Call>, results: Vec<ToolResult>) {
+    /// Results that a person supplies are cleaned like those of tools.
+    fn cleaned(&self, prompt: Prompt) -> Prompt {
+        match prompt {
+            Prompt::Results(supplied) => {
+                Prompt::Results(supplied.cleaned(|result| self.gate.clean(&self.session, result)))
+            }
+            other => other,
+        }
+    }
+
+    fn clean(&self, results: Vec<ToolResult>) -> Vec<ToolResult> {
+        let cleaned = results.into_iter();
+        let cleaned = cleaned.map(|result| self.gate.clean(&self.session, result));
+        cleaned.collect()
+    }
+
+    async fn settle(&self, calls: Vec<Call>, results: &[ToolResult]) {
         for call in &calls {
             let call_id = call.id().clone();
             let tool = call.name().unwrap_or_default().to_owned();
@@ -181,7 +201,7 @@ impl Around {
         calls.into_iter().for_each(|call| self.receive(call));
         for result in results {
             self.note_result(result.clone());
-            let result = Box::new(result);
+            let result = Box::new(result.clone());
             self.emit(Event::CallFinished { result }).await;
         }
         self.keep().await;

@@ -23,7 +23,7 @@ use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_journal::MemoryJournal;
-use toolgate_model::{ErrorKind, Event, Status};
+use toolgate_model::{ErrorKind, Event, Status, ToolResult};
 use toolgate_providers::provider::Played;
 use toolgate_providers::replay::Script;
 use toolgate_providers::request::{Conversation, HistoryFault, Tools};
@@ -129,6 +129,13 @@ impl Table {
             history.take(record.kind(), Some(record.clone()));
         }
         history
+    }
+
+    /// What was said is what is on record.
+    fn assert_on_record(&self) {
+        let mut history = self.history();
+        history.close();
+        assert!(history.messages == self.provider.said);
     }
 
     fn kinds_on_record(&self) -> Vec<String> {
@@ -391,7 +398,7 @@ fn calls_that_a_person_answers_end_the_turn_and_their_results_begin_the_next() {
             panic!("{finished:?}")
         };
         let id = calls[0].id.clone();
-        let given = vec![toolgate_model::ToolResult::ok(id, "look", "seen by me")];
+        let given = vec![ToolResult::ok(id, "look", "seen by me")];
         let results = table.history().supplied(given).unwrap();
         let turn = Turn::new(2, settings);
         let finished = run_turn(
@@ -457,9 +464,9 @@ fn calls_that_no_person_can_answer_have_their_results_at_once() {
         }
         // What is on record is what the next turn goes on with.
         let mut history = table.history();
-        let given = |id: &str| toolgate_model::ToolResult::ok(id.into(), "look", "seen by me");
+        let given = |id: &str| ToolResult::ok(id.into(), "look", "seen by me");
         let results = history.supplied(vec![given("fits")]).unwrap();
-        let kinds: Vec<_> = results.all.iter().map(|result| result.kind()).collect();
+        let kinds: Vec<_> = results.results().map(ToolResult::kind).collect();
         let none_wanted = [
             Some(ErrorKind::BadCall),
             Some(ErrorKind::UnknownTool),
@@ -467,12 +474,73 @@ fn calls_that_no_person_can_answer_have_their_results_at_once() {
             Some(ErrorKind::DuplicateCallId),
         ];
         assert_eq!(kinds, none_wanted);
-        assert_eq!(results.given.len(), 1);
+        assert_eq!(results.by_person().count(), 1);
         let turn = Turn::new(2, settings);
         let prompt = Prompt::Results(results);
         let finished = run_turn(&mut table.provider, &table.around, turn, prompt).await;
         assert_eq!(finished.text, "Done.");
         assert_eq!(table.history().messages, table.provider.said);
+    });
+}
+
+/// A text with everything in it that no result may show.
+fn unclean() -> String {
+    let token = format!("ghp_{}", "Ab3dEf6hIj".repeat(4));
+    format!("\u{1b}[31mred\u{1b}[0m \u{202e}{token}\n") + &"line\n".repeat(40_000)
+}
+
+fn assert_clean(result: &ToolResult) {
+    let text = serde_json::to_string(result).unwrap();
+    for never in ["\\u001b", "\u{202e}", "ghp_"] {
+        assert!(!text.contains(never), "{never}: {}", &text[..200]);
+    }
+    assert!(result.content.starts_with("red "), "{}", &text[..200]);
+}
+
+#[test]
+fn what_a_person_supplies_is_cleaned_and_bounded_like_what_a_tool_makes() {
+    paused(async {
+        let mut table = Table::new(LOOK, Mode::ParseOnly);
+        let settings = TurnSettings {
+            tools: ToolsFor::Person,
+            ..TurnSettings::default()
+        };
+        table.turn(settings.clone()).await;
+        let mut history = table.history();
+        let given = ToolResult::ok("c1".into(), "look", unclean());
+        let results = history.supplied(vec![given]).unwrap();
+        let (turn, prompt) = (Turn::new(2, settings), Prompt::Results(results));
+        run_turn(&mut table.provider, &table.around, turn, prompt).await;
+        let Some(Message::Tool { results }) = table.provider.said.last() else {
+            panic!("{:?}", table.provider.said.last())
+        };
+        assert_clean(&results[0]);
+        let handle = results[0].output_handle.as_ref();
+        assert!(results[0].truncated && handle.is_some());
+        assert!(results[0].content.len() <= 100 * 1024);
+        table.assert_on_record();
+    });
+}
+
+#[test]
+fn what_is_said_of_a_call_that_never_reached_the_gate_is_cleaned() {
+    paused(async {
+        let name = "\\u001b[31mlook\\u202e";
+        let script = format!(
+            "[[steps]]\ncut = true\n[[steps.calls]]\nid = \"c1\"\nname = \"{name}\"\nargs = {{ }}\n"
+        );
+        let mut table = Table::new(&script, Mode::Enabled);
+        let finished = table.turn(TurnSettings::default()).await;
+        assert!(
+            matches!(finished.outcome, Outcome::Failed(_)),
+            "{finished:?}"
+        );
+        let Some(Message::Tool { results }) = table.provider.said.last() else {
+            panic!("{:?}", table.provider.said.last())
+        };
+        assert_eq!(results[0].kind(), Some(ErrorKind::Interrupted));
+        assert_eq!(results[0].tool, "\\u{1b}[31mlook\\u{202e}");
+        table.assert_on_record();
     });
 }
 
@@ -589,8 +657,8 @@ fn a_conversation_that_was_held_elsewhere_is_gone_on_with_and_on_record() {
             },
             Message::Tool {
                 results: vec![
-                    toolgate_model::ToolResult::ok("3".into(), "look", "c"),
-                    toolgate_model::ToolResult::ok("1".into(), "look", "a"),
+                    ToolResult::ok("3".into(), "look", "c"),
+                    ToolResult::ok("1".into(), "look", "a"),
                 ],
             },
         ])
@@ -616,7 +684,7 @@ fn a_conversation_that_was_held_elsewhere_is_gone_on_with_and_on_record() {
         assert_eq!(table.history().messages, table.provider.said);
         // A result of a call that nobody made is no history.
         let stranger = Message::Tool {
-            results: vec![toolgate_model::ToolResult::ok("9".into(), "look", "x")],
+            results: vec![ToolResult::ok("9".into(), "look", "x")],
         };
         let fault = History::carried_in(vec![Message::user("hello"), stranger]).unwrap_err();
         assert!(matches!(fault, HistoryFault::UnknownResult { .. }));

@@ -110,6 +110,8 @@ impl Seen {
                 Effect::Settle { calls, results } => {
                     assert_eq!(calls.len(), results.len());
                     self.settled_aside += calls.len();
+                    let results = results.clone();
+                    self.said.push(Message::Tool { results });
                 }
                 Effect::Record(part @ Record::Streamed { .. }) => {
                     self.streamed.take(Some(part.clone()));

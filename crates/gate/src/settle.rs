@@ -121,6 +121,14 @@ impl Settler<'_> {
         result
     }
 
+    /// What came from elsewhere, made fit to be seen.
+    pub(crate) fn foreign(&self, session: &Session, mut result: ToolResult) -> ToolResult {
+        result.tool = shown_name(result.tool);
+        self.clean(&mut result, Text::Plain);
+        self.fit(session, &mut result, Text::Plain);
+        result
+    }
+
     fn raw(&self, call_id: CallId, tool: String, outcome: Outcome) -> (ToolResult, Text) {
         let (output, error, ran) = match outcome {
             Outcome::Stopped(error) => (Output::default(), Some(error), false),

@@ -161,7 +161,8 @@ pub enum Effect {
     Say(Message),
     /// Notes something that belongs to no call.
     Record(Record),
-    /// Notes calls that will not reach the gate, with their results, and tells of both.
+    /// Notes calls that will not reach the gate, with their results, tells of both, and adds
+    /// the results to the history. They are cleaned first, like those of the gate.
     Settle {
         /// The calls.
         calls: Vec<Call>,

@@ -30,7 +30,6 @@ use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault, Usage};
 
-use crate::history::Supplied;
 use answer::Answer;
 pub use kinds::{
     Effect, Finished, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, TurnSettings,
@@ -117,9 +116,10 @@ impl Turn {
                 }));
                 effects.push(Effect::Say(Message::User { text: message }));
             }
-            Prompt::Results(Supplied { given, all }) => {
-                effects.push(Effect::Supply(given));
-                effects.push(Effect::Say(Message::Tool { results: all }));
+            Prompt::Results(supplied) => {
+                effects.push(Effect::Supply(supplied.by_person().cloned().collect()));
+                let results = supplied.results().cloned().collect();
+                effects.push(Effect::Say(Message::Tool { results }));
             }
             Prompt::GoOn => {}
         }
@@ -395,12 +395,8 @@ fn give_up(effects: &mut Vec<Effect>, calls: Vec<Call>, why: &ToolError) {
         };
         ToolResult::failed(call.id().clone(), tool, error)
     };
-    let results: Vec<ToolResult> = calls.iter().map(failed).collect();
-    effects.push(Effect::Settle {
-        calls,
-        results: results.clone(),
-    });
-    effects.push(Effect::Say(Message::Tool { results }));
+    let results = calls.iter().map(failed).collect();
+    effects.push(Effect::Settle { calls, results });
 }
 
 /// Exactly one result per call, in call order.
