@@ -18,7 +18,7 @@ use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
-use toolgate_policy::{Policy, Trust};
+use toolgate_policy::{Policy, Trust, misnamed};
 use toolgate_sandbox::paths::PathWall;
 use toolgate_shell::LineContext;
 use toolgate_tools::web::{PrivateHosts, WebSettings};
@@ -105,6 +105,20 @@ fn described(config: &Effective) -> Vec<Described> {
             })
         })
         .collect()
+}
+
+/// Whoever denies or asks about a tool that is not there counts on it: a slip is told before
+/// anything runs.
+fn tell_misnamed(config: &Effective, registry: &Registry, out: &Out) {
+    let tools = registry.list();
+    let known: Vec<&str> = tools
+        .iter()
+        .map(|entry| entry.spec().name.as_str())
+        .collect();
+    let canonical = |name: &str| registry.canonical(name);
+    for finding in misnamed(&config.rules().layers, &known, &canonical) {
+        out.remark(&finding.to_string());
+    }
 }
 
 impl App {
@@ -208,6 +222,9 @@ impl App {
             }
             Ok((record, redactor))
         })?;
+        if !matches!(purpose, Purpose::Look) {
+            tell_misnamed(&config, &registry, out);
+        }
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
         let mut settings = config.gate_settings(around.wall().is_some());

@@ -285,3 +285,26 @@ fn a_yes_for_the_project_is_remembered_listed_and_taken_back() {
     assert_eq!(bench.run(&["policy", "grants", "revoke", id]).code, Some(0));
     assert_eq!(bench.run(&again).code, Some(4));
 }
+
+#[test]
+fn a_rule_about_a_tool_that_is_not_there_is_told_before_anything_runs() {
+    let bench = Bench::new();
+    bench.write("a.txt", "x");
+    bench.home(
+        "config.toml",
+        "[tools.approval]\ndenylist = [\"run_comand\", \"bash\"]\n[[tools.rules]]\ntool = \"reed_file\"\naction = \"ask\"\n",
+    );
+    for args in [
+        &["exec", "read_file", r#"{"path":"a.txt"}"#][..],
+        &["policy", "explain", "read_file", r#"{"path":"a.txt"}"#],
+    ] {
+        let done = bench.run(args);
+        assert_eq!(done.code, Some(0), "{done:?}");
+        for (name, near) in [("run_comand", "run_command"), ("reed_file", "read_file")] {
+            let told = format!("no tool is called `{name}`; `{near}` is the nearest name");
+            assert!(done.stderr.contains(&told), "{done:?}");
+        }
+        assert!(done.stderr.contains("config.toml:2"), "{done:?}");
+        assert!(!done.stderr.contains("bash"), "{done:?}");
+    }
+}

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use toolgate_model::nearest::nearest;
-use toolgate_model::{Args, Facts, Risk, RuleSource};
+use toolgate_model::{Action, Args, Facts, Risk, RuleSource};
 
 use crate::atom::Atom;
 use crate::decide::Policy;
@@ -124,7 +124,7 @@ pub fn check(policy: &Policy, known: &[&str], examples: &dyn Examples) -> Vec<Fi
                     "this layer is not trusted and can only make answers stricter; the rule is ignored".to_owned(),
                 );
             }
-            if let Some(message) = unknown_tool(rule, known) {
+            if let Some(message) = rule.tool.as_deref().and_then(|tool| unknown(tool, known)) {
                 tell(FindingKind::UnknownTool, message);
             }
             if let Some(message) = never_fits(rule) {
@@ -170,6 +170,28 @@ pub fn faults(layers: &[LayerSpec], canonical: &dyn Fn(&str) -> String) -> Vec<P
         .collect()
 }
 
+/// Rules that deny or ask about a name that no tool has: somebody counts on them in vain.
+pub fn misnamed(
+    layers: &[LayerSpec],
+    known: &[&str],
+    canonical: &dyn Fn(&str) -> String,
+) -> Vec<Finding> {
+    let rules = layers.iter().flat_map(LayerSpec::parts);
+    let strict = rules
+        .flat_map(|(_, rules)| rules)
+        .filter(|rule| rule.action != Action::Allow && rule.tool != "*");
+    strict
+        .filter_map(|rule| {
+            Some(Finding {
+                kind: FindingKind::UnknownTool,
+                message: unknown(&canonical(&rule.tool), known)?,
+                rule: text::rule(&rule),
+                source: rule.source,
+            })
+        })
+        .collect()
+}
+
 impl Layer {
     /// Whether the rule is an allow that counts as silence, though its author meant more.
     fn widens_in_vain(&self, rule: &Rule) -> bool {
@@ -177,8 +199,8 @@ impl Layer {
     }
 }
 
-fn unknown_tool(rule: &Rule, known: &[&str]) -> Option<String> {
-    let tool = rule.tool.as_deref()?;
+/// What to say of a name that is none of these, where any are known.
+fn unknown(tool: &str, known: &[&str]) -> Option<String> {
     if known.is_empty() || known.contains(&tool) {
         return None;
     }

@@ -8,7 +8,9 @@
 mod support;
 
 use support::*;
-use toolgate_policy::{Example, Finding, FindingKind, LayerSpec, Operator, RuleSpec, check};
+use toolgate_policy::{
+    Example, Finding, FindingKind, LayerSpec, Operator, RuleSpec, check, misnamed,
+};
 
 use FindingKind::{
     Caught, Contradiction, Ignored, Missed, NeverFits, Shadowed, UnknownTool, Unreadable,
@@ -450,6 +452,31 @@ fn names_of_no_tool_are_found_with_the_nearest() {
         ]
     );
     assert!(found_in(&[trusted("user", &list)], &[]).is_empty());
+}
+
+#[test]
+fn who_denies_or_asks_about_a_name_of_no_tool_is_told() {
+    let known = ["read_file", "run_command", "write_file"];
+    let canonical = |name: &str| name.replace("bash", "run_command");
+    let mut layer = trusted(
+        "user",
+        &[
+            rule("reed_file", Ask).at("config.toml", 3),
+            rule("bash", Deny),
+            rule("*", Ask),
+            rule("typo", Allow),
+        ],
+    );
+    layer.denylist = listed(&["run_comand", "write_file"]);
+    let found = misnamed(&[layer], &known, &canonical);
+    let told: Vec<String> = found.iter().map(ToString::to_string).collect();
+    assert_eq!(
+        told,
+        [
+            "user: `deny run_comand (from denylist \"run_comand\")`: no tool is called `run_comand`; `run_command` is the nearest name",
+            "config.toml:3 (user): `ask reed_file`: no tool is called `reed_file`; `read_file` is the nearest name",
+        ]
+    );
 }
 
 #[test]
