@@ -455,6 +455,22 @@ fn names_of_no_tool_are_found_with_the_nearest() {
 }
 
 #[test]
+fn every_kind_of_finding_has_one_spelling() {
+    for (kind, spelling) in [
+        (Missed, "missed"),
+        (Caught, "caught"),
+        (Unreadable, "unreadable"),
+        (Shadowed, "shadowed"),
+        (Contradiction, "contradiction"),
+        (NeverFits, "never_fits"),
+        (UnknownTool, "unknown_tool"),
+        (Ignored, "ignored"),
+    ] {
+        assert_eq!(kind.as_str(), spelling);
+    }
+}
+
+#[test]
 fn who_denies_or_asks_about_a_name_of_no_tool_is_told() {
     let known = ["read_file", "run_command", "write_file"];
     let canonical = |name: &str| name.replace("bash", "run_command");
