@@ -2,9 +2,10 @@
 //!
 //! In: bytes of a model, a client or a file. Out: one JSON value of which
 //! everybody downstream sees the same. What is refused: too many bytes, too
-//! deep, a key twice, a number that would not survive exactly, anything after
-//! the value, and whatever `serde_json` refuses (comments, NaN, control
-//! characters in strings, lone surrogates).
+//! deep, a key twice or one that `serde_json` keeps for itself, a number that
+//! would not survive exactly, anything after the value, and whatever
+//! `serde_json` refuses (comments, NaN, control characters in strings, lone
+//! surrogates).
 
 use std::cell::Cell;
 use std::fmt;
@@ -172,6 +173,10 @@ impl<'de> DeserializeSeed<'de> for Strict<'_> {
 /// Above this, neighbouring integers share one `f64`: what is shown would not be what runs.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
+/// Where it is read again, `serde_json` takes an object with such a key for the text or the
+/// number that it holds: who reads the record would see another value than who ran the call.
+const RESERVED: &str = "$serde_json::private::";
+
 impl<'de> Visitor<'de> for Strict<'_> {
     type Value = Value;
 
@@ -222,6 +227,11 @@ impl<'de> Visitor<'de> for Strict<'_> {
         let inner = self.deeper()?;
         let mut map = Map::new();
         while let Some(key) = access.next_key::<String>()? {
+            if key.starts_with(RESERVED) {
+                return Err(A::Error::custom(
+                    "a key that means something else to others",
+                ));
+            }
             let value = access.next_value_seed(inner)?;
             match map.entry(key) {
                 serde_json::map::Entry::Vacant(slot) => {
@@ -259,6 +269,14 @@ mod tests {
             (
                 "[0.5,\n 1.0000000000000001]",
                 "digits than are kept (line 2, column 2)",
+            ),
+            (
+                r#"{"a":{"$serde_json::private::RawValue":"{}"}}"#,
+                "means something else",
+            ),
+            (
+                r#"{"$serde_json::private::Number":"1"}"#,
+                "means something else",
             ),
             ("NaN", "expected value"),
             ("{}x", "trailing characters"),
