@@ -143,3 +143,93 @@ impl OwnHere {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn places() -> OwnPlaces {
+        let at = |paths: &[&str]| paths.iter().map(PathBuf::from).collect();
+        OwnPlaces {
+            closed: at(&["/home/data", "/home/cfg/secret"]),
+            kept: at(&["/home/cfg", "/home/a/b/cfg", "/elsewhere/cfg"]),
+        }
+    }
+
+    #[test]
+    fn a_place_is_around_what_it_is_and_what_lies_in_it() {
+        let own = places();
+        for (path, around, closed) in [
+            ("/home/data", Some("/home/data"), Some("/home/data")),
+            ("/home/data/x/y", Some("/home/data"), Some("/home/data")),
+            (
+                "/home/cfg/secret/x",
+                Some("/home/cfg/secret"),
+                Some("/home/cfg/secret"),
+            ),
+            ("/home/cfg/x", Some("/home/cfg"), None),
+            ("/home/data2", None, None),
+            ("/home", None, None),
+        ] {
+            let path = Path::new(path);
+            assert_eq!(own.around(path), around.map(Path::new), "{path:?}");
+            assert_eq!(own.closed_around(path), closed.map(Path::new), "{path:?}");
+        }
+    }
+
+    #[test]
+    fn in_a_folder_places_are_names_beneath_it() {
+        let here = places().beneath(Path::new("/home"));
+        for (name, closes, keeps, goes_with) in [
+            ("data", true, false, true),
+            ("DATA/x", true, false, false),
+            ("data2", false, false, false),
+            ("cfg", false, true, true),
+            ("cfg/x", false, true, false),
+            ("cfg/secret/x", true, true, false),
+            ("a", false, false, true),
+            ("a/b", false, false, true),
+            ("a/b/cfg/x", false, true, false),
+            ("a/c", false, false, false),
+        ] {
+            let path = Path::new(name);
+            assert_eq!(here.closes_path(path), closes, "{name}");
+            assert_eq!(here.keeps_path(path), keeps, "{name}");
+            assert_eq!(here.lies_in(path), goes_with, "{name}");
+        }
+        assert!(!here.closes_nothing());
+        let ways = ["a", "a/b", "a/b/cfg", "cfg"];
+        assert_eq!(here.ways_to_kept(), ways.map(Path::new));
+        // A place itself has no name in itself.
+        let inside = places().beneath(Path::new("/elsewhere/cfg"));
+        assert!(inside.closes_nothing() && inside.ways_to_kept().is_empty());
+        assert!(!inside.closes_path(Path::new("x")) && !inside.keeps_path(Path::new("x")));
+    }
+
+    #[test]
+    fn a_kept_place_in_a_closed_one_needs_no_way_of_its_own() {
+        let own = OwnPlaces {
+            closed: vec!["/home/data".into()],
+            kept: vec![
+                "/home/data/cfg".into(),
+                "/home/cfg/deep".into(),
+                "/home/cfg".into(),
+            ],
+        };
+        let here = own.beneath(Path::new("/home"));
+        assert_eq!(here.ways_to_kept(), [Path::new("cfg")]);
+    }
+
+    #[test]
+    fn a_wall_knows_its_own_places_and_those_in_each_root() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().canonicalize().unwrap();
+        let mut rules = super::super::PathRules::new(&place);
+        rules.own.closed = vec![place.join("data")];
+        let own = rules.own.clone();
+        let wall = super::super::PathWall::open(&rules).unwrap();
+        assert_eq!(wall.own(), &own);
+        assert!(wall.own_in(0).unwrap().closes_path(Path::new("data/x")));
+        assert!(wall.own_in(1).is_none());
+    }
+}
