@@ -198,11 +198,7 @@ fn a_provider_that_repeats_the_key_does_not_bring_it_anywhere() {
                 "{what}: {told}"
             );
             assert!(!has_key(bench.read("recorded.toml").as_bytes()), "{what}");
-            for file in files(&bench.home_folder()) {
-                let is_config = file.ends_with("config.toml");
-                let bytes = std::fs::read(&file).unwrap();
-                assert!(is_config || !has_key(&bytes), "{what}: {}", file.display());
-            }
+            assert_not_kept(&what, &bench);
             if from != From::Environment || !is_answer {
                 continue;
             }
@@ -237,15 +233,46 @@ fn a_file_that_holds_the_key_is_read_without_it() {
         let second = String::from_utf8_lossy(&server.heard()[1].body).into_owned();
         assert!(second.contains("it is [redacted:"), "{from:?}: {second}");
         assert!(!has_key(second.as_bytes()), "{from:?}: {second}");
-        for file in files(&bench.home_folder()) {
-            let is_config = file.ends_with("config.toml");
-            let bytes = std::fs::read(&file).unwrap();
-            assert!(
-                is_config || !has_key(&bytes),
-                "{from:?}: {}",
-                file.display()
-            );
+        assert_not_kept(&format!("{from:?}"), &bench);
+    }
+}
+
+/// No file of the program but its configuration holds the key.
+fn assert_not_kept(what: &str, bench: &Bench) {
+    for file in files(&bench.home_folder()) {
+        let is_config = file.ends_with("config.toml");
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(is_config || !has_key(&bytes), "{what}: {}", file.display());
+    }
+}
+
+#[test]
+fn a_person_who_says_the_key_does_not_bring_it_anywhere() {
+    for from in ALL {
+        let bench = Bench::new();
+        bench.write(
+            "history.json",
+            &serde_json::json!({"messages": [
+                {"role": "user", "content": format!("it was {KEY}")},
+                {"role": "assistant", "content": format!("so {KEY}")},
+            ]})
+            .to_string(),
+        );
+        let prompt = format!("my key is {KEY}");
+        for more in [
+            &["--record", "r.toml", &prompt][..],
+            &["--history", "history.json", &prompt],
+        ] {
+            let server = Loopback::start(|_| stream(step("[[steps]]\ntext = \"done\"\n")));
+            let done = finish(asking(&bench, from, &server, more), b"");
+            assert_eq!(done.code, Some(0), "{from:?}: {done:?}");
+            let body = server.heard()[0].body.clone();
+            let text = String::from_utf8_lossy(&body);
+            assert!(text.contains("my key is [redacted:"), "{from:?}: {text}");
+            assert!(!has_key(&body), "{from:?}: {text}");
+            assert_not_kept(&format!("{from:?}, {more:?}"), &bench);
         }
+        assert!(!has_key(bench.read("r.toml").as_bytes()), "{from:?}");
     }
 }
 

@@ -176,13 +176,23 @@ impl Around {
         }
     }
 
-    /// Results that a person supplies are cleaned like those of tools.
+    /// What a person says goes on without the secrets that are known, and the results they
+    /// supply are cleaned like those of tools.
     fn cleaned(&self, prompt: Prompt) -> Prompt {
+        let hide = |text: &str| self.gate.redactor().hide_known(text).into_owned();
         match prompt {
+            Prompt::Message(text) => Prompt::Message(hide(&text)),
+            Prompt::After { history, message } => Prompt::After {
+                history: history
+                    .into_iter()
+                    .map(|said| said.in_other_words(&hide))
+                    .collect(),
+                message: hide(&message),
+            },
             Prompt::Results(supplied) => {
                 Prompt::Results(supplied.cleaned(|result| self.gate.clean(&self.session, result)))
             }
-            other => other,
+            Prompt::GoOn => Prompt::GoOn,
         }
     }
 

@@ -492,9 +492,9 @@ fn unclean() -> String {
 fn assert_clean(result: &ToolResult) {
     let text = serde_json::to_string(result).unwrap();
     for never in ["\\u001b", "\u{202e}", "ghp_"] {
-        assert!(!text.contains(never), "{never}: {}", &text[..200]);
+        assert!(!text.contains(never), "{never}: {:?}", text.get(..200));
     }
-    assert!(result.content.starts_with("red "), "{}", &text[..200]);
+    assert!(result.content.starts_with("red "), "{:?}", text.get(..200));
 }
 
 #[test]

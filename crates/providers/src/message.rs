@@ -1,6 +1,7 @@
 //! The messages of a conversation, the same for every wire.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use toolgate_model::{BadCall, Call, CallId, ToolCall, ToolResult};
 
 use crate::event::Seal;
@@ -52,6 +53,30 @@ impl Message {
             Self::Tool { .. } => Role::Tool,
         }
     }
+
+    /// The same message in other words: everything that was said, and what calls were made with.
+    #[must_use]
+    pub fn in_other_words(mut self, other: &impl Fn(&str) -> String) -> Self {
+        let say = |text: &mut String| *text = other(text);
+        match &mut self {
+            Self::User { text } => say(text),
+            Self::Assistant { content } => {
+                for part in content {
+                    part.in_other_words(other);
+                }
+            }
+            Self::Tool { results } => {
+                for result in results {
+                    say(&mut result.content);
+                    say(&mut result.display);
+                    if let Some(error) = &mut result.error {
+                        say(&mut error.message);
+                    }
+                }
+            }
+        }
+        self
+    }
 }
 
 /// A part of what a model said.
@@ -87,6 +112,21 @@ pub enum Content {
 }
 
 impl Content {
+    fn in_other_words(&mut self, other: &impl Fn(&str) -> String) {
+        match self {
+            Self::Text { text, .. } => *text = other(text),
+            Self::Thinking { text, seal } => {
+                let said = other(text);
+                if said != *text {
+                    // It was for the words that were there.
+                    (*text, *seal) = (said, None);
+                }
+            }
+            Self::Call { call } => call.args.values_mut().for_each(|value| say(value, other)),
+            Self::BadCall { call } => call.error.message = other(&call.error.message),
+        }
+    }
+
     /// Plain words.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text {
@@ -102,6 +142,16 @@ impl Content {
             Self::BadCall { call } => Some(&call.id),
             Self::Text { .. } | Self::Thinking { .. } => None,
         }
+    }
+}
+
+/// A value with other words in it.
+fn say(value: &mut Value, other: &impl Fn(&str) -> String) {
+    match value {
+        Value::String(text) => *text = other(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| say(item, other)),
+        Value::Object(fields) => fields.values_mut().for_each(|item| say(item, other)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 

@@ -168,7 +168,10 @@ impl Gate {
                     approved: answer.allows(call),
                     scope: answer.remember.as_str().to_owned(),
                     by: answer.by.clone(),
-                    reason: answer.reason.clone(),
+                    reason: answer
+                        .reason
+                        .as_deref()
+                        .map(|reason| self.inner.redactor.redact(reason).0.into_owned()),
                     opened: opened(asked, call, answer),
                 },
                 Err(why) => Record::Answered {

@@ -14,16 +14,40 @@ pub(super) const MARKER: &str = "[redacted:key]";
 /// Shorter ones are words such as `ollama` or `none`, which stand in ordinary text.
 const LEAST_CHARS: usize = 8;
 
-/// Headers whose values say who asks, in lower case; as whole names and as parts of names.
-const SECRET_HEADERS: [&str; 4] = ["authorization", "cookie", "auth", "x-auth"];
-const SECRET_PARTS: [&str; 6] = [
+/// Parts of the names of headers whose values say who asks, in lower case.
+const SECRET_PARTS: [&str; 13] = [
     "key",
     "token",
     "secret",
     "password",
+    "passphrase",
     "credential",
-    "authorization",
+    "auth",
+    "cookie",
+    "session",
+    "signature",
+    "jwt",
+    "access",
+    "pass",
 ];
+
+/// Headers whose values are known everywhere, and stand in ordinary text.
+const PUBLIC_HEADERS: [&str; 11] = [
+    "accept",
+    "accept-language",
+    "anthropic-beta",
+    "anthropic-version",
+    "content-type",
+    "http-referer",
+    "openai-beta",
+    "openai-organization",
+    "openai-project",
+    "referer",
+    "x-title",
+];
+
+/// A value of an unknown header that is as long and has a digit and no blanks is no word.
+const OPAQUE_CHARS: usize = 12;
 
 /// A text that is shown nowhere.
 #[derive(Clone, PartialEq, Eq)]
@@ -60,12 +84,14 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// A key, and those of these headers that are secrets by their names.
+    /// A key, and those of these headers that are secrets by their names or their form.
     pub fn of<'h>(
         key: Option<&Secret>,
         headers: impl IntoIterator<Item = (&'h String, &'h String)>,
     ) -> Self {
-        let of_headers = headers.into_iter().filter(|(name, _)| is_secret(name));
+        let of_headers = headers
+            .into_iter()
+            .filter(|(name, value)| is_secret(name, value));
         let mut values: Vec<String> = key
             .map(Secret::expose)
             .into_iter()
@@ -215,10 +241,17 @@ impl Secrets {
     }
 }
 
-/// Whether a header's value is a secret, by its name.
-fn is_secret(name: &str) -> bool {
+/// Whether a header's value is a secret, by its name or else by its form.
+fn is_secret(name: &str, value: &str) -> bool {
     let name = name.to_ascii_lowercase();
-    SECRET_HEADERS.contains(&name.as_str()) || SECRET_PARTS.iter().any(|part| name.contains(part))
+    if PUBLIC_HEADERS.contains(&name.as_str()) {
+        return false;
+    }
+    let value = without_scheme(value);
+    let opaque = value.chars().count() >= OPAQUE_CHARS
+        && value.contains(|c: char| c.is_ascii_digit())
+        && !value.contains(char::is_whitespace);
+    opaque || SECRET_PARTS.iter().any(|part| name.contains(part))
 }
 
 /// The secret of a value such as `Bearer …`.
@@ -246,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn a_header_is_a_secret_by_its_name_and_without_its_scheme() {
+    fn a_header_is_a_secret_by_its_name_or_form_and_without_its_scheme() {
         for (name, value, secret) in [
             ("Authorization", "Bearer abcdefgh1", Some("abcdefgh1")),
             (
@@ -260,6 +293,13 @@ mod tests {
             ("anthropic-beta", "tools-2024-05-16", None),
             ("http-referer", "https://example.com", None),
             ("x-api-key", "none", None),
+            ("Helicone-Auth", "Bearer abcdefgh", Some("abcdefgh")),
+            ("CF-Access-Client-Id", "abcdefgh", Some("abcdefgh")),
+            ("x-gateway-pass", "abcdefgh", Some("abcdefgh")),
+            ("x-team", "tok-4455667788aa", Some("tok-4455667788aa")),
+            ("x-team", "platform-engineering", None),
+            ("x-team", "floor 3, desk 12", None),
+            ("x-environment", "production", None),
         ] {
             let found = secrets(&[(name, value)]);
             let mut found = found.expose().filter(|value| *value != KEY);

@@ -138,18 +138,16 @@ impl Redactor {
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, Vec<RedactedSpan>) {
         let spans = self.spans(text);
-        if spans.is_empty() {
-            return (Cow::Borrowed(text), spans);
-        }
-        let mut out = String::with_capacity(text.len());
-        let mut at = 0;
-        for span in &spans {
-            out.push_str(text.get(at..span.start).unwrap_or_default());
-            out.push_str(span.class.marker());
-            at = span.end;
-        }
-        out.push_str(text.get(at..).unwrap_or_default());
-        (Cow::Owned(out), spans)
+        (without(text, &spans), spans)
+    }
+
+    /// The text without the values that were handed in. What only has the shape of a secret
+    /// stays: a person may have reasons to say it.
+    #[must_use]
+    pub fn hide_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut spans = self.spans(text);
+        spans.retain(|span| span.class == SecretClass::Env);
+        without(text, &spans)
     }
 
     /// Whether the text holds a secret.
@@ -194,6 +192,21 @@ impl Redactor {
             rest = split(rest, done).1;
         }
     }
+}
+
+fn without<'t>(text: &'t str, spans: &[RedactedSpan]) -> Cow<'t, str> {
+    if spans.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    for span in spans {
+        out.push_str(text.get(at..span.start).unwrap_or_default());
+        out.push_str(span.class.marker());
+        at = span.end;
+    }
+    out.push_str(text.get(at..).unwrap_or_default());
+    Cow::Owned(out)
 }
 
 /// Redacts a text that arrives in pieces; the result does not depend on how it was
