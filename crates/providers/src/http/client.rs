@@ -1,6 +1,6 @@
 //! Requests within bounds.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use reqwest::header::{ACCEPT, CONTENT_TYPE, HeaderMap};
 use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
@@ -124,7 +124,7 @@ impl Client {
         if status.is_success() {
             return Ok(response);
         }
-        let retry_after = retry_after(response.headers());
+        let retry_after = retry_after(response.headers(), SystemTime::now());
         let location = response.headers().get("location").cloned();
         let body = self.read(response, ERROR_BYTES).await.unwrap_or_default();
         let mut error = self.endpoint.wire().read_error(status.as_u16(), &body);
@@ -134,7 +134,7 @@ impl Client {
                 .and_then(|to| to.to_str().ok())
                 .unwrap_or("elsewhere");
             error.message = format!(
-                "status {status}: it redirects to {}, which is not followed; use that as the base URL",
+                "status {status}: it redirects to {}, which is not followed; the base URL has to be that of the place where it leads",
                 head(to)
             );
         } else if body.is_empty() {

@@ -1,14 +1,14 @@
 //! How long a provider wants to be left alone.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reqwest::header::{DATE, HeaderMap, RETRY_AFTER};
 
 /// What the headers of a refusal ask for: milliseconds, seconds, or a moment.
 ///
 /// A moment is measured from the moment the provider says it answered at, so that no clock
-/// has to agree with it; a provider that does not say gets no more than our own patience.
-pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+/// has to agree with it; where it does not say, from our own.
+pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let number = |name: &str, unit: f64| {
         let number: f64 = text(name)?.parse().ok()?;
@@ -16,7 +16,9 @@ pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     };
     let moment = || {
         let until = seconds_of(text(RETRY_AFTER.as_str())?)?;
-        let now = seconds_of(text(DATE.as_str())?)?;
+        let theirs = text(DATE.as_str()).and_then(seconds_of);
+        let ours = || Some(now.duration_since(UNIX_EPOCH).ok()?.as_secs());
+        let now = theirs.or_else(ours)?;
         // A moment that has passed asks for nothing.
         Some(Duration::from_secs(until.saturating_sub(now)))
     };
@@ -129,8 +131,10 @@ mod tests {
                 ],
                 Some(0),
             ),
-            (vec![("retry-after", now)], None),
-            (vec![("date", "today"), ("retry-after", now)], None),
+            // Our own clock says 08:49:30.
+            (vec![("retry-after", now)], Some(7_000)),
+            (vec![("date", "today"), ("retry-after", now)], Some(7_000)),
+            (vec![("retry-after", "soon")], None),
             (vec![("date", now), ("retry-after", "-1")], None),
             (vec![("date", now), ("retry-after", "inf")], None),
             (vec![], None),
@@ -140,7 +144,8 @@ mod tests {
                 map.insert(*name, HeaderValue::from_static(value));
             }
             let wait = wait.map(Duration::from_millis);
-            assert_eq!(retry_after(&map), wait, "{headers:?}");
+            let ours = UNIX_EPOCH + Duration::from_secs(784_111_770);
+            assert_eq!(retry_after(&map, ours), wait, "{headers:?}");
         }
     }
 }
