@@ -57,12 +57,14 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         Ok(planned) => planned,
         Err(refusal) => return say(&refused(&call, &refusal)),
     };
+    let beyond = changes.beyond(&scope);
     if planned.is_empty() {
-        let mut result = ToolResult::ok(
-            call.id,
-            UNDO,
-            "Nothing to take back: the files are as they were.",
-        );
+        let said = if beyond > 0 {
+            "Nothing to take back: no file tool changed anything that is not as it was. Commands ran, and what they did is not taken back."
+        } else {
+            "Nothing to take back: the files are as they were."
+        };
+        let mut result = ToolResult::ok(call.id, UNDO, said);
         result.display.clone_from(&result.content);
         return say(&result);
     }
@@ -71,7 +73,6 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         Err(refusal) => return say(&failed(&call, refusal)),
     };
     show(wall, &files, out)?;
-    let beyond = changes.beyond(&scope);
     if beyond > 0 {
         out.remark(&format!(
             "{beyond} of the calls ran commands; what those did is not taken back."
@@ -168,22 +169,14 @@ async fn contents(
             None => None,
         };
         let name = name(wall, &file.place);
-        // Where only the rights change, what is there is what was there.
-        let content = match (image, file.back == file.found.sha256) {
-            (None, true) => Current::look(wall, &name)
-                .ok()
-                .flatten()
-                .map(|now| now.bytes),
-            (image, _) => image,
-        };
-        if content.is_none() && file.back.is_some() {
+        if image.is_none() && file.back.is_some() {
             gone.push(file.path.clone());
         }
         files.push(Back {
             name,
             place: file.place,
             found: file.found,
-            content,
+            content: image,
             mode: file.mode,
         });
     }

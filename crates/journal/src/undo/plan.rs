@@ -13,7 +13,7 @@ use super::changes::{Change, Changes, Made};
 pub enum Scope {
     /// Everything the conversation did to files.
     All,
-    /// What one call did. Of several with that id the last that changed files is meant.
+    /// What one call did. Of several with that id the last is meant of which something is left.
     Call(CallId),
     /// What the calls of one turn did.
     Turn(u64),
@@ -39,7 +39,7 @@ pub struct Restore {
     pub found: Found,
     /// SHA-256 of what it is to hold again; nothing if it is to go.
     pub back: Option<String>,
-    /// The rights it had.
+    /// The rights it is to have: its own, or those it had if it is to come back.
     pub mode: Option<u32>,
 }
 
@@ -104,16 +104,40 @@ struct Trail<'a> {
 }
 
 impl Changes {
-    /// Follows the changes within the scope backwards, from what `look` finds in each
-    /// file. A file on which that ends where it began needs nothing.
+    /// What has to be done to which file, from what `look` finds in each.
     pub fn plan(
         &self,
         scope: &Scope,
         look: &mut dyn FnMut(&Path) -> Result<Found, FileProblem>,
     ) -> Result<Vec<Restore>, Refusal> {
+        let mut within = self.within(scope)?;
+        loop {
+            let rest = match (scope, within.last()) {
+                // A provider may use an id again: the last call of it comes first, and the
+                // others when there is nothing left of that one.
+                (Scope::Call(_), Some(last)) => {
+                    let last = last.nth;
+                    within.partition_point(|change| change.nth < last)
+                }
+                _ => 0,
+            };
+            let planned = self.back(within.get(rest..).unwrap_or_default(), look)?;
+            if !planned.is_empty() || rest == 0 {
+                return Ok(planned);
+            }
+            within.truncate(rest);
+        }
+    }
+
+    /// Follows changes backwards. A file on which that ends where it began needs nothing.
+    fn back(
+        &self,
+        changes: &[&Change],
+        look: &mut dyn FnMut(&Path) -> Result<Found, FileProblem>,
+    ) -> Result<Vec<Restore>, Refusal> {
         let mut trails: BTreeMap<&Path, Trail<'_>> = BTreeMap::new();
         let mut differ: Vec<Differs> = Vec::new();
-        for change in self.within(scope)?.into_iter().rev() {
+        for &change in changes.iter().rev() {
             let files = change.files.as_ref();
             let files = files.ok_or_else(|| Refusal::Pruned(change.call.clone()))?;
             for file in files.iter().rev() {
@@ -131,7 +155,10 @@ impl Changes {
                 };
                 if trail.now == file.after {
                     trail.now.clone_from(&file.before);
-                    trail.mode = file.mode.filter(|_| file.before.is_some());
+                    // Who changed only what a file holds has left its rights to others.
+                    if file.before.is_none() || file.after.is_none() {
+                        trail.mode = file.mode.filter(|_| file.before.is_some());
+                    }
                 } else if trail.now == file.before {
                     // It is as it was already: somebody was faster, or the change did not
                     // happen. Nothing is lost by going on from there.
@@ -166,12 +193,7 @@ impl Changes {
             Scope::Call(call) if !self.calls.contains(call) => {
                 Err(Refusal::NoSuchCall(call.clone()))
             }
-            Scope::Call(call) => {
-                let of_call: Vec<_> = made.filter(|change| change.call == *call).collect();
-                let last = of_call.last().map(|change| change.nth);
-                let of_last = of_call.into_iter();
-                Ok(of_last.filter(|change| Some(change.nth) == last).collect())
-            }
+            Scope::Call(call) => Ok(made.filter(|change| change.call == *call).collect()),
             Scope::Turn(turn) if !self.turns.contains(turn) => Err(Refusal::NoSuchTurn {
                 wanted: *turn,
                 there: match (self.turns.first(), self.turns.last()) {
@@ -197,8 +219,6 @@ impl Changes {
 
 impl Restore {
     fn is_needed(&self) -> bool {
-        let rights = |mode: Option<u32>| mode.map(|mode| mode & 0o777);
-        let differ = self.mode.is_some() && rights(self.mode) != rights(self.found.mode);
-        self.back != self.found.sha256 || self.back.is_some() && differ
+        self.back != self.found.sha256
     }
 }

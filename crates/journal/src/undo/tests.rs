@@ -289,24 +289,39 @@ fn a_model_that_calls_its_change_an_undo_hides_nothing_from_its_turn() {
 }
 
 #[test]
-fn rights_come_back_with_the_content_and_without_it() {
+fn rights_come_back_with_a_file_and_stay_where_it_is() {
     let mut history = History::default();
     history.disk.insert("/a".into(), "x".into());
-    history.change("1", &[("/a", Some("x".into()))], Went::Well);
-    let plan = |mode| {
-        history.changes.plan(&Scope::All, &mut |_| {
-            Ok(Found {
-                sha256: Some("x".into()),
-                mode: Some(mode),
-            })
+    history.disk.insert("/b".into(), "x".into());
+    history.change("1", &[("/a", Some("y".into()))], Went::Well);
+    history.change("2", &[("/b", None)], Went::Well);
+    let planned = history.changes.plan(&Scope::All, &mut |place| {
+        Ok(match place.to_str() {
+            Some("/a") => Found {
+                sha256: Some("y".into()),
+                mode: Some(0o600),
+            },
+            _ => Found::default(),
         })
-    };
-    assert_eq!(plan(0o644), Ok(Vec::new()));
-    let planned = plan(0o755).unwrap();
-    assert_eq!(
-        (planned[0].mode, planned[0].found.mode),
-        (Some(0o644), Some(0o755))
-    );
+    });
+    let modes: Vec<_> = planned.unwrap().iter().map(|file| file.mode).collect();
+    assert_eq!(modes, [Some(0o600), Some(0o644)]);
+}
+
+#[test]
+fn of_calls_with_one_id_the_last_is_taken_back_of_which_something_is_left() {
+    let mut history = History::default();
+    for (nth, (path, text)) in [("/a", "x"), ("/b", "y"), ("/c", "z")].iter().enumerate() {
+        history.change("1", &[(path, Some((*text).into()))], Went::Well);
+        history.changes.all[nth].nth = u64::try_from(nth).unwrap() + 1;
+    }
+    for path in ["/c", "/b", "/a"] {
+        let planned = history.plan(&Scope::Call("1".into())).unwrap();
+        let paths: Vec<&str> = planned.iter().map(|file| file.path.as_str()).collect();
+        assert_eq!(paths, [path]);
+        history.disk.remove(std::path::Path::new(path));
+    }
+    assert_eq!(history.plan(&Scope::Call("1".into())), Ok(Vec::new()));
 }
 
 #[test]
