@@ -8,9 +8,13 @@ pub const CODER: &str = "coder";
 
 /// The system prompt of the coder: how to work, and with which tools.
 ///
-/// It is made from the tools there are, so that it never speaks of one that is not.
+/// It is made from the tools there are, so that it never speaks of one that is not. Where there
+/// are none at all it says that.
 pub fn system_prompt(definitions: &[Definition], workspace: &str, language: Language) -> String {
     let words = words(language);
+    if definitions.is_empty() {
+        return format!("{}\n", words.alone);
+    }
     let mut prompt = format!("{}\n\n{} {workspace}\n", words.who, words.workspace);
     let named = |tool: &str| definitions.iter().find(|one| one.tool == tool);
     let rules = [
@@ -50,6 +54,7 @@ pub fn system_prompt(definitions: &[Definition], workspace: &str, language: Lang
 
 struct Words {
     who: &'static str,
+    alone: &'static str,
     workspace: &'static str,
     or: &'static str,
     read_first: &'static str,
@@ -70,6 +75,7 @@ const fn words(language: Language) -> &'static Words {
 
 const ENGLISH: Words = Words {
     who: "You are a careful programmer who works in a person's project, through tools that run on their machine.",
+    alone: "You are a careful programmer who answers a person's questions. You have no tools: you can neither see nor change their project, so ask for what you need to know. Answer shortly, in plain words.",
     workspace: "Paths are relative to the workspace, which is",
     or: " or ",
     read_first: "Read a file with {} before you change it; a file that changed since has to be read again.",
@@ -88,6 +94,7 @@ const ENGLISH: Words = Words {
 
 const PORTUGUESE: Words = Words {
     who: "Você é uma pessoa programadora cuidadosa que trabalha no projeto de alguém, por meio de ferramentas executadas na máquina dessa pessoa.",
+    alone: "Você é uma pessoa programadora cuidadosa que responde às perguntas de alguém. Você não tem ferramentas: não pode ver nem alterar o projeto, por isso pergunte o que precisar saber. Responda de forma curta, em palavras simples.",
     workspace: "Os caminhos são relativos à área de trabalho, que é",
     or: " ou ",
     read_first: "Leia o arquivo com {} antes de alterá-lo; se ele mudou desde então, leia de novo.",
@@ -103,3 +110,23 @@ const PORTUGUESE: Words = Words {
     ],
     asked: "A pessoa é consultada antes de cada uso de",
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn where_there_are_no_tools_nothing_is_said_of_any() {
+        for (language, says) in [
+            (Language::English, "You have no tools"),
+            (Language::Portuguese, "Você não tem ferramentas"),
+        ] {
+            let prompt = system_prompt(&[], "/work", language);
+            assert!(prompt.contains(says), "{prompt}");
+            assert!(
+                !prompt.contains('`') && !prompt.contains("/work"),
+                "{prompt}"
+            );
+        }
+    }
+}

@@ -67,6 +67,10 @@ fn moves() -> impl Strategy<Value = Move> {
             let call = ToolCall::new(id, name, Default::default());
             Move::Says(StreamEvent::Call(Call::Whole(call)))
         }),
+        2 => (id.clone(), 1_u64..4).prop_map(|(id, number)| {
+            let (id, name) = (id.into(), "x".to_owned());
+            Move::Says(StreamEvent::CallStarted { number, id, name })
+        }),
         1 => id.prop_map(|id| {
             let error = ToolError::new(ErrorKind::BadCall, "cut");
             let call = BadCall { id: id.into(), name: None, error };
@@ -326,6 +330,45 @@ fn at_the_limit_calls_settle_as_errors_once_and_the_next_request_carries_no_tool
         .collect();
     let limit = Some(ErrorKind::MaxIterations);
     assert_eq!(kinds, [None, limit, limit]);
+}
+
+#[test]
+fn a_call_that_had_only_begun_when_the_person_cancelled_is_answered() {
+    let begun = |number, id: &str| {
+        let (id, name) = (id.into(), "read_file".to_owned());
+        Move::Says(StreamEvent::CallStarted { number, id, name })
+    };
+    let whole = ToolCall::new("1", "read_file", Default::default());
+    let moves = vec![
+        Move::Settles(0),
+        begun(1, "1"),
+        Move::Says(StreamEvent::Call(Call::Whole(whole))),
+        begun(2, "2"),
+        begun(3, "3"),
+        Move::Cancels,
+    ];
+    let seen = play(TurnSettings::default(), moves);
+    assert_eq!(seen.outcome, Some(Outcome::Cancelled));
+    let [
+        ..,
+        Message::Assistant { content },
+        Message::Tool { results },
+    ] = seen.said.as_slice()
+    else {
+        panic!("{:?}", seen.said)
+    };
+    let damaged = |part: &Content| matches!(part, Content::BadCall { .. });
+    let damaged: Vec<bool> = content.iter().map(damaged).collect();
+    assert_eq!(damaged, [false, true, true]);
+    let answered: Vec<_> = results
+        .iter()
+        .map(|result| (result.call_id.as_str(), result.kind()))
+        .collect();
+    let cancelled = Some(ErrorKind::Cancelled);
+    assert_eq!(
+        answered,
+        [("1", cancelled), ("2", cancelled), ("3", cancelled)]
+    );
 }
 
 /// Only what has not begun is asked again, and no more often than said.

@@ -99,11 +99,14 @@ fn layers_that_are_not_trusted_hide_too_and_show_nothing() {
     let allow = rule("*", Allow).reads(&private);
     let both = ["private/deep/q.txt", "private/p.txt"];
     for (layers, left) in [
-        (vec![untrusted("project", &[deny.clone()])], &both[..]),
+        (
+            vec![untrusted("project", std::slice::from_ref(&deny))],
+            &both[..],
+        ),
         (
             vec![
-                trusted("user", &[deny.clone()]),
-                untrusted("project", &[allow.clone()]),
+                trusted("user", std::slice::from_ref(&deny)),
+                untrusted("project", std::slice::from_ref(&allow)),
             ],
             &both,
         ),

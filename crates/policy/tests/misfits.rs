@@ -72,6 +72,10 @@ fn a_rule_that_nothing_its_tool_does_can_fit_is_found() {
         (rule("run_command", Deny).command("git"), None),
         (rule("*", Deny).command("git"), None),
         (rule("*", Deny).writes(&paths), None),
+        (
+            rule("read_file", Allow).deletes(&paths),
+            Some("`read_file` changes no files"),
+        ),
         (rule("read_file", Deny), None),
         (rule("read_file", Ask).opaque(), None),
     ] {

@@ -1,8 +1,10 @@
 //! An answer while it comes in.
 
+use std::collections::BTreeMap;
+
 use toolgate_gate::journal::Record;
 use toolgate_gate::output::Sanitizer;
-use toolgate_model::{Call, Event};
+use toolgate_model::{BadCall, Call, CallId, ErrorKind, Event, ToolError};
 use toolgate_providers::{Content, Message, Reply, StreamEvent, Usage};
 
 use super::Effect;
@@ -18,6 +20,8 @@ pub(super) struct Answer {
     thinking: Sanitizer,
     /// What came since the last note of it.
     unkept: Reply,
+    /// Calls that have begun and are not whole yet, by their number.
+    open: BTreeMap<u64, (CallId, String)>,
 }
 
 impl std::fmt::Debug for Answer {
@@ -40,6 +44,17 @@ impl Answer {
             }
             _ => None,
         };
+        match &event {
+            StreamEvent::CallStarted { number, id, name } => {
+                self.open.insert(*number, (id.clone(), name.clone()));
+            }
+            StreamEvent::Call(call) => {
+                let whole = self.open.iter().find(|(_, (id, _))| id == call.id());
+                let whole = whole.map(|(number, _)| *number);
+                whole.and_then(|number| self.open.remove(&number));
+            }
+            _ => {}
+        }
         self.unkept.push(event.clone());
         self.reply.push(event);
         let says = |event: &Event| match event {
@@ -47,6 +62,17 @@ impl Answer {
             _ => true,
         };
         emit.filter(says).map(Effect::Emit).into_iter().collect()
+    }
+
+    /// Nobody listens any more: calls that are not whole are damaged ones, and not forgotten.
+    pub(super) fn break_off(&mut self) {
+        for (id, name) in std::mem::take(&mut self.open).into_values() {
+            let message = "the answer broke off before the call was whole; it was not run";
+            let error = ToolError::new(ErrorKind::BadCall, message);
+            let name = Some(name);
+            self.reply
+                .push(StreamEvent::Call(Call::Bad(BadCall { id, name, error })));
+        }
     }
 
     /// Leaves so much of its words that the history can still be sent: it was longer than

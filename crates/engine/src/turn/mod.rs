@@ -22,6 +22,7 @@
 mod answer;
 mod kinds;
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use toolgate_gate::ByHand;
@@ -218,7 +219,15 @@ impl Turn {
                     next: Next::Wait(delay),
                 }
             }
-            None => self.finish(vec![error(&fault)], Outcome::Failed(fault)),
+            None => {
+                let mut message = fault.to_string();
+                // It asks for more patience than there is.
+                if let Some(asked) = retry_after.filter(|_| fault.is_retryable()) {
+                    let _ = write!(message, "; it wants to be asked again in {}", shown(asked));
+                }
+                let told = Effect::Emit(Event::Error { message });
+                self.finish(vec![told], Outcome::Failed(fault))
+            }
         }
     }
 
@@ -320,7 +329,14 @@ impl Turn {
     }
 
     /// The answer ends here: what was said stays said, its calls are not run.
-    fn break_off(&mut self, answer: Answer, stop: &str, why: &ToolError, outcome: Outcome) -> Step {
+    fn break_off(
+        &mut self,
+        mut answer: Answer,
+        stop: &str,
+        why: &ToolError,
+        outcome: Outcome,
+    ) -> Step {
+        answer.break_off();
         let (mut effects, calls) = self.said(answer, stop);
         give_up(&mut effects, calls, why);
         if let Outcome::Failed(fault) = &outcome {
