@@ -65,10 +65,10 @@ fn choices(request: &ApprovalRequest) -> String {
     } else {
         ""
     };
-    let some = if request.items.len() > 1 {
-        "[1,3] only these  "
-    } else {
-        ""
+    let some = match request.items.len() {
+        0 | 1 => "",
+        2 => "[1] or [2] only this one  ",
+        _ => "[1,3] only these  ",
     };
     let always = if could_remember(request) {
         "[c] yes for this conversation  [p] yes for this project  "

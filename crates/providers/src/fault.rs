@@ -133,7 +133,7 @@ impl StreamFault {
 
 /// An error in a provider's own words.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
-#[error("the provider says {}: {message}", kind.as_str())]
+#[error("the provider {}: {message}", kind.in_words())]
 #[serde(deny_unknown_fields)]
 pub struct ProviderError {
     /// What kind of error it is.
@@ -189,6 +189,22 @@ impl ProviderErrorKind {
     /// Whether the same request may well succeed when it is sent again.
     pub const fn is_retryable(self) -> bool {
         matches!(self, Self::Overloaded | Self::RateLimited | Self::Server)
+    }
+
+    /// What a provider with such an error does.
+    const fn in_words(self) -> &'static str {
+        match self {
+            Self::Server => "failed",
+            Self::Other => "says",
+            Self::Overloaded => "says overloaded",
+            Self::RateLimited => "says rate_limited",
+            Self::Authentication => "says authentication",
+            Self::Permission => "says permission",
+            Self::Quota => "says quota",
+            Self::NotFound => "says not_found",
+            Self::ContextTooLong => "says context_too_long",
+            Self::InvalidRequest => "says invalid_request",
+        }
     }
 
     /// The one spelling of this kind.

@@ -54,11 +54,16 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     if let Some(trouble) = recorded.and_then(|recorded| recorded.trouble()) {
         out.remark(&trouble);
     }
-    out.remark(&format!(
-        "conversation {}: go on with `toolgate run --conversation {} …`",
-        session.id(),
-        session.id()
-    ));
+    let id = session.id();
+    if app.record.durable().is_ok() {
+        // A script has come to its end; somebody else has to answer from here on.
+        let asked = args.script.as_ref().map_or("", |_| "--provider NAME ");
+        out.remark(&format!(
+            "conversation {id}: go on with `toolgate run --conversation {id} {asked}…`"
+        ));
+    } else {
+        out.remark("nothing of this conversation is on record; it cannot be gone on with");
+    }
     ended(&finished, progress.has_shown_the_answer(), out)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn render(transcript: &Transcript) -> String {
             }
         }
     }
-    page.add("</ol>\n<footer>Written by Toolgate from its journal. What files held before a change is not part of this page.</footer>");
+    page.add("</ol>\n<footer>Written by Toolgate from its journal. Differences show what a change took out; whole copies of files from before are not part of this page.</footer>");
     page.add("</main>\n</body>\n</html>");
     page.0
 }

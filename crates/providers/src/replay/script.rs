@@ -206,8 +206,8 @@ impl Expected {
         if let Some(status) = self.status
             && status != result.status()
         {
-            let (got, wanted) = (result.status(), status);
-            return other("status", format!("{got:?}"), format!("{wanted:?}"));
+            let word = |status: Status| format!("{status:?}").to_lowercase();
+            return other("status", word(result.status()), word(status));
         }
         if let Some(kind) = self.kind
             && Some(kind) != result.kind()

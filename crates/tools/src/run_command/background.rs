@@ -132,7 +132,7 @@ pub(super) async fn start(
     let sandbox = walls(background.in_force);
     let handle = commands.add(background);
     Ok(Output::plain(format!(
-        "Started in the background as {handle}. Read what it writes with command_output, end it with stop_command. It ends with the conversation."
+        "Started in the background as {handle}. Read what it writes with command_output, end it with stop_command. At the latest it ends with the program that started it."
     ))
     .display(format!("Started {handle}: {}", args.command))
     .with("handle", handle)
@@ -170,7 +170,7 @@ impl Commands {
         state.known.get(handle).cloned().ok_or_else(|| {
             let known: Vec<&str> = state.known.keys().map(String::as_str).collect();
             let known = match known.as_slice() {
-                [] => "none was started".to_owned(),
+                [] => "none runs here, and those of earlier runs ended with them".to_owned(),
                 known => format!("known are {}", known.join(", ")),
             };
             ToolError::new(
