@@ -153,6 +153,7 @@ fn a_result_holds_output_then_errors_then_the_end() {
 fn arguments_that_cannot_be_meant_are_refused_before_anything_runs() {
     let bench = Bench::new();
     std::os::unix::fs::symlink("/etc", bench.workspace().join("link")).unwrap();
+    bench.write("file.txt", "x");
     for (tool, args, kind) in [
         (
             "run_command",
@@ -208,6 +209,16 @@ fn arguments_that_cannot_be_meant_are_refused_before_anything_runs() {
             "not_found",
         ),
         (
+            "run_command",
+            json!({"command": "touch ran", "cwd": "file.txt"}),
+            "not_a_directory",
+        ),
+        (
+            "run_command",
+            json!({"command": "touch ran", "cwd": ""}),
+            "bad_args",
+        ),
+        (
             "bash",
             json!({"command": "touch ran", "timeout": 0}),
             "bad_args",
@@ -223,6 +234,29 @@ fn arguments_that_cannot_be_meant_are_refused_before_anything_runs() {
         let (result, _) = exec(&bench, tool, args.clone());
         assert_eq!(result["error"]["kind"], kind, "{tool} {args}: {result}");
         assert!(!bench.workspace().join("ran").exists(), "{tool} {args}");
+    }
+}
+
+#[test]
+fn where_a_command_may_not_run_is_told_before_anybody_is_asked() {
+    let bench = Bench::new();
+    let (inside, outside) = (bench.workspace(), bench.home_folder());
+    std::os::unix::fs::symlink(outside, inside.join("out")).unwrap();
+    std::fs::create_dir(inside.join(".ssh")).unwrap();
+    std::os::unix::fs::symlink(".ssh", inside.join("hidden")).unwrap();
+    std::fs::create_dir(inside.join("sub")).unwrap();
+    for (cwd, kind) in [
+        ("out", Some("outside_sandbox")),
+        (".ssh", Some("denied_pattern")),
+        ("hidden", Some("denied_pattern")),
+        ("sub", None),
+    ] {
+        let args = json!({"command": "true", "cwd": cwd}).to_string();
+        let done = bench.run(&["policy", "explain", "run_command", &args, "--json"]);
+        let explained: Value = serde_json::from_str(&done.stdout).unwrap();
+        assert_eq!(explained["kind"].as_str(), kind, "{cwd}: {explained}");
+        let code = if kind.is_some() { 3 } else { 4 };
+        assert_eq!(done.code, Some(code), "{cwd}: {done:?}");
     }
 }
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use toolgate_gate::tool::Hidden;
+use toolgate_model::ToolError;
 use toolgate_model::characters::seen;
 use toolgate_sandbox::paths::{BadPath, PathError};
 
@@ -23,9 +24,29 @@ pub(crate) fn fact_path(path: &str) -> String {
     }
 }
 
+/// Whether a path can be a file's: one that ends like a folder's would be taken for another
+/// name than was written.
+pub(crate) fn names_a_file(path: &str) -> Result<(), ToolError> {
+    match path.rsplit('/').next() {
+        Some("" | ".") if !path.is_empty() => Err(ToolError::bad_args(format!(
+            "`{}` names a folder; a file name is needed",
+            one_line(path)
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// What is said where a search left folders out because they lie too deep.
 pub(crate) const TOO_DEEP: &str =
     "\n[some folders lie too deep and were left out; search in a folder further down]";
+
+/// What is said where some files could not be searched to their end.
+pub(crate) fn unsearched(files: usize) -> String {
+    let noun = if files == 1 { "file" } else { "files" };
+    format!(
+        "\n[{files} {noun} could not be searched to the end: not readable, or a line is too long]"
+    )
+}
 
 /// What is said where rules left out some of what a search came across.
 pub(crate) const LEFT_OUT: &str = "\n[some of what is here was left out: rules do not let it be \

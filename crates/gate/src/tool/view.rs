@@ -1,8 +1,8 @@
 //! The window through which a plan may look: reading only.
 
 use sha2::{Digest, Sha256};
-use toolgate_model::{FileDigest, ToolError};
-use toolgate_sandbox::paths::{PathError, PathWall};
+use toolgate_model::{Access, FileDigest, ToolError};
+use toolgate_sandbox::paths::{PathError, PathWall, Resolved, Roots};
 
 use crate::session::Session;
 
@@ -36,6 +36,16 @@ impl<'a> View<'a> {
     /// The conversation, for what was read in it.
     pub const fn session(&self) -> &'a Session {
         self.session
+    }
+
+    /// The roots of the path wall, the working folder first.
+    pub fn roots(&self) -> &'a Roots {
+        self.wall.roots()
+    }
+
+    /// Checks a path as an access would, and says what is there. Changes nothing.
+    pub fn preflight(&self, path: &str, access: Access) -> Result<Resolved, PathError> {
+        self.wall.preflight(path, access)
     }
 
     /// Reads a file of at most `max_bytes` through the path wall. A missing file is no error.

@@ -117,13 +117,14 @@ pub(crate) fn fold_char(c: char, to: &mut Vec<u8>) {
     if is_ignorable(c) {
         return;
     }
-    // Up, then down: the long s becomes s, the sharp s two of them, the Kelvin
-    // sign k. The dotted capital I would leave a combining dot behind.
+    // Down, up and down: the long s becomes s, a small or capital sharp s two of them, the
+    // Kelvin sign k. The dotted capital I would leave a combining dot behind.
     if c == '\u{130}' {
         to.push(b'i');
         return;
     }
-    for folded in c.to_uppercase().flat_map(char::to_lowercase) {
+    let upper = c.to_lowercase().flat_map(char::to_uppercase);
+    for folded in upper.flat_map(char::to_lowercase) {
         let mut buffer = [0; 4];
         to.extend_from_slice(folded.encode_utf8(&mut buffer).as_bytes());
     }

@@ -36,7 +36,7 @@ use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 
 use crate::blocking::blocking;
 use crate::change::{self, Current, LARGEST};
-use crate::place::fact_path;
+use crate::place::{fact_path, names_a_file};
 use crate::secrets::Secrets;
 use crate::settings::{PatchSettings, WriteSettings};
 use crate::write_file::PREVIEW;
@@ -107,6 +107,11 @@ impl Tool for ApplyPatch {
         }
         let patch = Patch::parse(&patch).map_err(|error| told::unreadable(&error))?;
         let touched = patch.touched();
+        touched
+            .writes
+            .iter()
+            .chain(&touched.deletes)
+            .try_for_each(|path| names_a_file(path))?;
         let names = |paths: &[String]| {
             let mut names: Vec<String> = Vec::new();
             for name in paths.iter().map(|path| fact_path(path)) {

@@ -28,7 +28,7 @@ use toolgate_sandbox::paths::{Flow, PathError, Surveyor, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::FilePattern;
-use crate::place::{LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, working_folder};
+use crate::place::{LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, unsearched, working_folder};
 use crate::settings::SearchSettings;
 use file::{Counts, Run, Search};
 
@@ -272,6 +272,9 @@ impl Answer {
         }
         if self.counts.too_deep {
             self.text.push_str(TOO_DEEP);
+        }
+        if self.counts.unreadable > 0 {
+            self.text.push_str(&unsearched(self.counts.unreadable));
         }
         let left_out = self.counts.left_out;
         if left_out > 0 {

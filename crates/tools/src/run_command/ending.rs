@@ -91,10 +91,16 @@ impl Ending {
     }
 }
 
+/// The kernel's number for it.
+const NOT_A_DIRECTORY: i32 = 20;
+
 fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
     match failure.step {
         Step::Cwd => (
-            ErrorKind::NotFound,
+            match failure.errno {
+                NOT_A_DIRECTORY => ErrorKind::NotADirectory,
+                _ => ErrorKind::NotFound,
+            },
             format!("cwd cannot be entered, nothing was run: {failure}"),
         ),
         Step::Exec => (ErrorKind::Failed, format!("nothing was run: {failure}")),

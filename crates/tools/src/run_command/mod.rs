@@ -30,8 +30,8 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::tool::{Ahead, Output, RunCtx, TypedTool, typed};
-use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
+use toolgate_gate::tool::{Ahead, Output, Preview, RunCtx, TypedTool, typed};
+use toolgate_model::{Access, Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Poised};
 use toolgate_sandbox::paths::{PathWall, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse};
@@ -111,7 +111,7 @@ impl RunCommand {
         if self.command.trim().is_empty() {
             return Err(ToolError::bad_args("command is blank; give a line to run"));
         }
-        if let Some(cwd) = self.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
+        if let Some(cwd) = self.cwd.as_deref() {
             check_text(cwd).map_err(|error| ToolError::bad_args(format!("cwd: {error}")))?;
         }
         Place::of(self.cwd.as_deref(), &settings.roots).map(drop)
@@ -137,7 +137,7 @@ impl RunCommand {
     }
 
     fn summary(&self) -> String {
-        let cwd = self.cwd.as_deref().filter(|cwd| !cwd.is_empty());
+        let cwd = self.cwd.as_deref();
         let place = cwd.map(|cwd| format!(" in {cwd}")).unwrap_or_default();
         let manner = if self.background {
             "in the background"
@@ -189,12 +189,19 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     );
     let (opens, runs) = (Arc::clone(settings), Arc::clone(settings));
     let (prepares, judges) = (Arc::clone(settings), Arc::clone(settings));
+    let enters = Arc::clone(settings);
     typed("run_command", DESCRIPTION, move |args: RunCommand, cx| {
         run(args, cx, Arc::clone(&runs))
     })
     .check(move |args| args.check(&checks))
     .summary(RunCommand::summary)
     .facts(move |args| args.facts(&states))
+    .preview(move |args, view| {
+        // Whether it may run there at all is told before anybody is asked.
+        let place = Place::of(args.cwd.as_deref(), &enters.roots)?;
+        place.check(view.roots(), |path| view.preflight(path, Access::Read))?;
+        Ok(Preview::default())
+    })
     .prepare(move |args, ahead| prepare(args, ahead, &prepares))
     .opens(move |_, facts| opens.folders_beyond(facts))
     .refused(move |args, facts| args.refused(facts, &judges))
@@ -221,7 +228,7 @@ impl RunCommand {
         open: &[String],
     ) -> Result<CommandSpec, ToolError> {
         let place = Place::of(self.cwd.as_deref(), &settings.roots)?;
-        place.check(paths)?;
+        place.check(paths.roots(), |path| paths.preflight(path, Access::Read))?;
         let mut spec = CommandSpec::line(&self.command, place.absolute);
         spec.env.clone_from(&settings.env);
         spec.grants = open.iter().map(opened).collect();

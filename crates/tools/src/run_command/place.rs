@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use toolgate_gate::tool::path_error;
-use toolgate_model::{Access, ErrorKind, Status, ToolError};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_model::{ErrorKind, Status, ToolError};
+use toolgate_sandbox::paths::{PathError, Resolved, Roots};
 
 /// A folder of one of the roots.
 #[derive(Debug, PartialEq, Eq)]
@@ -67,13 +67,17 @@ impl Place {
     }
 
     /// Whether a link leads out of the root, or a rule denies the folder.
-    pub(super) fn check(&self, wall: &PathWall) -> Result<(), ToolError> {
-        let in_first = wall.roots().get(0).map(|root| root.path().to_path_buf())
-            == self.roots.first().cloned();
+    pub(super) fn check(
+        &self,
+        roots: &Roots,
+        preflight: impl FnOnce(&str) -> Result<Resolved, PathError>,
+    ) -> Result<(), ToolError> {
+        let in_first =
+            roots.get(0).map(|root| root.path().to_path_buf()) == self.roots.first().cloned();
         if self.relative.is_empty() || !in_first {
             return Ok(());
         }
-        match wall.preflight(&self.relative, Access::Read) {
+        match preflight(&self.relative) {
             Err(error) if error.kind().status() == Status::Denied => Err(path_error(&error)),
             _ => Ok(()),
         }

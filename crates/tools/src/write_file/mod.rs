@@ -26,7 +26,7 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use crate::blocking::blocking;
 use crate::change::{self, After, Change, Changed, Current, Difference, LARGEST, check_elision};
 use crate::lines;
-use crate::place::fact_path;
+use crate::place::{fact_path, names_a_file};
 use crate::settings::WriteSettings;
 use crate::text::{Encoding, decode};
 
@@ -72,7 +72,10 @@ pub(crate) fn tool(settings: WriteSettings) -> TypedTool<WriteFile> {
     typed("write_file", DESCRIPTION, |args: WriteFile, cx| {
         write(args, Arc::new(cx))
     })
-    .check(move |args| settings.check(&fact_path(&args.path), args.content.len()))
+    .check(move |args| {
+        names_a_file(&args.path)?;
+        settings.check(&fact_path(&args.path), args.content.len())
+    })
     .summary(WriteFile::summary)
     .facts(|args| Facts::writing(fact_path(&args.path)))
     .preview(preview)

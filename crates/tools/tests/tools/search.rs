@@ -364,3 +364,17 @@ fn other_encodings_are_searched() {
             .starts_with("latin.txt:1: n\u{fffd}del x")
     );
 }
+
+#[test]
+fn a_search_says_which_files_it_could_not_look_through() {
+    let ws = Workspace::new();
+    let mut text = b"needle\n".to_vec();
+    text.resize(33 << 20, b'x');
+    ws.put("long.txt", &String::from_utf8(text).unwrap());
+    for (pattern, begins) in [("needle", "long.txt:1: needle"), ("nowhere", "No matches")] {
+        let content = ws.ok("grep", json!({"pattern": pattern}));
+        assert!(content.starts_with(begins), "{content}");
+        let said = "[1 file could not be searched to the end";
+        assert!(content.contains(said), "{content}");
+    }
+}
