@@ -21,6 +21,7 @@ const LIMITS: StreamLimits = StreamLimits {
         max_depth: 4,
     },
     max_bytes: 3_000,
+    max_words: 1_000,
 };
 
 fn events<'a>(wire: Wire, chunks: impl IntoIterator<Item = &'a [u8]>) -> Vec<StreamEvent> {

@@ -17,6 +17,19 @@ pub(crate) fn run() -> Done {
             "warnings",
         ]),
     )?;
+    // They are a workspace of their own, and run in a soak only.
+    step(
+        "fuzz targets",
+        &mut cargo(&[
+            "check",
+            "--manifest-path",
+            "fuzz/Cargo.toml",
+            "--target-dir",
+            "target/fuzz",
+            "--no-default-features",
+            "--locked",
+        ]),
+    )?;
     // All of them, so that one run names everything that does not hold.
     step(
         "tests",

