@@ -10,7 +10,9 @@
 use std::path::Path;
 
 use toolgate_model::Access;
-use toolgate_sandbox::paths::{OwnPlaces, PathError, PathRules, PathWall};
+use toolgate_sandbox::paths::{
+    Flow, OwnPlaces, PathError, PathRules, PathWall, Visit, WalkOptions,
+};
 
 fn tree() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
@@ -75,6 +77,32 @@ fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
     assert!(!listed.contains(&"data".to_owned()), "{listed:?}");
     assert!(listed.contains(&"data2".to_owned()), "{listed:?}");
     assert!(listed.contains(&"cfg".to_owned()), "{listed:?}");
+}
+
+#[test]
+fn a_walk_comes_across_no_closed_place() {
+    let folder = tree();
+    let wall = PathWall::open(&rules(folder.path(), folder.path())).unwrap();
+    let mut seen = Vec::new();
+    wall.walk(".", &WalkOptions::default(), &mut |visit| {
+        if let Visit::Entry(entry) = visit {
+            seen.push(entry.path.to_str().unwrap().to_owned());
+        }
+        Flow::Continue
+    })
+    .unwrap();
+    let there = [
+        "cfg",
+        "cfg/config.toml",
+        "cfg2",
+        "cfg2/config.toml",
+        "data2",
+        "data2/x",
+        "other",
+        "other/data",
+        "other/data/x",
+    ];
+    assert_eq!(seen, there);
 }
 
 #[test]
