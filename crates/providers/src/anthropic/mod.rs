@@ -15,6 +15,7 @@
 
 mod request;
 mod stream;
+mod thinking;
 
 pub(crate) use request::Anthropic;
 pub(crate) use stream::Stream;

@@ -4,16 +4,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use toolgate_model::{Args, Status};
 
+use super::thinking;
 use crate::event::Seal;
 use crate::fenced::Definition;
-use crate::request::{
-    Effort, Form, Pieces, Reasoning, RequestFault, RequestOptions, Said, Settled,
-};
+use crate::request::{Form, Pieces, RequestFault, RequestOptions, Said, Settled};
 
 /// The wire demands a number, and every model that is still served takes this one.
 const MAX_TOKENS: u64 = 8_192;
-/// The smallest thinking budget the wire accepts.
-const LEAST_BUDGET: u64 = 1_024;
 
 /// How Anthropic Messages writes requests.
 pub(crate) struct Anthropic;
@@ -71,32 +68,7 @@ impl Form for Anthropic {
         if options.cache {
             fields.insert("cache_control".into(), json!({"type": "ephemeral"}));
         }
-        let thinking = match options.reasoning {
-            Reasoning::Default => None,
-            Reasoning::Off => Some(json!({"type": "disabled"})),
-            Reasoning::On => Some(json!({"type": "adaptive"})),
-            Reasoning::Budget(budget) => {
-                if budget < LEAST_BUDGET || budget >= max {
-                    return Err(RequestFault::Budget {
-                        budget,
-                        least: LEAST_BUDGET,
-                        max,
-                    });
-                }
-                Some(json!({"type": "enabled", "budget_tokens": budget}))
-            }
-            Reasoning::Effort(effort) => {
-                let known = match effort {
-                    Effort::Minimal => Effort::Low,
-                    other => other,
-                };
-                fields.insert("output_config".into(), json!({"effort": known.as_str()}));
-                Some(json!({"type": "adaptive"}))
-            }
-        };
-        if let Some(thinking) = thinking {
-            fields.insert("thinking".into(), thinking);
-        }
+        thinking::tell(options.reasoning, &options.model, max, &mut fields)?;
         Ok(fields)
     }
 
