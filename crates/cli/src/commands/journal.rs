@@ -115,6 +115,7 @@ fn counted(calls: &std::collections::BTreeMap<toolgate_journal::State, u64>) -> 
 
 fn pictured(conversation: &Conversation) -> String {
     let calls: u64 = conversation.calls.values().sum();
+    let noun = if calls == 1 { "call" } else { "calls" };
     let finished = conversation.calls.get(&toolgate_journal::State::Finished);
     let open = calls - finished.copied().unwrap_or(0);
     let open = if open == 0 {
@@ -127,7 +128,7 @@ fn pictured(conversation: &Conversation) -> String {
         .map(|process| format!(", in use by process {process}"))
         .unwrap_or_default();
     format!(
-        "{BOLD}{}{RESET}  {}  {calls} calls{open}{held}  {DIM}{}{RESET}",
+        "{BOLD}{}{RESET}  {}  {calls} {noun}{open}{held}  {DIM}{}{RESET}",
         conversation.id,
         clock::shown(conversation.started_ms),
         conversation.workspace.as_deref().unwrap_or_default()
