@@ -131,3 +131,34 @@ fn outside(raw: &[u8], how: Escape) -> PathError {
         how,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_a_path_unless_it_is_empty_too_long_or_has_a_nul() {
+        let long = "n".repeat(LONGEST_NAME);
+        let deep = "n/".repeat(LONGEST_PATH / 2);
+        for (path, why) in [
+            ("a", None),
+            ("../a b", None),
+            (long.as_str(), None),
+            (deep.as_str(), None),
+            (&format!("{long}/{long}"), None),
+            ("", Some(BadPath::Empty)),
+            ("a\0b", Some(BadPath::Nul)),
+            (&format!("{long}n"), Some(BadPath::TooLong)),
+            (&format!("a/{long}n/b"), Some(BadPath::TooLong)),
+            (&format!("{deep}n"), None),
+            (&format!("{deep}nn"), Some(BadPath::TooLong)),
+        ] {
+            let found = match check_text(path) {
+                Ok(()) => None,
+                Err(PathError::Bad { why, .. }) => Some(why),
+                Err(other) => panic!("{other:?}"),
+            };
+            assert_eq!(found, why, "{}", path.len());
+        }
+    }
+}
