@@ -48,34 +48,42 @@ pub(crate) fn run() -> Done {
     worst
 }
 
-/// The folder of LLVM's tools whose format is the compiler's; Debian's package where there is none.
+/// The first version of LLVM whose tools read what the compilers of today write.
+const FIRST: u32 = 19;
+
+/// The folder of LLVM's tools: the compiler's own version, else the nearest before it that can
+/// read its format. Debian's package where there is none.
 fn llvm() -> Result<PathBuf, String> {
     let version = Command::new("rustc")
         .arg("-vV")
         .output()
         .map_err(|error| error.to_string())?;
     let text = String::from_utf8_lossy(&version.stdout).into_owned();
-    let major = text
+    let newest: u32 = text
         .lines()
         .find_map(|line| line.strip_prefix("LLVM version: "))
         .and_then(|version| version.split('.').next())
-        .ok_or("rustc does not say which LLVM it has")?
-        .to_owned();
-    let folder = PathBuf::from(format!("/usr/lib/llvm-{major}/bin"));
-    if !folder.join("llvm-cov").exists() && has("apt-get", &["--version"]) {
+        .and_then(|major| major.parse().ok())
+        .ok_or("rustc does not say which LLVM it has")?;
+    let folder = |major: u32| PathBuf::from(format!("/usr/lib/llvm-{major}/bin"));
+    let is_there = |major: &u32| folder(*major).join("llvm-cov").exists();
+    let majors = || (FIRST..=newest).rev();
+    if let Some(major) = majors().find(is_there) {
+        return Ok(folder(major));
+    }
+    for major in majors().filter(|_| has("apt-get", &["--version"])) {
         let package = format!("llvm-{major}");
-        step(
-            "install LLVM's tools",
-            Command::new("apt-get").args(["install", "-y", &package]),
-        )?;
+        let installed = step(
+            &format!("install {package}"),
+            Command::new("apt-get").args(["install", "-q", "-y", &package]),
+        );
+        if installed.is_ok() && is_there(&major) {
+            return Ok(folder(major));
+        }
     }
-    if folder.join("llvm-cov").exists() {
-        Ok(folder)
-    } else {
-        Err(format!(
-            "llvm-cov of LLVM {major} is not there; install the package llvm-{major}"
-        ))
-    }
+    Err(format!(
+        "llvm-cov is not there; install a package of llvm-{FIRST} to llvm-{newest}"
+    ))
 }
 
 fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
