@@ -115,6 +115,7 @@ mod tests {
                 None,
             ),
             (r#"{"a":[1.5,-2.00000000000000001]}"#, Some(10)),
+            (r#"["a\"",1.0000000000000001]"#, Some(7)),
         ] {
             assert_eq!(first_inexact(text.as_bytes()), place, "{text}");
         }
