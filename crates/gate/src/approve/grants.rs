@@ -182,3 +182,39 @@ impl GrantStore for GrantsInMemory {
         Ok(all.len() < before)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use toolgate_model::Access;
+
+    use super::*;
+
+    #[test]
+    fn what_is_described_of_a_grant_shows_no_secret() {
+        let redactor = Redactor::new([("TOKEN", "correct-horse-battery")]).unwrap();
+        let secret = || "correct-horse-battery".to_owned();
+        for (scope, described) in [
+            (GrantScope::Tool, "every call of t"),
+            (
+                GrantScope::Command(vec!["login".into(), secret()]),
+                "t: commands that start with \"login [redacted:env]\"",
+            ),
+            (
+                GrantScope::Path {
+                    access: Access::Write,
+                    path: secret(),
+                },
+                "t: write \"[redacted:env]\"",
+            ),
+            (GrantScope::Host(secret()), "t: contact \"[redacted:env]\""),
+        ] {
+            let grant = Grant {
+                id: "g".into(),
+                at_ms: 1,
+                tool: "t".into(),
+                scope,
+            };
+            assert_eq!(grant.redacted(&redactor).describe(), described);
+        }
+    }
+}

@@ -370,7 +370,7 @@ fn a_search_says_which_files_it_could_not_look_through() {
     let ws = Workspace::new();
     let mut text = b"needle\n".to_vec();
     text.resize(33 << 20, b'x');
-    ws.put("long.txt", &String::from_utf8(text).unwrap());
+    ws.put("long.txt", String::from_utf8(text).unwrap());
     for (pattern, begins) in [("needle", "long.txt:1: needle"), ("nowhere", "No matches")] {
         let content = ws.ok("grep", json!({"pattern": pattern}));
         assert!(content.starts_with(begins), "{content}");
