@@ -214,11 +214,6 @@ fn arguments_that_cannot_be_meant_are_refused_before_anything_runs() {
             "not_a_directory",
         ),
         (
-            "run_command",
-            json!({"command": "touch ran", "cwd": ""}),
-            "bad_args",
-        ),
-        (
             "bash",
             json!({"command": "touch ran", "timeout": 0}),
             "bad_args",

@@ -111,7 +111,7 @@ impl RunCommand {
         if self.command.trim().is_empty() {
             return Err(ToolError::bad_args("command is blank; give a line to run"));
         }
-        if let Some(cwd) = self.cwd.as_deref() {
+        if let Some(cwd) = self.cwd.as_deref().filter(|cwd| !cwd.is_empty()) {
             check_text(cwd).map_err(|error| ToolError::bad_args(format!("cwd: {error}")))?;
         }
         Place::of(self.cwd.as_deref(), &settings.roots).map(drop)
@@ -137,7 +137,7 @@ impl RunCommand {
     }
 
     fn summary(&self) -> String {
-        let cwd = self.cwd.as_deref();
+        let cwd = self.cwd.as_deref().filter(|cwd| !cwd.is_empty());
         let place = cwd.map(|cwd| format!(" in {cwd}")).unwrap_or_default();
         let manner = if self.background {
             "in the background"
