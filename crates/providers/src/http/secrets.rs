@@ -15,12 +15,11 @@ pub(super) const MARKER: &str = "[redacted:key]";
 const LEAST_CHARS: usize = 8;
 
 /// Parts of the names of headers whose values say who asks, in lower case.
-const SECRET_PARTS: [&str; 13] = [
+const SECRET_PARTS: [&str; 11] = [
     "key",
     "token",
     "secret",
-    "password",
-    "passphrase",
+    "pass",
     "credential",
     "auth",
     "cookie",
@@ -28,7 +27,6 @@ const SECRET_PARTS: [&str; 13] = [
     "signature",
     "jwt",
     "access",
-    "pass",
 ];
 
 /// Headers whose values are known everywhere, and stand in ordinary text.

@@ -91,14 +91,11 @@ impl Ending {
     }
 }
 
-/// The kernel's number for it.
-const NOT_A_DIRECTORY: i32 = 20;
-
 fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
     match failure.step {
         Step::Cwd => (
-            match failure.errno {
-                NOT_A_DIRECTORY => ErrorKind::NotADirectory,
+            match std::io::Error::from_raw_os_error(failure.errno).kind() {
+                std::io::ErrorKind::NotADirectory => ErrorKind::NotADirectory,
                 _ => ErrorKind::NotFound,
             },
             format!("cwd cannot be entered, nothing was run: {failure}"),
