@@ -366,6 +366,7 @@ fn stage(file: &Back, current: Option<&Current>, cx: &RunCtx) -> Result<Step, To
     if let Some(mode) = file.mode {
         staged.takes_after(&rights(mode, current));
     }
+    staged.restores();
     staged.write_all(content).map_err(failed)?;
     Ok(Step::Write(staged))
 }

@@ -281,7 +281,7 @@ fn refusals_say_what_to_do_instead() {
         .unwrap_err()
         .to_string();
     assert!(
-        text.contains("`.bashrc`") && text.contains("names it"),
+        text.contains("`.bashrc`") && text.ends_with("\nwrites = [\".bashrc\"]"),
         "{text}"
     );
 }

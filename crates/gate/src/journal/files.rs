@@ -103,6 +103,7 @@ impl Files for PathWall {
             nonce,
         };
         let mut staged = self.stage(within(self, place), options)?;
+        staged.restores();
         staged.write_all(bytes)?;
         let committed = staged.commit()?;
         if let Some(mode) = mode.filter(|_| committed.created) {

@@ -66,6 +66,11 @@ pub enum Protection {
     OwnConfiguration,
     /// The root is read-only.
     ReadOnlyRoot,
+    /// The content makes git run a driver that it did not run before.
+    Driver {
+        /// The attribute and the driver, as `filter=x`.
+        driver: String,
+    },
     /// With it the folder would be a repository whose configuration git obeys.
     Repository {
         /// The folder, empty for the root.
@@ -107,6 +112,8 @@ pub enum PathError {
         resolved: Option<String>,
         /// Why it may not.
         why: Protection,
+        /// The rule that would open it, as lines of configuration.
+        opened_by: Option<String>,
     },
     /// The path is one of Toolgate's own, which no tool sees.
     Own {

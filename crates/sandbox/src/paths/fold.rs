@@ -189,9 +189,14 @@ fn spelled_out(name: &[u8]) -> Option<Vec<u8>> {
     if stem.is_empty() || number.is_empty() || !number.iter().all(u8::is_ascii_digit) {
         return None;
     }
-    // The hashed form that NTFS gives to `.gitmodules` when four others came first.
-    if stem == b"gi7eba" {
-        return Some(b".gitmodules".to_vec());
+    // The hashed forms that NTFS gives when four others came first.
+    let hashed: Option<&[u8]> = match stem {
+        b"gi7eba" => Some(b".gitmodules"),
+        b"gi7d29" => Some(b".gitattributes"),
+        _ => None,
+    };
+    if let Some(known) = hashed {
+        return Some(known.to_vec());
     }
     NAMES_WITH_SHORT_FORMS
         .iter()
@@ -256,6 +261,8 @@ mod tests {
             ("ENV~1.LOC", "env~1.loc", ".env"),
             ("GITMOD~1", "gitmod~1", ".gitmodules"),
             ("gi7eba~1", "gi7eba~1", ".gitmodules"),
+            ("GITATT~1", "gitatt~1", ".gitattributes"),
+            ("gi7d29~1", "gi7d29~1", ".gitattributes"),
             ("TOOLGA~1.TOM", "toolga~1.tom", ".toolgate"),
             (".git\\config", ".git\\config", ".git/config"),
             ("...", "...", "..."),

@@ -1,5 +1,6 @@
 //! Whether a name may be used, whoever asks and however it was reached.
 
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -11,6 +12,7 @@ use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
 use super::fold::{Folded, fold_name};
 use super::message::shown;
 use super::missing::join;
+use super::opening::rule_that_names;
 use super::own::KEPT;
 use super::patterns::Scope;
 use super::request::Request;
@@ -142,15 +144,15 @@ impl PathWall {
         folded: &Folded<'_>,
         moved: bool,
     ) -> Result<(), PathError> {
-        let refused = |why| {
-            Err(PathError::Protected {
-                path: shown(asked),
-                resolved: moved.then(|| self.name_bytes(root, rel)),
-                why,
-            })
-        };
+        let resolved = || moved.then(|| self.name_bytes(root, rel));
+        let refused = |why| Err(self.protected(asked, resolved(), (root, rel), why));
         if self.inner.roots.access_at(root, rel) == RootAccess::ReadOnly {
-            return refused(Protection::ReadOnlyRoot);
+            return Err(PathError::Protected {
+                path: shown(asked),
+                resolved: resolved(),
+                why: Protection::ReadOnlyRoot,
+                opened_by: None,
+            });
         }
         if self.is_named(root, rel) {
             return Ok(());
@@ -170,12 +172,29 @@ impl PathWall {
         }
     }
 
+    /// The refusal of a write that a rule which names the path would allow.
+    pub(crate) fn protected(
+        &self,
+        asked: &[u8],
+        resolved: Option<String>,
+        (root, rel): (usize, &[u8]),
+        why: Protection,
+    ) -> PathError {
+        let name = self.name(root, Path::new(OsStr::from_bytes(rel)));
+        PathError::Protected {
+            path: shown(asked),
+            resolved,
+            why,
+            opened_by: rule_that_names(name.as_os_str().as_bytes()),
+        }
+    }
+
     /// Whether a name of a root is Toolgate's own and closed to tools.
     pub(crate) fn is_closed(&self, root: usize, folded: &Folded<'_>) -> bool {
         self.own_in(root).is_some_and(|own| own.closes(folded))
     }
 
-    fn is_named(&self, root: usize, rel: &[u8]) -> bool {
+    pub(crate) fn is_named(&self, root: usize, rel: &[u8]) -> bool {
         !self.inner.named.is_empty() && self.inner.named.contains(&(root, rel.to_vec()))
     }
 
@@ -238,13 +257,10 @@ impl PathWall {
             if let Some(others) = others
                 && self.holds_all(root, folder, &others, together)
             {
-                return Err(PathError::Protected {
-                    path: shown(asked),
-                    resolved: None,
-                    why: Protection::Repository {
-                        folder: shown(folder),
-                    },
-                });
+                let why = Protection::Repository {
+                    folder: shown(folder),
+                };
+                return Err(self.protected(asked, None, (root, rel), why));
             }
             inside_git = name.as_ref() == b".git";
             at += part.len() + 1;

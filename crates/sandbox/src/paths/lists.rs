@@ -96,6 +96,7 @@ pub(crate) const NAMES_WITH_SHORT_FORMS: &[&str] = &[
     ".git-credentials",
     ".env",
     ".gitmodules",
+    ".gitattributes",
     ".gitconfig",
     ".bashrc",
     ".bash_profile",

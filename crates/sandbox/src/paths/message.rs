@@ -14,7 +14,16 @@ impl PathError {
                 path,
                 resolved,
                 why,
-            } => protected(&leading(path, resolved.as_deref()), why),
+                opened_by,
+            } => {
+                let mut text = protected(&leading(path, resolved.as_deref()), why);
+                if let Some(rule) = opened_by {
+                    text.push_str(&format!(
+                        " The user can open it by adding this rule to the user's configuration:\n{rule}"
+                    ));
+                }
+                text
+            }
             Self::Denied {
                 path,
                 resolved,
@@ -91,10 +100,13 @@ fn outside(path: &str, how: &Escape) -> String {
 fn protected(path: &str, why: &Protection) -> String {
     match why {
         Protection::Rule { rule } => format!(
-            "{path} is protected against writing by `{rule}`: what stands there is run or obeyed by other programs. A person can allow this very path by a rule that names it."
+            "{path} is protected against writing by `{rule}`: what stands there is run or obeyed by other programs."
         ),
         Protection::OwnConfiguration => format!(
-            "{path} is protected against writing: it is Toolgate's own configuration, which says what tools may do. A person can allow this very path by a rule that names it."
+            "{path} is protected against writing: it is Toolgate's own configuration, which says what tools may do."
+        ),
+        Protection::Driver { driver } => format!(
+            "{path} is protected against this content: `{driver}` makes git run the commands that are configured for that driver. Leave the attribute out."
         ),
         Protection::ReadOnlyRoot => format!("{path} lies in a folder that may only be read."),
         Protection::Repository { folder } => {

@@ -19,6 +19,7 @@
 //! Names in the working folder are relative to it; names in every other root are
 //! absolute, and need `allow_absolute`.
 
+mod attributes;
 mod braces;
 mod error;
 mod fold;
@@ -31,6 +32,7 @@ mod made;
 mod message;
 mod missing;
 mod open_folder;
+mod opening;
 mod own;
 mod patterns;
 mod read;
@@ -68,6 +70,9 @@ pub use survey::Surveyor;
 pub use target::Resolved;
 pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
 
+// The sweep after a command asks the same question.
+#[allow(unused_imports)]
+pub(crate) use attributes::names_driver;
 pub(crate) use own::{KEPT, OwnHere};
 use patterns::{Patterns, Rule};
 use request::Request;

@@ -11,7 +11,8 @@ use rustix::io::Errno;
 use toolgate_model::Access;
 
 use super::PathWall;
-use super::error::{FileKind, PathError};
+use super::attributes::{self, Attributes, is_attributes};
+use super::error::{FileKind, PathError, Protection};
 use super::made::{make_folders, sync_folder};
 use super::stage::failed;
 use super::target::{Resolved, Target};
@@ -70,6 +71,17 @@ impl PathWall {
         let target = self.write_target(&to)?;
         if target.existing.is_some() && !overwrite {
             return Err(PathError::AlreadyExists { path: to.shown() });
+        }
+        if is_attributes(&target.name) && !self.is_named(target.root, &target.rel()) {
+            let mut moved = Attributes::default();
+            moved.extend(&attributes::read(source.folder.as_fd(), &source.name));
+            let replaced = target
+                .existing
+                .map(|_| (target.folder.as_fd(), &*target.name));
+            if let Some(driver) = moved.new_driver(replaced) {
+                let why = Protection::Driver { driver };
+                return Err(self.protected(to.raw, None, (target.root, &target.rel()), why));
+            }
         }
         let answer = Resolved {
             stat: source.existing,

@@ -20,7 +20,8 @@ use rustix::io::Errno;
 use toolgate_model::Access;
 
 use super::PathWall;
-use super::error::{Failure, PathError};
+use super::attributes::{Attributes, is_attributes};
+use super::error::{Failure, PathError, Protection};
 use super::made::{MadeFolders, make_folders, sync_folder};
 use super::message::shown;
 use super::missing::join;
@@ -55,6 +56,8 @@ pub struct Staged {
     pub(super) temporary: Temporary,
     pub(super) existing: Option<FileStat>,
     rights: Rights,
+    /// The content, where it decides whether the file may be written.
+    attributes: Option<Attributes>,
     pub(super) synced: bool,
     pub(super) placed: bool,
     // Last: its folders can only be removed when the temporary file is gone.
@@ -98,6 +101,9 @@ impl PathWall {
         }
         let rel = target.rel();
         let asked = request.raw.to_vec();
+        let mut names = request.parts.last().copied().into_iter();
+        let attributes = (is_attributes(&target.name) || names.any(is_attributes))
+            && !self.is_named(target.root, &rel);
         let Target {
             root,
             folder,
@@ -133,6 +139,7 @@ impl PathWall {
                 like: existing,
                 executable: None,
             },
+            attributes: attributes.then(Attributes::default),
             existing,
             synced: false,
             placed: false,
@@ -175,9 +182,17 @@ impl Staged {
         self.rights.executable = Some(executable);
     }
 
+    /// Takes the content as it is: it was there before, and is given back.
+    pub fn restores(&mut self) {
+        self.attributes = None;
+    }
+
     /// Appends to the new content.
     pub fn write_all(&mut self, bytes: &[u8]) -> Result<(), PathError> {
         self.synced = false;
+        if let Some(attributes) = &mut self.attributes {
+            attributes.extend(bytes);
+        }
         let written = self.temporary.write_all(bytes);
         written.map_err(|errno| failed(&self.asked, errno))
     }
@@ -195,9 +210,23 @@ impl Staged {
         Ok(())
     }
 
+    /// Checks the content and gives the new file its rights.
     pub(super) fn take_over(&self) -> Result<(), PathError> {
+        self.check_content()?;
         let taken = self.temporary.take_over(self.rights);
         taken.map_err(|errno| failed(&self.asked, errno))
+    }
+
+    /// Refuses attributes that make git run what it did not run before.
+    fn check_content(&self) -> Result<(), PathError> {
+        let replaced = self.existing.map(|_| (self.folder.as_fd(), &*self.name));
+        let attributes = self.attributes.as_ref();
+        let driver = attributes.and_then(|new| new.new_driver(replaced));
+        driver.map_or(Ok(()), |driver| {
+            let why = Protection::Driver { driver };
+            let place = (self.root, self.rel.as_slice());
+            Err(self.wall.protected(&self.asked, None, place, why))
+        })
     }
 
     /// Makes the folders that are missing and gives the temporary file its name
