@@ -196,7 +196,7 @@ impl Workspace {
         let running = self.wall.run(self.spec("true")).expect("started");
         let finished = running.drive(Deadlines::default(), None, |_, _| {});
         assert_eq!(finished.outcome, Outcome::Exited(0));
-        assert!(finished.settled.complete);
+        assert_eq!(finished.settled.missed, None);
     }
 }
 

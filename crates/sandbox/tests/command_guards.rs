@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolgate_sandbox::command::{self, Deadlines, Grant, Omit, Outcome, Step, WallRules};
+use toolgate_sandbox::command::{self, Deadlines, Grant, Missed, Omit, Outcome, Step, WallRules};
 use toolgate_sandbox::paths::RootAccess;
 use toolgate_sandbox::{PathRules, PathWall};
 use trial::{
@@ -50,7 +50,7 @@ const TRIALS: &[Trial] = &[
         sweep_reports,
     ),
     (
-        "a bounded search says when it did not see everything",
+        "a search that did not see everything refuses, and says so after",
         bounded_search,
     ),
     (
@@ -265,22 +265,26 @@ fn sweep_reports() {
 
 fn bounded_search() {
     let place = Place::new();
-    for number in 0..20 {
+    for number in 0..40 {
         place.write(&format!("ws/f{number}"), "");
     }
     let mut rules = place.rules();
+    let ran = line(&wall(&rules), &place, "true");
+    assert_eq!(ran.finished.settled.missed, None);
+    // Placeholders count as well.
+    rules.scan_entries = 50;
+    let refused = wall(&rules).run(spec("true", &place.ws));
+    let text = refused.expect_err("no command").to_string();
     assert!(
-        line(&wall(&rules), &place, "true")
-            .finished
-            .settled
-            .complete
+        text.contains("not complete") && text.contains("50 names"),
+        "{text}"
     );
-    rules.scan_entries = 10;
+    rules.scan_entries = 100;
+    let ran = line(&wall(&rules), &place, "touch {1..100}; exit 0");
+    assert!(ran.succeeded(), "{ran:?}");
     assert!(
-        !line(&wall(&rules), &place, "true")
-            .finished
-            .settled
-            .complete
+        matches!(ran.finished.settled.missed, Some(Missed::TooMany { .. })),
+        "{ran:?}"
     );
 }
 

@@ -230,7 +230,7 @@ fn what_a_program_cannot_be_given_is_refused() {
 #[test]
 fn too_much_is_refused_before_it_is_read() {
     assert_eq!(
-        Order::decode(&vec![1; (4 << 20) + 1]),
+        Order::decode(&vec![1; (16 << 20) + 1]),
         Err(BadOrder::TooLarge)
     );
 }

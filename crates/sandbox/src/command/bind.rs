@@ -75,6 +75,12 @@ pub(super) fn proc(path: &str) -> Result<(), Errno> {
     rustix::mount::mount("proc", path, "proc", flags, None)
 }
 
+/// Whether a descriptor is of a symbolic link.
+pub(super) fn is_link(fd: &OwnedFd) -> Result<bool, Errno> {
+    let stat = rustix::fs::fstat(fd)?;
+    Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
+}
+
 /// Whether a descriptor is of a folder.
 pub(super) fn is_folder(fd: &OwnedFd) -> Result<bool, Errno> {
     let stat = rustix::fs::fstat(fd)?;

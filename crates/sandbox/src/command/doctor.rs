@@ -2,10 +2,11 @@
 
 use rustix::io::Errno;
 
+use super::error::WallError;
 use super::fence::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES};
 use super::report::{SetupFailure, Step};
 use super::rules::{Omit, Rung, WallRules};
-use super::wall::{CommandWall, WallError};
+use super::wall::CommandWall;
 use super::{machine, sys};
 
 /// One wall.

@@ -1,199 +1,105 @@
-//! Which folders a command gets, and what in them is guarded.
+//! Which directories a command gets, and what in them is guarded.
 
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
-use std::time::SystemTime;
+use std::path::Path;
+use std::sync::Arc;
 
-use rustix::fs::{CWD, Mode, OFlags};
-use rustix::io::Errno;
-
+use super::baseline::Stood;
+use super::directory::Directory;
+use super::error::WallError;
+use super::found::{Found, Missed, Why};
+use super::guards::{self, Guards, Hidden, TooMany};
 use super::init::Kind;
-use super::memory::Memory;
 use super::message::{BadOrder, Folder, Mask, Order};
-use super::mounts::may_be_shown;
 use super::placeholders::Held;
-use super::rules::{CommandSpec, Grant, Program, WallRules};
-use super::search::{Found, Search, is_opened, masks};
-use super::wall::{Inner, WallError, bytes};
-use crate::paths::RootAccess;
+use super::rules::{CommandSpec, Program, WallRules};
+use super::search::is_opened;
+use super::sweep::Appeared;
+use super::wall::{Inner, bytes};
 
 /// What the wall sets itself.
 const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
 
-/// A grant, opened.
-#[derive(Debug)]
-pub(super) struct Opened {
-    path: PathBuf,
-    handle: OwnedFd,
-    writable: bool,
-    /// What is denied in it. Looked for once, where commands cannot change it: a package
-    /// cache is large.
-    found: Option<Found>,
-    memory: Mutex<Memory>,
-}
-
-/// The folders of a wall and the shell that is there.
+/// The directories of a sandbox and the shell that is there.
 #[derive(Debug)]
 pub(super) struct Layout {
-    grants: Vec<Opened>,
-    /// What was learned about each root.
-    memories: Vec<Mutex<Memory>>,
-    /// The protected paths that were opened, by root.
-    opened: Vec<Vec<Vec<u8>>>,
+    directories: Vec<Arc<Directory>>,
     shell: Vec<Vec<u8>>,
 }
 
 /// A command on its way to the warden.
 #[derive(Debug)]
-pub(super) struct Prepared<'a> {
+pub(super) struct Prepared {
     pub(super) order: Order,
-    pub(super) folders: Vec<BorrowedFd<'a>>,
+    pub(super) directories: Vec<Arc<Directory>>,
     pub(super) held: Held,
-    /// What was found in each writable root.
-    pub(super) found: Vec<(usize, Found)>,
+    /// What was found where the command can write.
+    pub(super) watched: Vec<Watched>,
+    pub(super) hidden: Vec<Hidden>,
 }
 
-/// All masks, and what was found in each writable root.
-type Guards = (Vec<Mask>, Vec<(usize, Found)>);
-
-/// One folder among those of a command.
-struct Part<'a> {
-    path: &'a Path,
-    handle: BorrowedFd<'a>,
-    writable: bool,
-    root: Option<usize>,
-    grant: Option<&'a Opened>,
+/// A directory in which a command can write, as it was before.
+#[derive(Debug)]
+pub(super) struct Watched {
+    pub(super) directory: Arc<Directory>,
+    pub(super) found: Found,
+    vacant: Vec<Vec<u8>>,
 }
 
-impl Opened {
-    fn open(rules: &WallRules, grant: &Grant) -> Result<Self, WallError> {
-        let failed = |errno| WallError::Grant {
-            path: grant.path.clone(),
-            errno,
-        };
-        let handle = rustix::fs::openat(
-            CWD,
-            &grant.path,
-            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map_err(failed)?;
-        let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))
-            .map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
-        if let Some(place) = rules.paths.own().closed_around(&path) {
-            return Err(WallError::OwnGrant {
-                place: place.to_path_buf(),
-                path,
-            });
-        }
-        Ok(Self {
-            path,
-            handle,
-            writable: grant.access == RootAccess::ReadWrite,
-            found: None,
-            memory: Mutex::default(),
-        })
+impl Watched {
+    /// Moves aside what appeared since.
+    pub(super) fn sweep(&self, rules: &WallRules) -> (Vec<Appeared>, Option<Missed>) {
+        self.directory.sweep(rules, &self.found, &self.vacant)
     }
 }
 
+/// What has to be masked, what was found, and what is hidden as a whole.
+type Guarding = (Vec<Mask>, Vec<Watched>, Vec<Hidden>);
+
 impl Layout {
     pub(super) fn open(rules: &WallRules) -> Result<Self, WallError> {
-        let mut grants = rules
-            .grants
-            .iter()
-            .map(|grant| Opened::open(rules, grant))
-            .collect::<Result<Vec<_>, _>>()?;
-        for grant in grants.iter_mut().filter(|grant| !grant.writable) {
-            let search = Search {
-                rules: &rules.paths,
-                own: rules.paths.own().beneath(&grant.path),
-                folder: grant.handle.as_fd(),
-                root: None,
-                writable: false,
-                opened: Vec::new(),
-                vacant: &[],
-                most: rules.scan_entries,
-                now: SystemTime::now(),
-            };
-            grant.found = Some(search.run(&mut Memory::default()));
+        let mut directories = Vec::new();
+        for (number, root) in rules.paths.roots().iter().enumerate() {
+            directories.push(Directory::root(rules, number, root)?);
         }
-        let roots: Vec<&Path> = rules.paths.roots().iter().map(|root| root.path()).collect();
-        let opened = roots
-            .iter()
-            .map(|root| {
-                let working = roots.first().copied().unwrap_or(Path::new("/"));
-                rules
-                    .opened
-                    .iter()
-                    .filter_map(|path| working.join(path).strip_prefix(root).ok().map(bytes))
-                    .filter(|path| !path.is_empty())
-                    .collect()
-            })
-            .collect();
+        for grant in &rules.grants {
+            directories.push(Directory::grant(rules, grant)?);
+        }
+        for directory in &mut directories {
+            directory.search_once(rules);
+        }
         Ok(Self {
-            grants,
-            memories: roots.iter().map(|_| Mutex::default()).collect(),
-            opened,
+            directories: directories.into_iter().map(Arc::new).collect(),
             shell: shell(),
         })
     }
 
-    /// The opened paths of a root.
-    pub(super) fn opened(&self, root: usize) -> Vec<Vec<u8>> {
-        self.opened.get(root).cloned().unwrap_or_default()
-    }
-
-    /// Opens the grants of one command.
-    pub(super) fn open_more(
-        &self,
-        rules: &WallRules,
-        grants: &[Grant],
-    ) -> Result<Vec<Opened>, WallError> {
-        let open = |grant| Opened::open(rules, grant);
-        grants.iter().map(open).collect()
-    }
-
     /// Finds what is guarded, makes the placeholders and writes the order.
-    pub(super) fn prepare<'a>(
-        &'a self,
-        inner: &'a Inner,
+    pub(super) fn prepare(
+        &self,
+        inner: &Inner,
         spec: &CommandSpec,
         kind: Kind,
-        more: &'a [Opened],
-    ) -> Result<Prepared<'a>, WallError> {
+    ) -> Result<Prepared, WallError> {
         let rules = &inner.rules;
-        let mut parts: Vec<Part<'_>> = Vec::new();
-        for (number, root) in rules.paths.roots().iter().enumerate() {
-            parts.push(Part {
-                path: root.path(),
-                handle: root.handle(),
-                writable: root.access() == RootAccess::ReadWrite,
-                root: Some(number),
-                grant: None,
-            });
+        let mut directories = self.directories.clone();
+        for grant in &spec.grants {
+            directories.push(Arc::new(Directory::grant(rules, grant)?));
         }
-        for grant in self.grants.iter().chain(more) {
-            parts.push(Part {
-                path: &grant.path,
-                handle: grant.handle.as_fd(),
-                writable: grant.writable,
-                root: None,
-                grant: Some(grant),
-            });
-        }
-        // Of two that are the same folder the stricter comes first and stays; inner ones
-        // come after the outer ones that they lie on.
-        parts.sort_by(|a, b| (a.path, a.writable).cmp(&(b.path, b.writable)));
-        parts.dedup_by(|later, first| later.path == first.path);
+        // Of two that are the same the stricter comes first and stays; inner ones come after
+        // the outer ones that they lie on.
+        directories.sort_by(|a, b| (&a.path, a.writable).cmp(&(&b.path, b.writable)));
+        directories.dedup_by(|later, first| later.path == first.path);
         let mut held = Held::default();
-        match self.guard(inner, &parts, kind, &mut held) {
-            Ok((all_masks, found)) => Ok(Prepared {
-                order: self.order(rules, spec, kind, &parts, all_masks),
-                folders: parts.iter().map(|part| part.handle).collect(),
+        match self.guard(inner, &directories, kind, &mut held) {
+            Ok((masks, watched, hidden)) => Ok(Prepared {
+                order: self.order(rules, spec, kind, &directories, masks),
+                directories,
                 held,
-                found,
+                watched,
+                hidden,
             }),
             Err(error) => {
                 inner.placeholders.release(&held);
@@ -205,53 +111,60 @@ impl Layout {
     fn guard(
         &self,
         inner: &Inner,
-        parts: &[Part<'_>],
+        directories: &[Arc<Directory>],
         kind: Kind,
         held: &mut Held,
-    ) -> Result<Guards, WallError> {
+    ) -> Result<Guarding, WallError> {
         let rules = &inner.rules;
-        let mut all_masks = Vec::new();
-        let mut all_found = Vec::new();
-        for (number, part) in parts.iter().enumerate() {
-            let number = u16::try_from(number).map_err(|_| BadOrder::TooLarge)?;
-            let opened = part.root.map(|root| self.opened(root)).unwrap_or_default();
-            let mut vacant: &[Vec<u8>] = &[];
-            if let Some(root) = part.root
-                && part.writable
-                // Without mounts nothing could lie on a placeholder.
-                && kind.namespaces
-            {
+        for directory in directories.iter().filter(|directory| directory.writable) {
+            // Without mounts nothing could lie on a placeholder.
+            if let (Some(root), true) = (directory.root, kind.namespaces) {
                 inner
                     .placeholders
-                    .hold(root, |path| is_opened(&opened, path), held)
+                    .hold(root, |path| is_opened(&directory.opened, path), held)
                     .map_err(|(path, errno)| WallError::Placeholder { path, errno })?;
-                vacant = held.names(root);
-            }
-            let search = Search {
-                rules: &rules.paths,
-                own: rules.paths.own().beneath(part.path),
-                folder: part.handle,
-                root: part.root,
-                writable: part.writable,
-                opened,
-                vacant,
-                most: rules.scan_entries,
-                now: SystemTime::now(),
-            };
-            let found = match part.grant.and_then(|grant| grant.found.clone()) {
-                Some(found) => found,
-                // It will be refused, and need not be searched for that.
-                None if !may_be_shown(part.path.as_os_str().as_bytes()) => Found::default(),
-                None => self.run(&search, part.grant),
-            };
-            if kind.namespaces {
-                all_masks.extend(masks(number, &found.guarded, vacant));
-            }
-            if let Some(root) = part.root.filter(|_| part.writable) {
-                all_found.push((root, found));
             }
         }
-        Ok((all_masks, all_found))
+        let mut all_found: Vec<Found> = directories
+            .iter()
+            .map(|directory| directory.find(rules, held.of(directory)))
+            .collect();
+        let mut masks = Vec::new();
+        let mut hidden = Vec::new();
+        if kind.namespaces {
+            // A file that is denied in one directory is denied under every name it has in any.
+            let denied = all_found.iter().flat_map(|found| &found.denied);
+            let denied: HashSet<u64> = denied.copied().collect();
+            for (directory, found) in directories.iter().zip(&mut all_found) {
+                directory.guard_links(rules, &denied, found);
+                if let Some(missed) = found.missed.take() {
+                    return Err(WallError::Search(missed));
+                }
+            }
+            (masks, hidden) = all_masks(directories, held, &all_found)?;
+        }
+        let watched = directories.iter().zip(all_found);
+        let watched = watched.filter(|(directory, _)| directory.writable);
+        let watched = watched.map(|(directory, found)| Watched {
+            directory: Arc::clone(directory),
+            found,
+            vacant: held.of(directory).to_vec(),
+        });
+        Ok((masks, watched.collect(), hidden))
+    }
+
+    /// The directory that a killed process watched, if commands of this one use it too.
+    pub(super) fn watched_before(&self, stood: &mut Stood) -> Option<Watched> {
+        let mut writable = self
+            .directories
+            .iter()
+            .filter(|directory| directory.writable);
+        let directory = writable.find(|directory| directory.path == stood.tree)?;
+        Some(Watched {
+            directory: Arc::clone(directory),
+            found: std::mem::take(&mut stood.found),
+            vacant: Vec::new(),
+        })
     }
 
     fn order(
@@ -259,7 +172,7 @@ impl Layout {
         rules: &WallRules,
         spec: &CommandSpec,
         kind: Kind,
-        parts: &[Part<'_>],
+        directories: &[Arc<Directory>],
         all_masks: Vec<Mask>,
     ) -> Order {
         let argv = match &spec.program {
@@ -288,49 +201,64 @@ impl Layout {
             argv,
             env,
             cwd: bytes(&spec.cwd),
-            folders: parts
+            folders: directories
                 .iter()
-                .map(|part| Folder {
-                    path: bytes(part.path),
-                    writable: part.writable,
+                .map(|directory| Folder {
+                    path: bytes(&directory.path),
+                    writable: directory.writable,
                 })
                 .collect(),
             masks: all_masks,
         }
     }
+}
 
-    /// What is guarded in a writable root now.
-    pub(super) fn look_again(
-        &self,
-        rules: &WallRules,
-        root: usize,
-        vacant: &[Vec<u8>],
-    ) -> Option<Found> {
-        let search = Search {
-            rules: &rules.paths,
-            own: rules.paths.own_in(root)?.clone(),
-            folder: rules.paths.roots().get(root)?.handle(),
-            root: Some(root),
-            writable: true,
-            opened: self.opened(root),
-            vacant,
-            most: rules.scan_entries,
-            now: SystemTime::now(),
-        };
-        Some(self.run(&search, None))
+impl Held {
+    fn of(&self, directory: &Directory) -> &[Vec<u8>] {
+        directory
+            .root
+            .map(|root| self.names(root))
+            .unwrap_or_default()
     }
+}
 
-    /// Searches with what is known of the folder. One search at a time, per folder.
-    fn run(&self, search: &Search<'_>, grant: Option<&Opened>) -> Found {
-        let known = match search.root {
-            Some(root) => self.memories.get(root),
-            None => grant.map(|grant| &grant.memory),
+fn all_masks(
+    directories: &[Arc<Directory>],
+    held: &Held,
+    all_found: &[Found],
+) -> Result<(Vec<Mask>, Vec<Hidden>), WallError> {
+    let (mut masks, mut hidden) = (Vec::new(), Vec::new());
+    for (number, (directory, found)) in directories.iter().zip(all_found).enumerate() {
+        let number = u16::try_from(number).map_err(|_| BadOrder::TooLarge)?;
+        let nested = |other: &Arc<Directory>| {
+            let rel = other.path.strip_prefix(&directory.path).ok()?;
+            (!rel.as_os_str().is_empty()).then(|| bytes(rel))
         };
-        match known {
-            Some(memory) => search.run(&mut memory.lock().unwrap_or_else(PoisonError::into_inner)),
-            None => search.run(&mut Memory::default()),
-        }
+        let guards = Guards {
+            found,
+            vacant: held.of(directory),
+            nested: directories.iter().filter_map(nested).collect(),
+            writable: directory.writable,
+        };
+        let at = |path: &[u8]| directory.path.join(OsStr::from_bytes(path));
+        let left = guards::MOST.saturating_sub(masks.len());
+        let too_many = |TooMany { names }| WallError::TooManyGuarded {
+            path: directory.path.clone(),
+            names,
+        };
+        let (more, collapsed) = guards.masks(number, left).map_err(too_many)?;
+        masks.extend(more);
+        let closed = found.guarded.iter();
+        let closed = closed.filter(|guarded| guarded.why == Why::Unsearchable);
+        hidden.extend(closed.map(|guarded| Hidden::Unsearchable {
+            path: at(&guarded.path),
+        }));
+        hidden.extend(collapsed.iter().map(|(path, names)| Hidden::TooManyDenied {
+            path: at(path),
+            names: *names,
+        }));
     }
+    Ok((masks, hidden))
 }
 
 /// The shell without start-up files.

@@ -8,13 +8,15 @@
 //! - the times are fine enough: a folder that was changed just before it was read can be
 //!   changed again within the same tick, so it is read once more next time.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Stat};
 
-use super::search::Guarded;
+use super::found::Guarded;
+use super::planted::Attributes;
 
 /// How old a change has to be before the time of the next one is sure to differ, where the
 /// file system may keep whole seconds only.
@@ -76,14 +78,43 @@ pub(super) struct Contents {
     pub(super) names: usize,
     /// The guarded ones.
     pub(super) guarded: Vec<Guarded>,
-    /// The folders to look into, and whether they lie in a protected one.
-    pub(super) folders: Vec<(Vec<u8>, bool)>,
+    /// The inodes of denied files.
+    pub(super) denied: Vec<u64>,
+    /// The files of attributes.
+    pub(super) attributes: Vec<Vec<u8>>,
+    /// The inodes of all files.
+    pub(super) inodes: Arc<[u64]>,
+    /// The directories to look into.
+    pub(super) folders: Vec<(Vec<u8>, Inside)>,
+}
+
+/// What a directory lies in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Inside {
+    /// Nothing that is guarded.
+    Nothing,
+    /// A protected directory: commands can read it.
+    Protected,
+    /// A denied directory: commands see nothing of it.
+    Denied,
+}
+
+/// Where hard links to denied files were found.
+#[derive(Debug, Default)]
+pub(super) struct Links {
+    /// The inodes of the denied files that were looked for.
+    pub(super) denied: HashSet<u64>,
+    /// The directories with other names of them.
+    pub(super) hits: HashSet<Vec<u8>>,
 }
 
 #[derive(Debug)]
 struct Known {
     stamp: Stamp,
+    inside: Inside,
     contents: Contents,
+    /// Whether its files were compared with the denied ones in [`Links::denied`].
+    checked: bool,
 }
 
 /// The folders of one tree, by their paths in it.
@@ -93,6 +124,9 @@ pub(super) struct Memory {
     device: Option<Option<u64>>,
     known: HashMap<Vec<u8>, Known>,
     next: HashMap<Vec<u8>, Known>,
+    pub(super) links: Links,
+    /// What files of attributes said.
+    judged: HashMap<Vec<u8>, Attributes>,
 }
 
 impl Memory {
@@ -104,25 +138,60 @@ impl Memory {
         self.next = HashMap::with_capacity(self.known.len());
     }
 
-    /// What is in a folder, if it has not changed since it was read.
-    pub(super) fn recall(&mut self, tree: BorrowedFd<'_>, path: &[u8]) -> Option<&Contents> {
+    /// What is in a directory, if it has not changed since it was read, and whether its files
+    /// were compared with the denied ones.
+    pub(super) fn recall(
+        &mut self,
+        tree: BorrowedFd<'_>,
+        path: &[u8],
+        inside: Inside,
+    ) -> Option<(&Contents, bool)> {
         let known = self.known.remove(path)?;
         let at: &[u8] = if path.is_empty() { b"." } else { path };
         // A look at the wrong place, because a folder on the way was replaced meanwhile,
         // finds another stamp.
         let stat = rustix::fs::statat(tree, at, AtFlags::SYMLINK_NOFOLLOW).ok()?;
-        if Stamp::of(&stat) != known.stamp {
+        if Stamp::of(&stat) != known.stamp || known.inside != inside {
             return None;
         }
-        Some(&self.next.entry(path.to_vec()).or_insert(known).contents)
+        let known = self.next.entry(path.to_vec()).or_insert(known);
+        Some((&known.contents, known.checked))
     }
 
     /// Remembers what was read from a folder that had this stamp before.
-    pub(super) fn note(&mut self, path: Vec<u8>, stamp: Stamp, read: SystemTime, of: &Contents) {
+    pub(super) fn note(
+        &mut self,
+        path: Vec<u8>,
+        inside: Inside,
+        stamp: Stamp,
+        read: SystemTime,
+        of: &Contents,
+    ) {
         if self.device == Some(Some(stamp.device)) && stamp.is_settled(read) {
-            let contents = of.clone();
-            self.next.insert(path, Known { stamp, contents });
+            let known = Known {
+                stamp,
+                inside,
+                contents: of.clone(),
+                checked: false,
+            };
+            self.next.insert(path, known);
         }
+    }
+
+    /// Notes that the files of a directory were compared with the denied ones.
+    pub(super) fn note_checked(&mut self, directory: &[u8], inodes: &Arc<[u64]>) {
+        if let Some(known) = self.known.get_mut(directory)
+            && Arc::ptr_eq(&known.contents.inodes, inodes)
+        {
+            known.checked = true;
+        }
+    }
+
+    /// What a file of attributes says. It is read again only where it changed.
+    pub(super) fn judge(&mut self, tree: BorrowedFd<'_>, path: &[u8]) -> Option<Attributes> {
+        let judged = Attributes::at(tree, path, self.judged.get(path))?;
+        self.judged.insert(path.to_vec(), judged);
+        Some(judged)
     }
 
     /// Ends a search. What it did not come by is forgotten.
@@ -148,7 +217,8 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::search::{Found, Search};
+    use super::super::found::Found;
+    use super::super::search::Search;
     use super::*;
     use crate::paths::{PathRules, PathWall};
 
@@ -156,6 +226,8 @@ mod tests {
         let root = wall.roots().get(0).expect("a root");
         let search = Search {
             own: Default::default(),
+            path: root.path(),
+            reopened: None,
             rules: wall,
             folder: root.handle(),
             root: Some(0),
@@ -234,7 +306,8 @@ mod tests {
                 let known = search(&wall, &mut memory, later());
                 let new = search(&wall, &mut Memory::default(), later());
                 prop_assert_eq!(known.guarded, new.guarded);
-                prop_assert_eq!(known.complete, new.complete);
+                prop_assert_eq!(known.missed, new.missed);
+                prop_assert_eq!(known.denied, new.denied);
             }
         }
     }

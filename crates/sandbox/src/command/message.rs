@@ -8,17 +8,19 @@ use super::rules::{Limits, Network, Omit};
 
 /// The first byte; a warden of another build is refused by it.
 const VERSION: u8 = 1;
-/// The largest message.
-pub(super) const MOST_BYTES: usize = 4 << 20;
+/// Bytes of arguments and variables together.
+const MOST_TEXT: usize = 4 << 20;
+/// The largest message. The rest is for paths.
+pub(super) const MOST_BYTES: usize = 16 << 20;
 /// Arguments and variables together.
 const MOST_STRINGS: usize = 8192;
 /// Folders; each costs a descriptor in one message, and the kernel takes 253.
 pub(super) const MOST_FOLDERS: usize = 128;
 /// Guarded paths.
-pub(super) const MOST_MASKS: usize = 8192;
+pub(super) const MOST_MASKS: usize = 30_000;
 
 /// What happens at a guarded path.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MaskKind {
     /// It cannot be read: something unreadable lies on top.
     Hide,
@@ -78,7 +80,7 @@ pub struct Order {
 pub enum BadOrder {
     /// Too many bytes, strings, folders or masks.
     #[error(
-        "the command is too large: the wall takes at most 4 MiB of arguments, environment and paths"
+        "the command is too large: the sandbox takes at most 4 MiB of arguments and environment, and 12 MiB of paths"
     )]
     TooLarge,
     /// It ends too soon, or goes on after its end.
@@ -212,6 +214,9 @@ impl Order {
             return Err(BadOrder::TooLarge);
         }
         let texts = self.argv.iter().chain(&self.env).chain([&self.cwd]);
+        if texts.clone().map(Vec::len).sum::<usize>() > MOST_TEXT {
+            return Err(BadOrder::TooLarge);
+        }
         let paths = self.folders.iter().map(|folder| &folder.path);
         let masks = self.masks.iter().map(|mask| &mask.path);
         let sound = texts
@@ -295,7 +300,8 @@ fn put_text(out: &mut Vec<u8>, text: &[u8]) -> Result<(), BadOrder> {
     Ok(())
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Reads what was written, piece by piece.
+pub(super) struct Reader<'a>(pub(super) &'a [u8]);
 
 impl<'a> Reader<'a> {
     fn take(&mut self, count: usize) -> Result<&'a [u8], BadOrder> {
@@ -304,7 +310,7 @@ impl<'a> Reader<'a> {
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], BadOrder> {
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], BadOrder> {
         self.take(N)?.try_into().map_err(|_| BadOrder::Length)
     }
 
@@ -312,7 +318,7 @@ impl<'a> Reader<'a> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    fn flag(&mut self) -> Result<bool, BadOrder> {
+    pub(super) fn flag(&mut self) -> Result<bool, BadOrder> {
         match self.byte()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -324,11 +330,11 @@ impl<'a> Reader<'a> {
         self.array().map(u16::from_le_bytes)
     }
 
-    fn u32(&mut self) -> Result<u32, BadOrder> {
+    pub(super) fn u32(&mut self) -> Result<u32, BadOrder> {
         self.array().map(u32::from_le_bytes)
     }
 
-    fn u64(&mut self) -> Result<u64, BadOrder> {
+    pub(super) fn u64(&mut self) -> Result<u64, BadOrder> {
         self.array().map(u64::from_le_bytes)
     }
 
@@ -340,7 +346,7 @@ impl<'a> Reader<'a> {
         Ok(count)
     }
 
-    fn text(&mut self) -> Result<Vec<u8>, BadOrder> {
+    pub(super) fn text(&mut self) -> Result<Vec<u8>, BadOrder> {
         let length = usize::try_from(self.u32()?).map_err(|_| BadOrder::Length)?;
         self.take(length).map(<[u8]>::to_vec)
     }

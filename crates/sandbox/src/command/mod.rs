@@ -25,22 +25,31 @@
 //! [`probe`] says what to do), or a step of the way fails ([`Outcome::Setup`], with the
 //! step, the kernel's reason and the path). There is no second try with fewer walls.
 
+mod baseline;
 mod bind;
 mod confine;
+mod directory;
 mod doctor;
+mod error;
 mod fence;
 mod filter;
+mod found;
 mod furnish;
+mod guards;
 mod init;
 mod kin;
 mod layout;
+mod links;
 mod machine;
 mod memory;
 mod message;
 mod mold;
 mod mounts;
+mod owner;
 mod placeholders;
+mod planted;
 mod reach;
+mod records;
 mod refusals;
 mod report;
 mod rules;
@@ -59,6 +68,9 @@ mod wire;
 use std::sync::atomic::Ordering;
 
 pub use doctor::{DoctorReport, WallState, probe};
+pub use error::WallError;
+pub use found::Missed;
+pub use guards::Hidden;
 pub use message::{BadOrder, Folder, Mask, MaskKind, Order};
 pub use reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
 pub use refusals::Refused;
@@ -66,7 +78,7 @@ pub use report::{Outcome, Report, SetupFailure, Step};
 pub use rules::{CommandSpec, Grant, Limits, Network, Omit, Program, Rung, SetAside, WallRules};
 pub use running::{Cause, Deadlines, Finished, Poised, Running, Stream};
 pub use sweep::{Appeared, Settled};
-pub use wall::{CommandWall, InForce, WallError};
+pub use wall::{CommandWall, InForce};
 
 /// To be called first thing in `main`.
 ///

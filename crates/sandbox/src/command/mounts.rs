@@ -12,7 +12,8 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags};
 
 use super::bind::{
-    NODEV, NOSUID, RDONLY, beneath, bind, is_folder, is_within, mount_at, open_folder, proc, tmpfs,
+    NODEV, NOSUID, RDONLY, beneath, bind, is_folder, is_link, is_within, mount_at, open_folder,
+    proc, tmpfs,
 };
 use super::message::{Mask, MaskKind};
 use super::report::{SetupFailure, Step};
@@ -389,27 +390,23 @@ impl NewRoot {
         Ok(again)
     }
 
-    /// Puts a guard on a path of a folder that is shown. Gives the mount that guards it;
-    /// none where there is nothing to guard any more.
-    pub(super) fn guard(
-        &self,
-        folder: &Shown,
-        mask: &Mask,
-    ) -> Result<Option<OwnedFd>, SetupFailure> {
+    /// Puts a guard on a path of a directory that is shown.
+    ///
+    /// What is not there any more may have been moved and may come back, so it fails, and
+    /// the directories have to be searched again.
+    pub(super) fn guard(&self, folder: &Shown, mask: &Mask) -> Result<OwnedFd, SetupFailure> {
         let failed =
             |errno| SetupFailure::new(Step::Mask, errno).about(String::from_utf8_lossy(&mask.path));
-        let target = match beneath(folder.tree.as_fd(), &mask.path) {
-            // It was there when the folders were searched; what is gone needs no guard.
-            Err(Errno::NOENT) if mask.kind != MaskKind::Vacant => return Ok(None),
-            other => other.map_err(failed)?,
-        };
+        let target = beneath(folder.tree.as_fd(), &mask.path).map_err(failed)?;
+        if is_link(&target).map_err(failed)? {
+            return Err(failed(Errno::LOOP));
+        }
         match mask.kind {
             MaskKind::Hide => self.hide(&target),
             MaskKind::Freeze => bind(&target, "", &target, "", RDONLY),
             MaskKind::Pin => bind(&target, "", &target, "", 0),
             MaskKind::Vacant => bind(&self.masks, "vacant", &target, "", 0),
         }
-        .map(Some)
         .map_err(failed)
     }
 

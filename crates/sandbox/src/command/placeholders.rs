@@ -1,25 +1,29 @@
 //! Names that are kept free of content while commands run.
 //!
 //! A mask needs something to lie on. For the names that turn into execution when they
-//! appear in a root, an empty folder is made and removed again. It is a folder whatever
-//! the name usually is: git does not see empty folders, so none ends up in a commit.
-//! Every one is written down before it is made; what a killed process left is removed by
-//! the next start. Only empty folders are ever removed.
+//! appear in a root, an empty directory is made and removed again. It is a directory
+//! whatever the name usually is: git does not see empty directories, so none ends up in a
+//! commit. Every one is written down before it is made; what a killed process left is
+//! removed by the next start. Only empty directories are ever removed.
+//!
+//! Removing a directory takes the masks off it everywhere, also those of another program
+//! whose commands still run. So everybody who needs a placeholder holds a shared lock on the
+//! directory itself, whoever made it, and it is removed with an exclusive one. Placeholders
+//! are told by their mode, which nobody else gives a directory.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
-use std::fs::File;
 use std::io::{Read, Seek, Write};
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{AtFlags, FlockOperation, Mode, Stat};
+use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
+use super::records::Record;
 use crate::paths::{OwnHere, PathWall};
 
 /// What is kept vacant in every writable root, unless it is there or was opened.
@@ -29,14 +33,18 @@ const NAMES: &[&str] = &[
     ".bash_logout",
     ".bash_profile",
     ".bashrc",
+    ".cargo",
     ".claude",
     ".cursor",
     ".git",
     ".git/hooks",
     ".gitconfig",
+    ".githooks",
     ".gitmodules",
+    ".husky",
     ".idea",
     ".mcp.json",
+    ".mvn",
     ".profile",
     ".ripgreprc",
     ".toolgate",
@@ -50,6 +58,10 @@ const NAMES: &[&str] = &[
 ];
 
 const PREFIX: &str = "placeholders-";
+/// The mode that tells a placeholder from a directory of the user's.
+const MARK: u32 = 0o1755;
+/// So often is a placeholder looked for that somebody else removes at the same time.
+const TRIES: usize = 8;
 
 /// The placeholders of one wall.
 #[derive(Debug)]
@@ -73,14 +85,15 @@ struct State {
     made: HashMap<PathBuf, Placeholder>,
     /// Whether a thread is there to remove what lingers.
     attended: bool,
-    record: Option<(File, PathBuf)>,
+    record: Option<Record>,
 }
 
 #[derive(Debug)]
 struct Placeholder {
     root: usize,
     name: String,
-    id: Identity,
+    /// Open, with a shared lock: nobody removes it.
+    handle: OwnedFd,
     /// How many commands need it.
     users: usize,
     /// Since when nobody does.
@@ -93,20 +106,6 @@ enum Look {
     Missing,
     /// Something else, or something that cannot be looked at.
     Taken,
-}
-
-/// What tells a placeholder from what a person made of it: inode numbers are used again,
-/// and filling it leaves the number as it was.
-type Identity = (u64, u64, i64, u64, u32);
-
-fn identity(stat: &Stat) -> Identity {
-    (
-        stat.st_dev,
-        stat.st_ino,
-        stat.st_ctime,
-        stat.st_ctime_nsec,
-        stat.st_mode,
-    )
 }
 
 /// The placeholders that one command needs.
@@ -187,7 +186,7 @@ impl Placeholders {
             if within || is_opened(name.as_bytes()) {
                 continue;
             }
-            match state.look(place.handle(), name, &at(name)) {
+            match state.look(place.handle(), root, name, at(name)) {
                 Look::Held => {}
                 Look::Missing => missing.push(name),
                 Look::Taken => continue,
@@ -238,11 +237,6 @@ impl Placeholders {
                 .is_ok();
         }
     }
-
-    /// Whether a path is a placeholder.
-    pub(super) fn is_held(&self, path: &Path) -> bool {
-        self.shared.lock().made.contains_key(path)
-    }
 }
 
 impl Drop for Placeholders {
@@ -250,9 +244,9 @@ impl Drop for Placeholders {
         let mut state = self.shared.lock();
         state.remove_idle(&self.shared.rules, Duration::ZERO);
         if state.made.is_empty()
-            && let Some((_, path)) = &state.record
+            && let Some(record) = &state.record
         {
-            let _ = std::fs::remove_file(path);
+            let _ = record.remove();
         }
     }
 }
@@ -280,25 +274,39 @@ impl Shared {
 }
 
 impl State {
-    /// What is where a placeholder should be.
-    fn look(&mut self, place: BorrowedFd<'_>, name: &str, path: &Path) -> Look {
-        let there = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(stat) => Some(identity(&stat)),
-            Err(Errno::NOENT) => None,
-            // Not to be seen is not to be made.
-            Err(_) => return Look::Taken,
-        };
-        match (self.made.get(path), there) {
-            (Some(one), Some(id)) if one.id == id => return Look::Held,
-            // A person put something in its place.
-            (Some(_), _) => drop(self.made.remove(path)),
-            (None, _) => {}
+    /// What is where a placeholder should be. Somebody else's is held like an own one.
+    fn look(&mut self, place: BorrowedFd<'_>, root: usize, name: &str, path: PathBuf) -> Look {
+        for _ in 0..TRIES {
+            let there = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(stat) => stat,
+                Err(Errno::NOENT) => {
+                    self.made.remove(&path);
+                    return Look::Missing;
+                }
+                // Not to be seen is not to be made.
+                Err(_) => return Look::Taken,
+            };
+            if let Some(one) = self.made.get(&path) {
+                if is_same(&there, &one.handle) {
+                    return Look::Held;
+                }
+                // The user put something in its place.
+                self.made.remove(&path);
+            }
+            if !is_marked(&there) {
+                return Look::Taken;
+            }
+            match take(place, name) {
+                Ok(Some(handle)) => {
+                    self.made.insert(path, Placeholder::new(root, name, handle));
+                    return Look::Held;
+                }
+                // It was removed meanwhile, or is being removed now.
+                Ok(None) => {}
+                Err(_) => return Look::Taken,
+            }
         }
-        if there.is_some() {
-            Look::Taken
-        } else {
-            Look::Missing
-        }
+        Look::Taken
     }
 
     /// Makes a placeholder that nobody needs yet; `false` where it cannot be one.
@@ -309,26 +317,25 @@ impl State {
         name: &str,
         path: PathBuf,
     ) -> Result<bool, Errno> {
-        match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(0o755)) {
-            Ok(()) => {}
-            // Made by somebody else just now, or in a folder that is missing.
-            Err(Errno::EXIST | Errno::NOENT | Errno::NOTDIR) => return Ok(false),
-            Err(errno) => return Err(errno),
+        for _ in 0..TRIES {
+            match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(MARK)) {
+                Ok(()) => mark(place, name)?,
+                Err(Errno::EXIST) => {}
+                // In a directory that is missing.
+                Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
+                Err(errno) => return Err(errno),
+            }
+            match self.look(place, root, name, path.clone()) {
+                Look::Held => return Ok(true),
+                Look::Taken => return Ok(false),
+                Look::Missing => {}
+            }
         }
-        let stat = rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        let one = Placeholder {
-            root,
-            name: name.to_owned(),
-            id: identity(&stat),
-            users: 0,
-            idle_since: Instant::now(),
-        };
-        self.made.insert(path, one);
-        Ok(true)
+        Err(Errno::AGAIN)
     }
 
     fn write_down(&mut self, paths: impl Iterator<Item = PathBuf>) -> Result<(), Errno> {
-        let Some((record, _)) = &mut self.record else {
+        let Some(record) = &mut self.record else {
             return Ok(());
         };
         let mut lines = Vec::new();
@@ -337,6 +344,7 @@ impl State {
             lines.push(0);
         }
         record
+            .file
             .write_all(&lines)
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
     }
@@ -347,19 +355,101 @@ impl State {
             if one.users > 0 || one.idle_since.elapsed() < linger {
                 return true;
             }
-            // By the root's handle, which is right even if the root was moved. Where a
-            // person put something in it meanwhile, it stays theirs.
+            // By the root's handle, which is right even if the root was moved. Where the user
+            // put something in it meanwhile, it stays theirs.
             if let Some(root) = rules.roots().get(one.root) {
-                let _ = rustix::fs::unlinkat(root.handle(), one.name.as_str(), AtFlags::REMOVEDIR);
+                remove(root.handle(), one.name.as_bytes(), one.handle.as_fd());
             }
             false
         });
         if self.made.is_empty()
-            && let Some((record, _)) = &mut self.record
+            && let Some(record) = &mut self.record
         {
-            let _ = record.set_len(0);
-            let _ = record.rewind();
+            let _ = record.file.set_len(0);
+            let _ = record.file.rewind();
         }
+    }
+}
+
+impl Placeholder {
+    fn new(root: usize, name: &str, handle: OwnedFd) -> Self {
+        Self {
+            root,
+            name: name.to_owned(),
+            handle,
+            users: 0,
+            idle_since: Instant::now(),
+        }
+    }
+}
+
+/// Whether a directory has the mode of a placeholder. The umask may have taken some of it.
+fn is_marked(stat: &Stat) -> bool {
+    FileType::from_raw_mode(stat.st_mode) == FileType::Directory
+        && stat.st_mode & 0o7777 & !MARK == 0
+        && stat.st_mode & 0o1000 != 0
+}
+
+fn is_same(there: &Stat, handle: &OwnedFd) -> bool {
+    let held = rustix::fs::fstat(handle);
+    held.is_ok_and(|held| (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino))
+        && is_marked(there)
+}
+
+fn open(place: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(place, name, flags, Mode::empty())
+}
+
+/// Gives a directory that was just made the whole mode of a placeholder, whatever the umask
+/// is: other users have to be able to lock it.
+fn mark(place: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
+    match open(place, name) {
+        Ok(handle) => rustix::fs::fchmod(handle, Mode::from_raw_mode(MARK)),
+        // Somebody removed it.
+        Err(Errno::NOENT) => Ok(()),
+        Err(errno) => Err(errno),
+    }
+}
+
+/// Opens a placeholder and takes a shared lock on it; none where it is being removed. Only an
+/// empty one counts.
+fn take(place: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+    let handle = match open(place, name) {
+        Err(Errno::NOENT) => return Ok(None),
+        other => other?,
+    };
+    match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {}
+        // Whoever removes it holds this for a moment only.
+        Err(Errno::WOULDBLOCK) => rustix::fs::flock(&handle, FlockOperation::LockShared)?,
+        Err(errno) => return Err(errno),
+    }
+    let there = rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW);
+    match there {
+        Ok(there) if is_same(&there, &handle) && is_empty(&handle)? => Ok(Some(handle)),
+        Ok(_) => Err(Errno::EXIST),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Whether nothing is in a directory.
+pub(super) fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
+    let mut buffer = Vec::with_capacity(1 << 10);
+    let mut entries = RawDir::new(directory, buffer.spare_capacity_mut());
+    while let Some(entry) = entries.next() {
+        let entry = entry?;
+        if entry.file_name() != c"." && entry.file_name() != c".." {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Removes a placeholder, unless somebody else needs it: then that one removes it.
+fn remove(place: impl AsFd, name: &[u8], handle: BorrowedFd<'_>) {
+    if rustix::fs::flock(handle, FlockOperation::NonBlockingLockExclusive).is_ok() {
+        let _ = rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR);
     }
 }
 
@@ -368,45 +458,20 @@ fn is_beneath(path: &str, above: &str) -> bool {
         .is_some_and(|rest| rest.starts_with('/'))
 }
 
-/// A record of this process's own, after removing what dead processes left.
-fn new_record(folder: &Path) -> std::io::Result<(File, PathBuf)> {
-    std::fs::create_dir_all(folder)?;
-    let owned = |options: &mut std::fs::OpenOptions, path: &Path| {
-        options.read(true).write(true).mode(0o600).open(path)
-    };
-    // Nobody takes a new record for a dead one while this is held.
-    let gate = owned(
-        std::fs::OpenOptions::new().create(true).truncate(false),
-        &folder.join("lock"),
-    )?;
-    rustix::fs::flock(&gate, FlockOperation::LockExclusive)?;
-    remove_left_behind(folder)?;
-    let name = std::fs::read_to_string("/proc/sys/kernel/random/uuid")?;
-    let path = folder.join(format!("{PREFIX}{}", name.trim()));
-    let record = owned(std::fs::OpenOptions::new().create_new(true), &path)?;
-    rustix::fs::flock(&record, FlockOperation::NonBlockingLockExclusive)?;
-    Ok((record, path))
-}
-
-/// Removes the placeholders of processes that are gone: nobody holds their lock.
-fn remove_left_behind(folder: &Path) -> std::io::Result<()> {
-    for entry in std::fs::read_dir(folder)?.flatten() {
-        if !entry.file_name().as_bytes().starts_with(PREFIX.as_bytes()) {
-            continue;
-        }
-        let Ok(mut file) = File::open(entry.path()) else {
-            continue;
-        };
-        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_err() {
-            continue;
-        }
+/// A record of this process's own, after removing the placeholders of dead processes.
+fn new_record(directory: &Path) -> std::io::Result<Record> {
+    Record::open(directory, PREFIX, |mut left| {
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
+        left.file.read_to_end(&mut bytes)?;
         let paths: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
         for path in paths.iter().rev().filter(|path| !path.is_empty()) {
-            let _ = std::fs::remove_dir(Path::new(OsStr::from_bytes(path)));
+            let path = Path::new(OsStr::from_bytes(path));
+            if let Ok(handle) = open(rustix::fs::CWD, path)
+                && rustix::fs::fstat(&handle).is_ok_and(|stat| is_marked(&stat))
+            {
+                remove(rustix::fs::CWD, path.as_os_str().as_bytes(), handle.as_fd());
+            }
         }
-        std::fs::remove_file(entry.path())?;
-    }
-    Ok(())
+        left.remove()
+    })
 }

@@ -275,7 +275,7 @@ impl Reach {
         let (guarded, rule) = rel
             .ancestors()
             .filter(|above| !above.as_os_str().is_empty())
-            .filter_map(|above| Some((above, self.protected(root?, above)?)))
+            .filter_map(|above| Some((above, self.protected(place, above)?)))
             .last()?;
         let whole = place.path.join(guarded);
         (masked && !self.is_opened(&whole)).then(|| {
@@ -286,19 +286,22 @@ impl Reach {
             };
             let access = RootAccess::ReadWrite;
             let rule = rule.to_owned();
-            (Barrier::Protected { rule }, Some(Remedy { path, access }))
+            // What is protected in a root can be opened; in a grant it stays as it is.
+            let remedy = root.map(|_| Remedy { path, access });
+            (Barrier::Protected { rule }, remedy)
         })
     }
 
     /// The rule that protects a path. That of `.git` is about a file of this name: in the
     /// folder only some names are protected.
-    fn protected(&self, root: usize, path: &Path) -> Option<&str> {
+    fn protected(&self, place: &Place, path: &Path) -> Option<&str> {
         let readable = self.paths.denied_by(path, true);
-        let rule = self.paths.protected_by(root, path).or(readable)?;
-        let is_folder = || {
-            let place = self.folders.iter().find(|place| place.root == Some(root));
-            place.is_some_and(|place| has_content(&place.path.join(path)))
+        let rule = match place.root {
+            Some(root) => self.paths.protected_by(root, path),
+            None => self.paths.protected_in(&place.path, path),
         };
+        let rule = rule.or(readable)?;
+        let is_folder = || has_content(&place.path.join(path));
         (rule != ".git" || !is_folder()).then_some(rule)
     }
 

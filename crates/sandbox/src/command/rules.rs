@@ -103,14 +103,15 @@ pub struct WallRules {
     pub highest: Rung,
     /// The lowest rung to accept. Below it the wall refuses.
     pub lowest: Rung,
-    /// The folder where placeholders are written down, so that the next start removes
-    /// those of a process that was killed. Without it they stay after a crash.
+    /// The directory for records of what runs, so that the next start removes placeholders of
+    /// a killed process, and moves aside what its commands made under protected names.
     pub records: Option<PathBuf>,
     /// How long placeholders stay after a command, for the next one to find.
     pub linger: Duration,
     /// A program that calls [`super::init`], if this one does not.
     pub warden: Option<PathBuf>,
-    /// How many names the search for guarded paths looks at.
+    /// How many names the search for guarded paths looks at. Where there are more, commands
+    /// are refused.
     pub scan_entries: usize,
     /// What happens to new names that are guarded.
     pub set_aside: SetAside,
@@ -132,7 +133,7 @@ impl WallRules {
             records: None,
             linger: Duration::from_secs(1),
             warden: None,
-            scan_entries: 500_000,
+            scan_entries: 2_000_000,
             set_aside: SetAside::default(),
             omit: Omit::default(),
         }

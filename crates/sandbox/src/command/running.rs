@@ -8,13 +8,15 @@ use rustix::event::{PollFd, PollFlags, Timespec};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::baseline::Listed;
+use super::guards::Hidden;
 use super::init::GO;
+use super::layout::Watched;
 use super::placeholders::Held;
 use super::refusals::Refused;
 use super::report::{Outcome, Report};
 use super::rules::Rung;
-use super::search::Found;
-use super::sweep::{Settled, sweep};
+use super::sweep::Settled;
 use super::wall::{InForce, Inner, end_signal};
 use super::wire;
 
@@ -58,7 +60,16 @@ pub struct Running {
     pub(super) refused: Vec<Refused>,
     /// Whether nothing more will be reported.
     pub(super) silent: bool,
-    pub(super) before: Option<(Held, Vec<(usize, Found)>)>,
+    pub(super) before: Option<Before>,
+}
+
+/// What there was before a command, and what was done for it.
+#[derive(Debug)]
+pub(super) struct Before {
+    pub(super) held: Held,
+    pub(super) watched: Vec<Watched>,
+    pub(super) listed: Listed,
+    pub(super) hidden: Vec<Hidden>,
 }
 
 /// Which output.
@@ -207,36 +218,12 @@ impl Running {
             self.kill();
             self.wait(GRACE);
         }
-        let Some((held, before)) = self.before.take() else {
+        let Some(before) = self.before.take() else {
             return Settled::default();
         };
-        self.wall.placeholders.release(&held);
-        let rules = &self.wall.rules;
-        let mut settled = Settled {
-            appeared: Vec::new(),
-            complete: true,
-        };
-        for (number, before) in before {
-            let Some(root) = rules.paths.roots().get(number) else {
-                continue;
-            };
-            let Some(after) = self
-                .wall
-                .layout
-                .look_again(rules, number, held.names(number))
-            else {
-                continue;
-            };
-            settled.complete &= before.complete && after.complete;
-            settled.appeared.extend(sweep(
-                root.path(),
-                root.handle(),
-                &before,
-                &after,
-                rules.set_aside,
-                |path| self.wall.placeholders.is_held(path),
-            ));
-        }
+        let mut settled = self.wall.sweep(&before.watched);
+        settled.hidden.clone_from(&before.hidden);
+        self.wall.release(&before);
         settled
     }
 

@@ -1,208 +1,334 @@
-//! Finding what is guarded in a folder: the names that rules deny or protect.
+//! Finding the guarded names in a directory tree: what rules deny or protect.
 //!
-//! The search is bounded. What it finds before a command is masked; what it finds after
-//! it, and did not find before, the command made.
+//! The search runs before a command, for the masks, and after it, for what the command
+//! made. It fails closed:
+//!
+//! ```text
+//!  a directory that cannot be listed or entered  →  guarded as a whole
+//!  a directory deeper than a path can be long    →  guarded as a whole
+//!  the tree itself cannot be listed              →  missed, the command is refused
+//!  more names than the limit, any other error    →  missed, the command is refused
+//! ```
 
-use std::collections::BTreeSet;
 use std::ffi::OsStr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{
+    Access, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags,
+};
 use rustix::io::Errno;
+use rustix::path::Arg;
 
-use super::memory::{Contents, Memory, Stamp};
-use super::message::{Mask, MaskKind};
+use super::found::{Found, Guarded, Identity, Link, Listed, Missed, Why};
+use super::memory::{Contents, Inside, Memory, Stamp};
+use super::owner::Reopened;
+use super::planted::RepositoryNames;
 use crate::paths::{KEPT, OwnHere, PathWall};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
 /// without it: commands see it, and cannot change it.
 pub(super) const READABLE: &str = "**/.git/**/config";
-/// As a file it is protected, as a folder only parts of it are.
+/// As a file it is protected, as a directory only parts of it are.
 const GIT: &str = ".git";
 /// Names are taken from the kernel by so many bytes.
-const BUFFER: usize = 32 << 10;
+pub(super) const BUFFER: usize = 32 << 10;
+/// A directory with a longer path is guarded as a whole. One more name still fits into
+/// the 4,096 bytes that the kernel takes.
+const LONGEST: usize = 3_800;
+/// So often is a tree searched in which directories are moved meanwhile.
+const SEARCHES: usize = 10;
 
-/// Why a path is guarded.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Why {
-    /// It is Toolgate's own, and nobody else's to see.
-    Own,
-    Denied(String),
-    Protected(String),
+/// What there is to know of a name, without following a link.
+pub(super) fn look(from: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<Statx, Errno> {
+    let flags = flags | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
+    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
+    rustix::fs::statx(from, name, flags, wanted)
 }
 
-impl Why {
-    pub(super) fn rule(&self) -> &str {
-        match self {
-            Self::Own => "Toolgate's own files",
-            Self::Denied(rule) | Self::Protected(rule) => rule,
-        }
-    }
-}
-
-/// A guarded path that exists.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Guarded {
-    pub(super) path: Vec<u8>,
-    pub(super) why: Why,
-    pub(super) is_link: bool,
-    pub(super) id: (u64, u64),
-}
-
-/// What a search found.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Found {
-    /// Parents before children, so that masks can be put on in this order.
-    pub(super) guarded: Vec<Guarded>,
-    /// Whether everything was looked at.
-    pub(super) complete: bool,
-}
-
-/// A search through one folder.
+/// A search through one directory tree.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     pub(super) rules: &'a PathWall,
-    /// The own places in the folder.
+    /// Toolgate's own places in the tree.
     pub(super) own: OwnHere,
     pub(super) folder: BorrowedFd<'a>,
-    /// The number of the root, if the folder is one.
+    /// Where the tree lies.
+    pub(super) path: &'a Path,
+    /// The number of the root; none for a grant.
     pub(super) root: Option<usize>,
-    /// Whether it matters what can be written there.
+    /// Whether commands can write there.
     pub(super) writable: bool,
-    /// Paths of this folder whose protection a person lifted.
+    /// Paths of this tree whose protection the user lifted.
     pub(super) opened: Vec<Vec<u8>>,
-    /// Paths that are kept vacant. Nothing of what lies in them can be reached.
+    /// Paths that are kept vacant. Nothing beneath them can be reached.
     pub(super) vacant: &'a [Vec<u8>],
     /// How many names to look at.
     pub(super) most: usize,
-    /// When it begins, for what is remembered of it.
+    /// When it begins, for the cache.
     pub(super) now: SystemTime,
+    /// Opens directories that a command closed, for the search after it.
+    pub(super) reopened: Option<&'a Reopened>,
 }
 
-/// A folder that could not be looked into.
+/// A directory that could not be read.
 enum Miss {
-    /// It is not there any more, or closed to us; the command has no more rights.
+    /// It is not there any more.
+    Gone,
+    /// It cannot be listed or entered. Its owner, and that is the command, may change that.
     Closed,
-    /// What is in it is not known.
-    Unknown,
+    /// Anything else.
+    Unknown(Errno),
 }
 
 impl Search<'_> {
-    /// Looks at every name, up to the limit.
+    /// Looks at every name, up to the limit. Where directories are moved meanwhile, it looks
+    /// again.
     pub(super) fn run(&self, memory: &mut Memory) -> Found {
-        let mut found = Found {
-            guarded: Vec::new(),
-            complete: true,
-        };
+        let mut found = self.run_once(memory);
+        for _ in 1..SEARCHES {
+            if !found.moved {
+                return found;
+            }
+            found = self.run_once(memory);
+        }
+        if found.moved {
+            let path = self.path.to_path_buf();
+            found.missed.get_or_insert(Missed::Moving { path });
+        }
+        found
+    }
+
+    fn run_once(&self, memory: &mut Memory) -> Found {
+        let mut found = Found::default();
+        let mut attributes: Vec<Vec<u8>> = Vec::new();
         let mut left = self.most;
         let mut buffer = Vec::with_capacity(BUFFER);
-        // A folder, and whether it lies in a protected one.
-        let mut open: Vec<(Vec<u8>, bool)> = vec![(Vec::new(), false)];
+        let mut open: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Nothing)];
         memory.begin(self.folder);
-        while let Some((folder, protected)) = open.pop() {
+        while let Some((directory, inside)) = open.pop() {
             let read;
-            let contents = match memory.recall(self.folder, &folder) {
-                Some(contents) => contents,
-                None => match self.read(&folder, protected, left, &mut buffer) {
+            let (contents, checked) = match memory.recall(self.folder, &directory, inside) {
+                Some(known) => known,
+                None => match self.read(&directory, inside, left, &mut buffer) {
                     Ok((contents, stamp)) => {
                         read = contents;
                         if read.names <= left {
-                            memory.note(folder, stamp, self.now, &read);
+                            memory.note(directory.clone(), inside, stamp, self.now, &read);
                         }
-                        &read
+                        (&read, false)
                     }
-                    Err(Miss::Closed) => continue,
-                    Err(Miss::Unknown) => {
-                        found.complete = false;
+                    Err(Miss::Gone) => {
+                        found.moved = true;
+                        continue;
+                    }
+                    // It is hidden with the directory around it.
+                    Err(_) if inside == Inside::Denied => continue,
+                    Err(Miss::Closed) => {
+                        match self.whole(&directory) {
+                            Ok(guarded) => found.guarded.push(guarded),
+                            Err(missed) => drop(found.missed.get_or_insert(missed)),
+                        }
+                        continue;
+                    }
+                    Err(Miss::Unknown(errno)) => {
+                        let path = self.at(&directory);
+                        let missed = Missed::Unreadable { path, errno };
+                        found.missed.get_or_insert(missed);
                         continue;
                     }
                 },
             };
             found.guarded.extend(contents.guarded.iter().cloned());
-            let folders = contents.folders.iter();
+            found.denied.extend(&contents.denied);
+            attributes.extend(contents.attributes.iter().cloned());
+            let directories = contents.folders.iter();
             open.extend(
-                folders
+                directories
                     .filter(|(path, _)| !self.vacant.contains(path))
                     .cloned(),
             );
-            match left.checked_sub(contents.names) {
+            let (names, inodes) = (contents.names, Arc::clone(&contents.inodes));
+            if inside == Inside::Denied {
+                found.denied.extend(inodes.iter());
+            } else {
+                found.listed.push(Listed {
+                    directory,
+                    inodes,
+                    checked,
+                });
+            }
+            match left.checked_sub(names) {
                 Some(rest) => left = rest,
                 None => {
-                    found.complete = false;
+                    let (path, limit) = (self.path.to_path_buf(), self.most);
+                    found.missed.get_or_insert(Missed::TooMany { path, limit });
                     break;
                 }
             }
         }
         memory.end();
+        if self.writable {
+            self.add_link_targets(&mut found.guarded);
+            let judged = attributes.into_iter().filter_map(|path| {
+                let judged = memory.judge(self.folder, &path)?;
+                Some((path, judged))
+            });
+            found.attributes = judged.collect();
+        }
         found.guarded.sort();
         found
     }
 
-    /// Reads one folder, one name more than the limit at most.
+    /// Whether no rule guards this path, whatever stands there.
+    pub(super) fn is_free(&self, path: &[u8]) -> bool {
+        [true, false]
+            .into_iter()
+            .all(|is_directory| self.why(path, is_directory, false).is_none())
+    }
+
+    /// A directory that is guarded as a whole. The tree itself cannot be.
+    fn whole(&self, directory: &[u8]) -> Result<Guarded, Missed> {
+        let path = || self.at(directory);
+        if directory.is_empty() {
+            return Err(Missed::Closed { path: path() });
+        }
+        let stat = look(self.folder, directory, AtFlags::empty());
+        let stat = stat.map_err(|errno| Missed::Unreadable {
+            path: path(),
+            errno,
+        })?;
+        Ok(Guarded {
+            path: directory.to_vec(),
+            why: Why::Unsearchable,
+            link: None,
+            id: Identity::of(&stat),
+        })
+    }
+
+    /// Reads one directory, one name more than the limit at most.
     fn read(
         &self,
-        folder: &[u8],
-        protected: bool,
+        directory: &[u8],
+        inside: Inside,
         most: usize,
         buffer: &mut Vec<u8>,
     ) -> Result<(Contents, Stamp), Miss> {
-        let handle = self.open(folder).map_err(|errno| match errno {
-            Errno::ACCESS | Errno::PERM | Errno::NOENT | Errno::NOTDIR | Errno::LOOP => {
-                Miss::Closed
-            }
-            _ => Miss::Unknown,
-        })?;
+        let handle = self.enter(directory)?;
+        let unknown = Miss::Unknown;
         // First: what changes from here on changes the stamp.
         let stamp = rustix::fs::fstat(&handle).map(|stat| Stamp::of(&stat));
-        let stamp = stamp.map_err(|_| Miss::Unknown)?;
+        let stamp = stamp.map_err(unknown)?;
         let mut contents = Contents::default();
+        let mut repository = RepositoryNames::default();
+        let mut inodes = Vec::new();
         let mut entries = RawDir::new(&handle, buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
-            let entry = entry.map_err(|_| Miss::Unknown)?;
-            let name = entry.file_name().to_bytes();
-            if name == b"." || name == b".." {
+            let entry = entry.map_err(unknown)?;
+            let name = entry.file_name();
+            if name == c"." || name == c".." {
                 continue;
             }
             contents.names += 1;
             if contents.names > most {
                 break;
             }
-            let path = join(folder, name);
+            let path = join(directory, name.to_bytes());
             let kind = match entry.file_type() {
-                FileType::Unknown => kind_at(&handle, entry.file_name()),
+                FileType::Unknown => kind_at(&handle, name),
                 kind => kind,
             };
-            let is_folder = kind == FileType::Directory;
-            let why = self.why(&path, is_folder, protected);
-            let denied = matches!(why, Some(Why::Denied(_) | Why::Own));
-            let inside = protected || why.is_some();
-            if let Some(why) = why
-                && let Ok(stat) =
-                    rustix::fs::statat(&handle, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW)
+            let is_directory = kind == FileType::Directory;
+            if kind == FileType::RegularFile {
+                inodes.push(entry.ino());
+            }
+            if inside == Inside::Denied {
+                if is_directory && path.len() <= LONGEST {
+                    contents.folders.push((path, inside));
+                }
+                continue;
+            }
+            repository.note(name.to_bytes());
+            let why = self.why(&path, is_directory, inside == Inside::Protected);
+            let within = match &why {
+                Some(Why::Denied(_)) => Inside::Denied,
+                Some(_) => Inside::Protected,
+                None => inside,
+            };
+            let is_own = why == Some(Why::Own);
+            if within == Inside::Denied && kind == FileType::RegularFile {
+                contents.denied.push(entry.ino());
+            }
+            if let Some(why) = why {
+                match guarded(&handle, name, path.clone(), why) {
+                    Ok(guarded) => contents.guarded.push(guarded),
+                    Err(Errno::NOENT) => continue,
+                    Err(errno) => return Err(unknown(errno)),
+                }
+            }
+            if is_directory && !is_own {
+                if path.len() <= LONGEST {
+                    contents.folders.push((path, within));
+                } else if within != Inside::Denied {
+                    let whole = guarded(&handle, name, path, Why::Unsearchable);
+                    contents.guarded.push(whole.map_err(unknown)?);
+                }
+            } else if within == Inside::Nothing
+                && name.to_bytes().eq_ignore_ascii_case(b".gitattributes")
             {
-                contents.guarded.push(Guarded {
-                    path: path.clone(),
-                    why,
-                    is_link: kind == FileType::Symlink,
-                    id: (stat.st_dev, stat.st_ino),
-                });
+                contents.attributes.push(path);
             }
-            if is_folder && !denied {
-                contents.folders.push((path, inside));
-            }
+        }
+        contents.inodes = inodes.into();
+        if repository.is_one() && inside == Inside::Nothing && self.writable {
+            self.guard_repository(&handle, directory, &repository, &mut contents)?;
         }
         Ok((contents, stamp))
     }
 
-    fn why(&self, path: &[u8], is_folder: bool, protected: bool) -> Option<Why> {
+    /// Git takes any directory with `HEAD`, `objects` and `refs` for a repository, and obeys
+    /// the configuration and the hooks in it.
+    fn guard_repository(
+        &self,
+        handle: &OwnedFd,
+        directory: &[u8],
+        repository: &RepositoryNames,
+        contents: &mut Contents,
+    ) -> Result<(), Miss> {
+        for name in repository.obeyed() {
+            let path = join(directory, name);
+            let known = contents.guarded.iter().any(|known| known.path == path);
+            if known || is_opened(&self.opened, &path) || self.is_named(&path) {
+                continue;
+            }
+            let why = Why::Protected("configuration of a bare repository".to_owned());
+            match guarded(handle, name, path.clone(), why) {
+                Ok(guarded) => contents.guarded.push(guarded),
+                Err(Errno::NOENT) => continue,
+                Err(errno) => return Err(Miss::Unknown(errno)),
+            }
+            let beneath = contents.folders.iter_mut();
+            beneath
+                .filter(|(folder, _)| *folder == path)
+                .for_each(|(_, inside)| *inside = Inside::Protected);
+        }
+        Ok(())
+    }
+
+    fn is_named(&self, path: &[u8]) -> bool {
+        self.root
+            .is_some_and(|root| self.rules.is_named(root, path))
+    }
+
+    fn why(&self, path: &[u8], is_directory: bool, protected: bool) -> Option<Why> {
         let name = Path::new(OsStr::from_bytes(path));
         if self.own.closes_path(name) {
             return Some(Why::Own);
         }
-        match self.rules.denied_by(name, !is_folder) {
+        match self.rules.denied_by(name, !is_directory) {
             Some(rule) if rule != READABLE => return Some(Why::Denied(rule.to_owned())),
             _ => {}
         }
@@ -212,11 +338,35 @@ impl Search<'_> {
         if self.own.keeps_path(name) {
             return Some(Why::Protected(KEPT.to_owned()));
         }
-        let rule = self.rules.protected_by(self.root?, name)?;
-        (rule != GIT || !is_folder).then(|| Why::Protected(rule.to_owned()))
+        let rule = match self.root {
+            Some(root) => self.rules.protected_by(root, name),
+            None => self.rules.protected_in(self.path, name),
+        }?;
+        (rule != GIT || !is_directory).then(|| Why::Protected(rule.to_owned()))
     }
 
-    fn open(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+    /// Opens a directory that can be listed and whose names can be looked at.
+    fn enter(&self, directory: &[u8]) -> Result<OwnedFd, Miss> {
+        let open = || {
+            let handle = self.open(directory)?;
+            rustix::fs::accessat(&handle, c".", Access::EXEC_OK, AtFlags::empty())?;
+            Ok(handle)
+        };
+        let mut opened = open();
+        if matches!(opened, Err(Errno::ACCESS | Errno::PERM))
+            && let Some(reopened) = self.reopened
+            && reopened.open(self.folder, directory)
+        {
+            opened = open();
+        }
+        opened.map_err(|errno| match errno {
+            Errno::NOENT | Errno::NOTDIR | Errno::LOOP => Miss::Gone,
+            Errno::ACCESS | Errno::PERM => Miss::Closed,
+            errno => Miss::Unknown(errno),
+        })
+    }
+
+    pub(super) fn open(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         let path: &[u8] = if path.is_empty() { b"." } else { path };
         rustix::fs::openat2(
             self.folder,
@@ -226,9 +376,14 @@ impl Search<'_> {
             ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
         )
     }
+
+    /// The whole path of something in the tree.
+    pub(super) fn at(&self, path: &[u8]) -> PathBuf {
+        self.path.join(OsStr::from_bytes(path))
+    }
 }
 
-/// Whether a person opened this path, or one above it.
+/// Whether the user opened this path, or one above it.
 pub(super) fn is_opened(opened: &[Vec<u8>], path: &[u8]) -> bool {
     opened.iter().any(|opened| {
         path.strip_prefix(opened.as_slice())
@@ -236,51 +391,39 @@ pub(super) fn is_opened(opened: &[Vec<u8>], path: &[u8]) -> bool {
     })
 }
 
-fn kind_at(folder: &OwnedFd, name: &std::ffi::CStr) -> FileType {
-    rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW).map_or(FileType::Unknown, |stat| {
-        FileType::from_raw_mode(stat.st_mode)
+fn guarded(
+    directory: &OwnedFd,
+    name: impl Arg + Copy,
+    path: Vec<u8>,
+    why: Why,
+) -> Result<Guarded, Errno> {
+    let stat = look(directory, name, AtFlags::empty())?;
+    let is_link = kind_of(&stat) == FileType::Symlink;
+    let link = is_link.then(|| rustix::fs::readlinkat(directory, name, Vec::new()));
+    let link = link.transpose()?.map(|target| Link {
+        changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
+        target: target.into_bytes(),
+    });
+    Ok(Guarded {
+        path,
+        why,
+        link,
+        id: Identity::of(&stat),
     })
 }
 
-fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() {
-        name.to_vec()
-    } else {
-        [folder, b"/", name].concat()
-    }
+pub(super) fn kind_of(stat: &Statx) -> FileType {
+    FileType::from_raw_mode(u32::from(stat.stx_mode))
 }
 
-/// The masks for what was found and for the names to keep vacant, in the order in which
-/// they go on.
-///
-/// Links get none: what they lead to has a name of its own, and the sweep compares the
-/// link itself.
-pub(super) fn masks(folder: u16, guarded: &[Guarded], vacant: &[Vec<u8>]) -> Vec<Mask> {
-    let mut kinds: Vec<(Vec<u8>, MaskKind)> = Vec::new();
-    let mut pinned = BTreeSet::new();
-    let frozen = guarded
-        .iter()
-        .filter(|found| matches!(found.why, Why::Protected(_) | Why::Own))
-        .map(|found| &found.path);
-    for path in frozen.chain(vacant) {
-        let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
-        pinned.extend(slashes.filter_map(|(at, _)| path.get(..at).map(<[u8]>::to_vec)));
+fn kind_at(directory: &OwnedFd, name: &std::ffi::CStr) -> FileType {
+    look(directory, name, AtFlags::empty()).map_or(FileType::Unknown, |stat| kind_of(&stat))
+}
+
+pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() {
+        name.to_vec()
+    } else {
+        [directory, b"/", name].concat()
     }
-    kinds.extend(vacant.iter().map(|path| (path.clone(), MaskKind::Vacant)));
-    for found in guarded.iter().filter(|found| !found.is_link) {
-        let kind = match found.why {
-            Why::Denied(_) | Why::Own => MaskKind::Hide,
-            Why::Protected(_) => MaskKind::Freeze,
-        };
-        if !vacant.contains(&found.path) {
-            pinned.remove(&found.path);
-            kinds.push((found.path.clone(), kind));
-        }
-    }
-    kinds.extend(pinned.into_iter().map(|path| (path, MaskKind::Pin)));
-    kinds.sort_by(|a, b| a.0.cmp(&b.0));
-    kinds
-        .into_iter()
-        .map(|(path, kind)| Mask { folder, path, kind })
-        .collect()
 }

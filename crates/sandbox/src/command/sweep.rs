@@ -1,15 +1,29 @@
 //! After a command: what it made under guarded names.
+//!
+//! What would be executed later is moved aside, to a random name that no rule guards, and the
+//! tree is searched again, because what was moved may hold more. Nothing is deleted. A
+//! directory that the command closed is opened for this by the owner's right.
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
+use super::found::{Found, Guarded, Missed, Why};
+use super::guards::{Hidden, ancestors};
+use super::owner::Reopened;
+use super::placeholders::is_empty;
 use super::rules::SetAside;
-use super::search::{Found, Guarded, Why};
+use super::search::join;
+
+/// So often is searched again for what was moved aside to hold more.
+const ROUNDS: usize = 8;
+/// The rule that is named for a file of attributes.
+const DRIVER: &str = ".gitattributes that names a driver";
 
 /// Something that appeared under a guarded name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,9 +32,14 @@ pub struct Appeared {
     pub path: PathBuf,
     /// The rule that guards the name.
     pub rule: String,
-    /// Where it was moved to; none if it stayed, because it is denied and does no harm
-    /// there, or because it could not be moved.
+    /// Where it was moved to; none if it stayed.
     pub moved_to: Option<PathBuf>,
+    /// Why it could not be moved; none if it was, or if it is denied and does no harm there.
+    pub error: Option<Errno>,
+    /// Whether a link that stood there before was made again.
+    pub link_restored: bool,
+    /// Whether a command of an earlier run made it, which was killed.
+    pub earlier: bool,
 }
 
 /// What was left to do after a command.
@@ -28,77 +47,204 @@ pub struct Appeared {
 pub struct Settled {
     /// What appeared under guarded names.
     pub appeared: Vec<Appeared>,
-    /// Whether all guarded names were looked at, before and after.
-    pub complete: bool,
+    /// Why not all guarded names were seen after the command, if so.
+    pub missed: Option<Missed>,
+    /// Directories that were hidden from the command as a whole.
+    pub hidden: Vec<Hidden>,
 }
 
-/// Moves aside what is there now and was not before.
-pub(super) fn sweep(
-    place: &Path,
-    root: BorrowedFd<'_>,
-    before: &Found,
-    after: &Found,
-    how: SetAside,
-    is_held: impl Fn(&Path) -> bool,
-) -> Vec<Appeared> {
-    let is_new = |found: &&Guarded| {
-        !before
+/// A tree in which a command could write.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tree<'a> {
+    pub(super) path: &'a Path,
+    pub(super) handle: BorrowedFd<'a>,
+    pub(super) how: SetAside,
+}
+
+impl Tree<'_> {
+    /// Moves aside what is there now and was not before, until there is nothing more.
+    pub(super) fn sweep(
+        self,
+        before: &Found,
+        search: impl Fn(&Reopened) -> Found,
+        is_free: impl Fn(&[u8]) -> bool,
+    ) -> (Vec<Appeared>, Option<Missed>) {
+        let closed = before.guarded.iter();
+        let closed = closed.filter(|guarded| guarded.why == Why::Unsearchable);
+        let reopened = Reopened::new(closed.map(|guarded| guarded.path.clone()).collect());
+        let mut appeared: Vec<Appeared> = Vec::new();
+        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        for _ in 0..ROUNDS {
+            let after = search(&reopened);
+            let mut moved = false;
+            let mut gone: HashSet<Vec<u8>> = HashSet::new();
+            for new in self.appeared(before, &after) {
+                let is_gone = ancestors(&new.path).any(|above| gone.contains(above));
+                if is_gone || !seen.insert(new.path.clone()) {
+                    continue;
+                }
+                let one = self.set_aside(&new, before, &reopened, &is_free);
+                if one.moved_to.is_some() {
+                    moved = true;
+                    gone.insert(new.path);
+                }
+                appeared.push(one);
+            }
+            if !moved {
+                return (appeared, after.missed);
+            }
+        }
+        let path = self.path.to_path_buf();
+        (appeared, Some(Missed::Unsettled { path }))
+    }
+
+    /// What is there now and was not before, or is another thing.
+    fn appeared(self, before: &Found, after: &Found) -> Vec<Guarded> {
+        let stood: HashMap<&[u8], &Guarded> = before
             .guarded
             .iter()
-            .any(|old| old.path == found.path && old.id == found.id)
-    };
-    let mut appeared: Vec<Appeared> = Vec::new();
-    for found in after.guarded.iter().filter(is_new) {
-        let path = place.join(OsStr::from_bytes(&found.path));
-        let in_moved = appeared
-            .iter()
-            .any(|above| above.moved_to.is_some() && path.starts_with(&above.path));
-        if in_moved || is_held(&path) {
-            continue;
+            .map(|stood| (stood.path.as_slice(), stood))
+            .collect();
+        let is_new = |found: &&Guarded| {
+            let stood = stood.get(found.path.as_slice());
+            let same = stood.is_some_and(|old| old.id == found.id && old.link == found.link);
+            !same && !self.is_empty_directory(&found.path)
+        };
+        let mut new: Vec<Guarded> = after.guarded.iter().filter(is_new).cloned().collect();
+        for (path, attributes) in &after.attributes {
+            let stood = before.attributes.get(path);
+            let named = stood.is_some_and(|stood| stood.names_driver);
+            if attributes.names_driver && !named {
+                new.push(Guarded {
+                    path: path.clone(),
+                    why: Why::Protected(DRIVER.to_owned()),
+                    link: None,
+                    id: Default::default(),
+                });
+            }
         }
-        let moves = !matches!(found.why, Why::Denied(_)) || how == SetAside::ProtectedAndDenied;
-        let moved_to = moves
-            .then(|| move_aside(root, &found.path).ok())
-            .flatten()
-            .map(|to| place.join(OsStr::from_bytes(&to)));
-        appeared.push(Appeared {
-            path,
-            rule: found.why.rule().to_owned(),
-            moved_to,
-        });
+        new
     }
-    appeared
+
+    /// An empty directory does no harm, and may be the placeholder of another program.
+    fn is_empty_directory(self, path: &[u8]) -> bool {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        open(self.handle, path, flags).is_ok_and(|handle| is_empty(&handle) == Ok(true))
+    }
+
+    fn set_aside(
+        self,
+        new: &Guarded,
+        before: &Found,
+        reopened: &Reopened,
+        is_free: impl Fn(&[u8]) -> bool,
+    ) -> Appeared {
+        let at = |path: &[u8]| self.path.join(OsStr::from_bytes(path));
+        let mut one = Appeared {
+            path: at(&new.path),
+            rule: new.why.rule().to_owned(),
+            moved_to: None,
+            error: None,
+            link_restored: false,
+            earlier: false,
+        };
+        let stays = match new.why {
+            Why::Denied(_) => self.how != SetAside::ProtectedAndDenied,
+            Why::Unsearchable => true,
+            Why::Own | Why::Protected(_) => false,
+        };
+        if stays {
+            return one;
+        }
+        match self.move_aside(&new.path, reopened, is_free) {
+            Ok(to) => {
+                one.moved_to = Some(at(&to));
+                let old = before.guarded.iter().find(|old| old.path == new.path);
+                if let Some(link) = old.and_then(|old| old.link.as_ref()) {
+                    one.link_restored = self.restore(&new.path, &link.target).is_ok();
+                }
+            }
+            Err(errno) => one.error = Some(errno),
+        }
+        one
+    }
+
+    /// Renames in the same directory, to a random name that no rule guards.
+    fn move_aside(
+        self,
+        path: &[u8],
+        reopened: &Reopened,
+        is_free: impl Fn(&[u8]) -> bool,
+    ) -> Result<Vec<u8>, Errno> {
+        let (directory, name) = split(path);
+        let random = random()?;
+        let plain: Vec<u8> = name
+            .iter()
+            .map(|b| if *b == b'.' { b'_' } else { *b })
+            .collect();
+        let prefix = format!("set-aside-{random}");
+        let names = [
+            [prefix.as_bytes(), b"-", name].concat(),
+            [prefix.as_bytes(), b"-", plain.as_slice()].concat(),
+            prefix.into_bytes(),
+        ];
+        // The kernel takes names of 255 bytes.
+        let mut free = names.iter().filter(|name| name.len() <= 255);
+        let aside = free.find(|name| is_free(&join(directory, name)));
+        let aside = aside.ok_or(Errno::EXIST)?;
+        let rename = || {
+            let handle = self.parent(directory)?;
+            let flags = RenameFlags::NOREPLACE;
+            rustix::fs::renameat_with(&handle, name, &handle, aside.as_slice(), flags)
+        };
+        match rename() {
+            Err(Errno::ACCESS | Errno::PERM) if reopened.open(self.handle, directory) => rename(),
+            other => other,
+        }?;
+        Ok(join(directory, aside))
+    }
+
+    /// Makes a link again that a command replaced.
+    fn restore(self, path: &[u8], target: &[u8]) -> Result<(), Errno> {
+        let (directory, name) = split(path);
+        rustix::fs::symlinkat(target, self.parent(directory)?, name)
+    }
+
+    fn parent(self, directory: &[u8]) -> Result<OwnedFd, Errno> {
+        let directory = if directory.is_empty() {
+            b"."
+        } else {
+            directory
+        };
+        open(
+            self.handle,
+            directory,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+        )
+    }
 }
 
-/// Renames in the same folder, to a name that nothing has and no rule guards.
-fn move_aside(root: BorrowedFd<'_>, path: &[u8]) -> Result<Vec<u8>, Errno> {
-    let cut = path.iter().rposition(|byte| *byte == b'/');
-    let (folder, name) = match cut {
-        Some(at) => (path.get(..at), path.get(at + 1..)),
-        None => (Some(b".".as_slice()), Some(path)),
-    };
-    let (folder, name) = folder.zip(name).ok_or(Errno::INVAL)?;
-    let handle: OwnedFd = rustix::fs::openat2(
-        root,
-        folder,
-        OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-    )?;
-    for number in 1..1000 {
-        let aside = [format!("set-aside-{number}-").as_bytes(), name].concat();
-        match rustix::fs::renameat_with(
-            &handle,
-            name,
-            &handle,
-            aside.as_slice(),
-            RenameFlags::NOREPLACE,
-        ) {
-            Ok(()) if cut.is_none() => return Ok(aside),
-            Ok(()) => return Ok([folder, b"/", &aside].concat()),
-            Err(Errno::EXIST) => {}
-            Err(errno) => return Err(errno),
+fn open(tree: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+    rustix::fs::openat2(tree.as_fd(), path, flags, Mode::empty(), resolve)
+}
+
+fn split(path: &[u8]) -> (&[u8], &[u8]) {
+    match path.iter().rposition(|byte| *byte == b'/') {
+        Some(at) => {
+            let (directory, name) = path.split_at(at);
+            (directory, name.strip_prefix(b"/").unwrap_or(name))
         }
+        None => (b"", path),
     }
-    Err(Errno::EXIST)
+}
+
+/// Names that nobody can take beforehand.
+fn random() -> Result<String, Errno> {
+    let mut bytes = [0; 12];
+    let read = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;
+    if read < bytes.len() {
+        return Err(Errno::AGAIN);
+    }
+    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -6,8 +6,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags};
@@ -16,14 +16,17 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
 
+use super::baseline::{Baseline, LeftBehind};
+use super::directory::Directory;
+use super::error::WallError;
 use super::init::Kind;
-use super::layout::Layout;
-use super::message::BadOrder;
+use super::layout::{Layout, Prepared, Watched};
 use super::placeholders::Placeholders;
 use super::reach::Reach;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::{CommandSpec, Grant, Network, Omit, Rung, WallRules};
-use super::running::{Poised, Running};
+use super::running::{Before, Poised, Running};
+use super::sweep::{Appeared, Settled};
 use super::{warden, wire};
 
 /// Whether this program became able to be a warden.
@@ -33,66 +36,9 @@ pub(super) static READY: AtomicBool = AtomicBool::new(false);
 /// needs longer than this is not one to start commands on.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why there is no wall, or why a command was not started.
-#[derive(Debug, thiserror::Error)]
-pub enum WallError {
-    /// The program cannot start itself as a warden.
-    #[error(
-        "commands need a warden process: call `toolgate_sandbox::command::init()` first thing in `main`, or name a program that does in `WallRules::warden`"
-    )]
-    NotInitialised,
-    /// The warden could not be started or does not answer.
-    #[error("the warden process did not start: {0}. Commands are refused without it")]
-    Warden(std::io::Error),
-    /// No rung that the rules accept can be had.
-    #[error("commands are refused: {failure}. {advice}")]
-    Unavailable {
-        /// What failed on the highest rung tried.
-        failure: SetupFailure,
-        /// What to do about it.
-        advice: &'static str,
-    },
-    /// A grant cannot be opened.
-    #[error("the granted folder {path} cannot be opened: {errno}. Correct or remove the grant")]
-    Grant {
-        /// Which.
-        path: PathBuf,
-        /// The kernel's reason.
-        errno: Errno,
-    },
-    /// A grant is a closed place of Toolgate's own, or lies in one.
-    #[error(
-        "the granted folder {path} lies in {place}, where Toolgate keeps its own files: commands may not see it. Remove the grant"
-    )]
-    OwnGrant {
-        /// The grant.
-        path: PathBuf,
-        /// The place.
-        place: PathBuf,
-    },
-    /// A placeholder cannot be made or recorded.
-    #[error("{path} cannot be kept vacant while the command runs: {errno}")]
-    Placeholder {
-        /// Which.
-        path: PathBuf,
-        /// The kernel's reason.
-        errno: Errno,
-    },
-    /// The record of placeholders cannot be kept.
-    #[error("the folder for records of placeholders cannot be used: {0}")]
-    Records(std::io::Error),
-    /// The command does not fit into a message.
-    #[error("{0}")]
-    Order(#[from] BadOrder),
-    /// There is no network of this kind on this rung.
-    #[error(
-        "a loopback network of its own needs namespaces, which are not available here: use `network = \"off\"` or `\"on\"`"
-    )]
-    NoLoopback,
-    /// A system call failed on the way.
-    #[error("the command could not be handed to the warden: {0}")]
-    System(#[from] Errno),
-}
+/// So often are the directories searched again where a guarded name moved away before its
+/// mask was put on.
+const SEARCHES: usize = 10;
 
 /// The walls in force, for the metadata of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,6 +78,9 @@ pub(super) struct Inner {
     pub(super) rules: WallRules,
     pub(super) placeholders: Placeholders,
     pub(super) layout: Layout,
+    pub(super) baseline: Baseline,
+    /// What commands of killed programs had made, until it is reported.
+    earlier: Mutex<Vec<Appeared>>,
     socket: OwnedFd,
     rung: Rung,
     /// Why the highest rung was not reached.
@@ -145,11 +94,17 @@ impl CommandWall {
         let (rung, stepped_down) = find_rung(&socket, rules)?;
         let placeholders = Placeholders::open(&rules.paths, rules.records.as_deref(), rules.linger)
             .map_err(WallError::Records)?;
+        let (baseline, left) =
+            Baseline::open(rules.records.as_deref()).map_err(WallError::Records)?;
+        let layout = Layout::open(rules)?;
+        let earlier = sweep_left_behind(rules, &layout, left);
         Ok(Self {
             inner: Arc::new(Inner {
-                layout: Layout::open(rules)?,
+                layout,
                 rules: rules.clone(),
                 placeholders,
+                baseline,
+                earlier: Mutex::new(earlier),
                 socket,
                 rung,
                 stepped_down,
@@ -166,6 +121,13 @@ impl CommandWall {
     /// Why the rung is not the highest that was allowed.
     pub fn stepped_down(&self) -> Option<&SetupFailure> {
         self.inner.stepped_down.as_ref()
+    }
+
+    /// What commands of killed programs had left under guarded names: moved aside when this
+    /// one started. The next command's result reports it too.
+    pub fn earlier(&self) -> Vec<Appeared> {
+        let earlier = self.inner.earlier.lock();
+        earlier.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// What commands can reach, with these grants beside those of the rules.
@@ -196,47 +158,75 @@ impl CommandWall {
         if !kind.namespaces && network == Network::Loopback {
             return Err(WallError::NoLoopback);
         }
-        let grants = inner.layout.open_more(&inner.rules, &spec.grants)?;
-        let prepared = inner.layout.prepare(inner, &spec, kind, &grants)?;
-        let sent = prepared.order.encode().map_err(WallError::from);
-        let sent = sent.and_then(|bytes| self.send(&bytes, spec.stdin, kind, &prepared.folders));
-        match sent {
-            Ok(Sent {
-                pidfd,
-                status,
-                stdout,
-                stderr,
-                outcome,
-            }) => Ok(Poised(Running {
-                wall: Arc::clone(inner),
-                in_force: InForce {
-                    rung: inner.rung,
-                    omit: inner.rules.omit,
-                    network,
+        let mut moved = String::new();
+        for _ in 0..SEARCHES {
+            let Prepared {
+                order,
+                directories,
+                held,
+                watched,
+                hidden,
+            } = inner.layout.prepare(inner, &spec, kind)?;
+            let stood = watched.iter();
+            let stood = stood.map(|watched| (watched.directory.path.as_path(), &watched.found));
+            let listed = match inner.baseline.begin(stood) {
+                Ok(listed) => listed,
+                Err(error) => {
+                    inner.placeholders.release(&held);
+                    return Err(WallError::Records(error));
+                }
+            };
+            let before = Before {
+                held,
+                watched,
+                listed,
+                hidden,
+            };
+            let sent = order.encode().map_err(WallError::from);
+            let stdin = spec.stdin.as_ref();
+            let sent = sent.and_then(|bytes| self.send(&bytes, stdin, kind, &directories));
+            match sent {
+                Err(error) => {
+                    inner.release(&before);
+                    return Err(error);
+                }
+                Ok(sent) => match moved_away(&sent) {
+                    None => return Ok(self.poised(sent, before, network)),
+                    Some(path) => moved = path,
                 },
-                pidfd,
-                status,
-                stdout,
-                stderr,
-                outcome,
-                word: None,
-                refused: Vec::new(),
-                silent: false,
-                before: Some((prepared.held, prepared.found)),
-            })),
-            Err(error) => {
-                inner.placeholders.release(&prepared.held);
-                Err(error)
             }
+            inner.release(&before);
         }
+        Err(WallError::Restless { path: moved })
+    }
+
+    fn poised(&self, sent: Sent, before: Before, network: Network) -> Poised {
+        let inner = &self.inner;
+        Poised(Running {
+            wall: Arc::clone(inner),
+            in_force: InForce {
+                rung: inner.rung,
+                omit: inner.rules.omit,
+                network,
+            },
+            pidfd: sent.pidfd,
+            status: sent.status,
+            stdout: sent.stdout,
+            stderr: sent.stderr,
+            outcome: sent.outcome,
+            word: None,
+            refused: Vec::new(),
+            silent: false,
+            before: Some(before),
+        })
     }
 
     fn send(
         &self,
         order: &[u8],
-        stdin: Option<OwnedFd>,
+        stdin: Option<&OwnedFd>,
         kind: Kind,
-        folders: &[BorrowedFd<'_>],
+        directories: &[Arc<Directory>],
     ) -> Result<Sent, WallError> {
         let body = rustix::fs::memfd_create("order", MemfdFlags::CLOEXEC)?;
         let mut rest = order;
@@ -244,14 +234,14 @@ impl CommandWall {
             let written = rustix::io::write(&body, rest)?;
             rest = rest.get(written..).unwrap_or_default();
         }
+        let nothing;
         let stdin = match stdin {
             Some(stdin) => stdin,
-            None => rustix::fs::openat(
-                CWD,
-                "/dev/null",
-                OFlags::RDONLY | OFlags::CLOEXEC,
-                Mode::empty(),
-            )?,
+            None => {
+                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+                nothing = rustix::fs::openat(CWD, "/dev/null", flags, Mode::empty())?;
+                &nothing
+            }
         };
         let (stdout, stdout_in) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
         let (stderr, stderr_in) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
@@ -267,7 +257,7 @@ impl CommandWall {
             stdout_in.as_fd(),
             stderr_in.as_fd(),
         ];
-        fds.extend(folders);
+        fds.extend(directories.iter().map(|directory| directory.handle()));
         wire::send(&self.inner.socket, &warden::run_packet(kind), &fds)?;
         drop(status_in);
         let in_time = wire::readable(&status, PATIENCE)?;
@@ -299,12 +289,69 @@ impl CommandWall {
 }
 
 impl Inner {
+    /// Moves aside what appeared where a command could write.
+    pub(super) fn sweep(&self, watched: &[Watched]) -> Settled {
+        let mut settled = Settled::default();
+        settled
+            .appeared
+            .append(&mut self.earlier.lock().unwrap_or_else(PoisonError::into_inner));
+        for watched in watched {
+            let (appeared, missed) = watched.sweep(&self.rules);
+            settled.appeared.extend(appeared);
+            settled.missed = settled.missed.or(missed);
+        }
+        settled
+    }
+
+    /// Lets go of what was held for a command.
+    pub(super) fn release(&self, before: &Before) {
+        self.placeholders.release(&before.held);
+        self.baseline.end(&before.listed);
+    }
+
     /// Lets the warden know that a program begins. One that is too busy to listen has no
     /// use for it.
     pub(super) fn tell_begun(&self) {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = rustix::net::send(&self.socket, warden::BEGUN, flags);
     }
+}
+
+/// The guarded name that was not where the search had found it, if that is why nothing was
+/// started.
+fn moved_away(sent: &Sent) -> Option<String> {
+    let Some(Outcome::Setup(failure)) = &sent.outcome else {
+        return None;
+    };
+    let moved = match failure.step {
+        Step::Mask => [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].as_slice(),
+        Step::Order => &[Errno::STALE],
+        _ => &[],
+    };
+    let errno = Errno::from_raw_os_error(failure.errno);
+    moved.contains(&errno).then(|| failure.about.clone())
+}
+
+/// Looks at what commands of killed programs made, where commands of this one could run it.
+fn sweep_left_behind(rules: &WallRules, layout: &Layout, left: Vec<LeftBehind>) -> Vec<Appeared> {
+    let mut appeared: Vec<Appeared> = Vec::new();
+    for mut left in left {
+        let mut others = false;
+        for stood in &mut left.stood {
+            match layout.watched_before(stood) {
+                Some(watched) => appeared.extend(watched.sweep(rules).0),
+                // A start that uses it looks there.
+                None => others |= stood.tree.exists(),
+            }
+        }
+        if !others {
+            let _ = left.forget();
+        }
+    }
+    for one in &mut appeared {
+        one.earlier = true;
+    }
+    appeared
 }
 
 /// What ends a sandbox. On the lower rung the supervisor does the killing, and has to live

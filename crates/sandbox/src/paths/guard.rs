@@ -316,6 +316,22 @@ impl PathWall {
             .or_else(|| protected.find_file(&folded))
     }
 
+    /// The rule that protects a path of a directory that is no root: by its name there, or
+    /// by where the directory lies, unless the directory itself is protected. Granting that
+    /// one for writing opens all of it.
+    pub(crate) fn protected_in(&self, directory: &Path, rel: &Path) -> Option<&str> {
+        let protected = &self.inner.protected;
+        let find = |path: &Path| {
+            let folded = folded(path.as_os_str().as_bytes());
+            let found = protected.find(&folded, Scope::Whole);
+            found.or_else(|| protected.find_file(&folded))
+        };
+        // A repository is protected in parts, and its own name as a file only.
+        let is_repository = directory.file_name() == Some(".git".as_ref());
+        let around = || is_repository || find(directory).is_none();
+        find(rel).or_else(|| find(&directory.join(rel)).filter(|_| around()))
+    }
+
     /// What an unsuccessful lookup means to whoever asked.
     pub(crate) fn refuse(&self, request: &Request<'_>, miss: Miss) -> PathError {
         let path = request.shown();

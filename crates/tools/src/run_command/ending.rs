@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use toolgate_model::{ErrorKind, ToolError};
-use toolgate_sandbox::command::{Appeared, Cause, Finished, Outcome, Settled, SetupFailure, Step};
+use toolgate_sandbox::command::{
+    Appeared, Cause, Finished, Hidden, Outcome, Settled, SetupFailure, Step,
+};
 
 /// The end of a command as a result tells it.
 #[derive(Debug)]
@@ -108,25 +110,67 @@ fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
     }
 }
 
-/// What appeared under guarded names, one line each.
+/// So many names are listed one by one.
+const MOST_LISTED: usize = 20;
+
+/// What was hidden from the command, what appeared under guarded names, and what could not be
+/// checked: a line each.
 fn said_of(settled: &Settled) -> String {
-    settled.appeared.iter().map(said_of_one).collect()
+    let hidden = settled.hidden.iter().map(said_of_hidden);
+    let appeared = settled.appeared.iter().map(said_of_one);
+    let missed = settled.missed.iter().map(|missed| {
+        format!(
+            "[the check for protected names after the command was not complete: {missed}. Look at what the command made before you use it]\n"
+        )
+    });
+    bounded(hidden).chain(bounded(appeared)).chain(missed).collect()
+}
+
+/// The first lines, and how many there are beyond.
+fn bounded(lines: impl ExactSizeIterator<Item = String>) -> impl Iterator<Item = String> {
+    let more = lines.len().saturating_sub(MOST_LISTED);
+    let rest = (more > 0).then(|| format!("[and {more} more of this kind]\n"));
+    lines.take(MOST_LISTED).chain(rest)
+}
+
+fn said_of_hidden(hidden: &Hidden) -> String {
+    match hidden {
+        Hidden::Unsearchable { path } => format!(
+            "[{} was hidden from the command: it cannot be listed or entered, so secrets in it cannot be found. `chmod u+rx` on it shows it to the next command]\n",
+            path.display()
+        ),
+        Hidden::TooManyDenied { path, names } => format!(
+            "[{} was hidden from the command: it holds {names} denied names, more than can be hidden one by one]\n",
+            path.display()
+        ),
+    }
 }
 
 fn said_of_one(appeared: &Appeared) -> String {
-    let Appeared {
-        path,
-        rule,
-        moved_to,
-    } = appeared;
+    let Appeared { path, rule, .. } = appeared;
     let path = path.display();
-    match moved_to {
-        Some(to) => format!(
-            "[{path} is a protected name ({rule}): what the command made there was moved to {}]\n",
-            to.display()
+    let who = if appeared.earlier {
+        "a command of an interrupted run"
+    } else {
+        "the command"
+    };
+    match (&appeared.moved_to, appeared.error) {
+        (Some(to), _) => {
+            let link = if appeared.link_restored {
+                "; the link that stood there was made again"
+            } else {
+                ""
+            };
+            format!(
+                "[{path} is a protected name ({rule}): what {who} made there was moved to {}{link}]\n",
+                to.display()
+            )
+        }
+        (None, Some(error)) => format!(
+            "[{path} is a protected name ({rule}): what {who} made there is still there, because it could not be moved ({error}). Remove it before you use it: it may be executed]\n"
         ),
-        None => format!(
-            "[{path} is a denied name ({rule}): tools and later commands do not see what the command made there]\n"
+        (None, None) => format!(
+            "[{path} is a denied name ({rule}): tools and later commands do not see what {who} made there]\n"
         ),
     }
 }

@@ -1,0 +1,294 @@
+//! The guarded names that stood before the commands that run now.
+//!
+//! After a command what is new is moved aside. If the program is killed in between, the next
+//! start does that, with the list that is kept here. The list is in a file of the process,
+//! behind a byte that says whether a command runs; it is written only where it changed.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::found::{Found, Guarded, Identity, Link, Why};
+use super::message::Reader;
+use super::planted::Attributes;
+use super::records::Record;
+
+const PREFIX: &str = "commands-";
+/// The first byte while no command runs, and while one does.
+const IDLE: &[u8] = b"0";
+const RUNNING: &[u8] = b"1";
+
+/// What stood under guarded names in one tree.
+#[derive(Debug)]
+pub(super) struct Stood {
+    pub(super) tree: PathBuf,
+    pub(super) found: Found,
+}
+
+/// The list of this process.
+#[derive(Debug, Default)]
+pub(super) struct Baseline {
+    state: Option<Mutex<State>>,
+}
+
+#[derive(Debug)]
+struct State {
+    record: Record,
+    /// The commands that run, the oldest first, with what stood before them.
+    running: Vec<(u64, Vec<u8>)>,
+    next: u64,
+    /// What the file holds.
+    written: Vec<u8>,
+}
+
+/// A command that is on the list.
+#[derive(Debug)]
+pub(super) struct Listed(u64);
+
+impl Baseline {
+    /// Opens a file in this directory. Gives the lists of processes that were killed while a
+    /// command ran.
+    pub(super) fn open(directory: Option<&Path>) -> std::io::Result<(Self, Vec<LeftBehind>)> {
+        let Some(directory) = directory else {
+            return Ok(Default::default());
+        };
+        let mut left = Vec::new();
+        let record = Record::open(directory, PREFIX, |mut record| {
+            let mut bytes = Vec::new();
+            record.file.read_to_end(&mut bytes)?;
+            match bytes.strip_prefix(RUNNING).map(decode) {
+                Some(Some(stood)) => left.push(LeftBehind { record, stood }),
+                // No command ran, or the process was killed while it wrote the first list:
+                // before any command.
+                _ => record.remove()?,
+            }
+            Ok(())
+        })?;
+        let state = State {
+            record,
+            running: Vec::new(),
+            next: 0,
+            written: Vec::new(),
+        };
+        let state = Some(Mutex::new(state));
+        Ok((Self { state }, left))
+    }
+
+    /// Puts a command on the list, before it begins.
+    pub(super) fn begin<'a>(
+        &self,
+        stood: impl Iterator<Item = (&'a Path, &'a Found)>,
+    ) -> std::io::Result<Listed> {
+        let Some(state) = &self.state else {
+            return Ok(Listed(0));
+        };
+        let mut state = lock(state);
+        let number = state.next;
+        state.next += 1;
+        state.running.push((number, encode(stood)));
+        state.write()?;
+        Ok(Listed(number))
+    }
+
+    /// Takes a command off the list, once what it made was looked at.
+    pub(super) fn end(&self, listed: &Listed) {
+        if let Some(state) = &self.state {
+            let mut state = lock(state);
+            state.running.retain(|(number, _)| *number != listed.0);
+            // If this fails, the next start looks once more than necessary.
+            let _ = state.write();
+        }
+    }
+}
+
+impl Drop for Baseline {
+    fn drop(&mut self) {
+        if let Some(state) = &self.state {
+            let state = lock(state);
+            if state.running.is_empty() {
+                let _ = state.record.remove();
+            }
+        }
+    }
+}
+
+impl State {
+    fn write(&mut self) -> std::io::Result<()> {
+        let file = &self.record.file;
+        let Some((_, body)) = self.running.first() else {
+            return file.write_all_at(IDLE, 0);
+        };
+        if self.written != *body {
+            self.written.clear();
+            file.write_all_at(IDLE, 0)?;
+            file.set_len(1)?;
+            file.write_all_at(body, 1)?;
+            self.written = body.clone();
+        }
+        file.write_all_at(RUNNING, 0)
+    }
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The list of a process that was killed while a command ran.
+#[derive(Debug)]
+pub(super) struct LeftBehind {
+    record: Record,
+    pub(super) stood: Vec<Stood>,
+}
+
+impl LeftBehind {
+    /// Forgets it, once everything on it was looked at.
+    pub(super) fn forget(&self) -> std::io::Result<()> {
+        self.record.remove()
+    }
+}
+
+fn encode<'a>(stood: impl Iterator<Item = (&'a Path, &'a Found)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (tree, found) in stood {
+        put(&mut out, tree.as_os_str().as_bytes());
+        put_count(&mut out, found.guarded.len());
+        for guarded in &found.guarded {
+            put(&mut out, &guarded.path);
+            out.push(u8::from(guarded.why == Why::Unsearchable));
+            out.extend(guarded.id.device.to_le_bytes());
+            out.extend(guarded.id.inode.to_le_bytes());
+            put_time(&mut out, guarded.id.born);
+            out.push(u8::from(guarded.link.is_some()));
+            if let Some(link) = &guarded.link {
+                put_time(&mut out, link.changed);
+                put(&mut out, &link.target);
+            }
+        }
+        let drivers = found.attributes.iter().filter(|(_, of)| of.names_driver);
+        let drivers: Vec<&Vec<u8>> = drivers.map(|(path, _)| path).collect();
+        put_count(&mut out, drivers.len());
+        drivers.into_iter().for_each(|path| put(&mut out, path));
+    }
+    out
+}
+
+/// Lengths are below four gibibytes: they are of paths, and of lists of them in memory.
+fn put_count(out: &mut Vec<u8>, count: usize) {
+    out.extend(u32::try_from(count).unwrap_or(u32::MAX).to_le_bytes());
+}
+
+fn put(out: &mut Vec<u8>, text: &[u8]) {
+    put_count(out, text.len());
+    out.extend(text);
+}
+
+fn put_time(out: &mut Vec<u8>, (seconds, nanos): (i64, u32)) {
+    out.extend(seconds.to_le_bytes());
+    out.extend(nanos.to_le_bytes());
+}
+
+fn decode(bytes: &[u8]) -> Option<Vec<Stood>> {
+    let mut rest = Reader(bytes);
+    let mut stood = Vec::new();
+    while !rest.0.is_empty() {
+        stood.push(one(&mut rest)?);
+    }
+    Some(stood)
+}
+
+fn one(rest: &mut Reader<'_>) -> Option<Stood> {
+    let tree = rest.text().ok()?;
+    let mut found = Found::default();
+    for _ in 0..rest.u32().ok()? {
+        found.guarded.push(Guarded {
+            path: rest.text().ok()?,
+            why: match rest.flag().ok()? {
+                true => Why::Unsearchable,
+                // Which rule it was does not matter any more.
+                false => Why::Own,
+            },
+            id: Identity {
+                device: rest.u64().ok()?,
+                inode: rest.u64().ok()?,
+                born: time(rest)?,
+            },
+            link: match rest.flag().ok()? {
+                true => Some(Link {
+                    changed: time(rest)?,
+                    target: rest.text().ok()?,
+                }),
+                false => None,
+            },
+        });
+    }
+    let mut attributes = BTreeMap::new();
+    for _ in 0..rest.u32().ok()? {
+        attributes.insert(rest.text().ok()?, Attributes::that_names_a_driver());
+    }
+    found.attributes = attributes;
+    let tree = PathBuf::from(std::ffi::OsStr::from_bytes(&tree));
+    Some(Stood { tree, found })
+}
+
+fn time(rest: &mut Reader<'_>) -> Option<(i64, u32)> {
+    let seconds = i64::from_le_bytes(rest.array().ok()?);
+    Some((seconds, rest.u32().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn guarded() -> impl Strategy<Value = Guarded> {
+        let bytes = || prop::collection::vec(any::<u8>(), 0..20);
+        let link = prop::option::of((any::<(i64, u32)>(), bytes()));
+        let id = (any::<u64>(), any::<u64>(), any::<(i64, u32)>());
+        let why = prop::sample::select(vec![Why::Unsearchable, Why::Own]);
+        (bytes(), why, id, link).prop_map(|(path, why, (device, inode, born), link)| Guarded {
+            path,
+            why,
+            id: Identity {
+                device,
+                inode,
+                born,
+            },
+            link: link.map(|(changed, target)| Link { changed, target }),
+        })
+    }
+
+    proptest! {
+        #![proptest_config(toolgate_testkit::laws(256))]
+
+        #[test]
+        fn a_list_is_read_as_it_was_written(
+            trees in prop::collection::vec(prop::collection::vec(guarded(), 0..5), 0..4),
+            cut in any::<prop::sample::Index>(),
+        ) {
+            let trees: Vec<Found> = trees
+                .into_iter()
+                .map(|guarded| Found { guarded, ..Found::default() })
+                .collect();
+            let bytes = encode(trees.iter().map(|found| (Path::new("/tree"), found)));
+            let read = decode(&bytes).expect("a list");
+            prop_assert_eq!(read.len(), trees.len());
+            for (read, written) in read.iter().zip(&trees) {
+                prop_assert_eq!(&read.found.guarded, &written.guarded);
+            }
+            // Half a list is no list, or a shorter one: never something else.
+            let at = cut.index(bytes.len() + 1);
+            if let Some(read) = decode(bytes.get(..at).unwrap_or_default()) {
+                prop_assert!(read.len() <= trees.len());
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_without_harm(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = decode(&bytes);
+        }
+    }
+}

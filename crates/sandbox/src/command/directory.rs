@@ -1,0 +1,180 @@
+//! A directory that commands may use: a root or a grant.
+
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use rustix::fs::{CWD, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::error::WallError;
+use super::found::{Found, Missed};
+use super::memory::Memory;
+use super::mounts::may_be_shown;
+use super::owner::Reopened;
+use super::rules::{Grant, WallRules};
+use super::search::Search;
+use super::sweep::{Appeared, Tree};
+use super::wall::bytes;
+use crate::paths::{Root, RootAccess};
+
+/// A directory, opened.
+#[derive(Debug)]
+pub(super) struct Directory {
+    pub(super) path: PathBuf,
+    handle: OwnedFd,
+    pub(super) writable: bool,
+    /// The number of the root, if it is one.
+    pub(super) root: Option<usize>,
+    /// Protected paths in it that the user opened.
+    pub(super) opened: Vec<Vec<u8>>,
+    /// What is guarded in it. Looked for once, where commands cannot change it: a package
+    /// cache is large.
+    found: Option<Found>,
+    /// What was learned about it.
+    memory: Mutex<Memory>,
+}
+
+impl Directory {
+    /// A root by its number.
+    pub(super) fn root(rules: &WallRules, number: usize, root: &Root) -> Result<Self, WallError> {
+        let working = rules
+            .paths
+            .roots()
+            .get(0)
+            .map_or(Path::new("/"), Root::path);
+        let opened = rules.opened.iter();
+        let opened = opened
+            .filter_map(|path| working.join(path).strip_prefix(root.path()).ok().map(bytes))
+            .filter(|path| !path.is_empty());
+        Ok(Self {
+            path: root.path().to_path_buf(),
+            handle: rustix::io::fcntl_dupfd_cloexec(root.handle(), 0)?,
+            writable: root.access() == RootAccess::ReadWrite,
+            root: Some(number),
+            opened: opened.collect(),
+            found: None,
+            memory: Mutex::default(),
+        })
+    }
+
+    /// A grant.
+    pub(super) fn grant(rules: &WallRules, grant: &Grant) -> Result<Self, WallError> {
+        let failed = |errno| WallError::Grant {
+            path: grant.path.clone(),
+            errno,
+        };
+        let handle = rustix::fs::openat(
+            CWD,
+            &grant.path,
+            OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Mode::empty(),
+        )
+        .map_err(failed)?;
+        let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))
+            .map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
+        if let Some(place) = rules.paths.own().closed_around(&path) {
+            return Err(WallError::OwnGrant {
+                place: place.to_path_buf(),
+                path,
+            });
+        }
+        Ok(Self {
+            path,
+            handle,
+            writable: grant.access == RootAccess::ReadWrite,
+            root: None,
+            opened: Vec::new(),
+            found: None,
+            memory: Mutex::default(),
+        })
+    }
+
+    /// Searches a grant that commands cannot change, once for all of them.
+    pub(super) fn search_once(&mut self, rules: &WallRules) {
+        if self.root.is_none() && !self.writable {
+            let found = {
+                let mut found = self.find(rules, &[]);
+                let denied = std::mem::take(&mut found.denied);
+                self.guard_links(rules, &denied, &mut found);
+                found
+            };
+            self.found = Some(found);
+        }
+    }
+
+    pub(super) fn handle(&self) -> BorrowedFd<'_> {
+        self.handle.as_fd()
+    }
+
+    /// What is guarded in it now.
+    pub(super) fn find(&self, rules: &WallRules, vacant: &[Vec<u8>]) -> Found {
+        match &self.found {
+            Some(found) => found.clone(),
+            // It will be refused, and need not be searched for that.
+            None if !may_be_shown(self.path.as_os_str().as_encoded_bytes()) => Found::default(),
+            None => self.search(rules, vacant, None).run(&mut self.memory()),
+        }
+    }
+
+    /// Guards other names of denied files.
+    pub(super) fn guard_links(
+        &self,
+        rules: &WallRules,
+        denied: &std::collections::HashSet<u64>,
+        found: &mut Found,
+    ) {
+        let search = self.search(rules, &[], None);
+        search.guard_links(&mut self.memory(), denied, found);
+    }
+
+    /// Moves aside what appeared since these were found.
+    pub(super) fn sweep(
+        &self,
+        rules: &WallRules,
+        before: &Found,
+        vacant: &[Vec<u8>],
+    ) -> (Vec<Appeared>, Option<Missed>) {
+        let tree = Tree {
+            path: &self.path,
+            handle: self.handle(),
+            how: rules.set_aside,
+        };
+        let names = self.search(rules, vacant, None);
+        tree.sweep(
+            before,
+            |reopened| {
+                let search = self.search(rules, vacant, Some(reopened));
+                search.run(&mut self.memory())
+            },
+            |path| names.is_free(path),
+        )
+    }
+
+    fn search<'a>(
+        &'a self,
+        rules: &'a WallRules,
+        vacant: &'a [Vec<u8>],
+        reopened: Option<&'a Reopened>,
+    ) -> Search<'a> {
+        Search {
+            rules: &rules.paths,
+            own: rules.paths.own().beneath(&self.path),
+            folder: self.handle(),
+            path: &self.path,
+            root: self.root,
+            writable: self.writable,
+            opened: self.opened.clone(),
+            vacant,
+            most: rules.scan_entries,
+            now: SystemTime::now(),
+            reopened,
+        }
+    }
+
+    /// What is known of it. One search at a time.
+    fn memory(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,93 @@
+//! Why there is no sandbox, or why a command was not started.
+
+use std::path::PathBuf;
+
+use rustix::io::Errno;
+
+use super::found::Missed;
+use super::message::BadOrder;
+use super::report::SetupFailure;
+
+/// Why there is no wall, or why a command was not started.
+#[derive(Debug, thiserror::Error)]
+pub enum WallError {
+    /// The program cannot start itself as a warden.
+    #[error(
+        "commands need a warden process: call `toolgate_sandbox::command::init()` first thing in `main`, or name a program that does in `WallRules::warden`"
+    )]
+    NotInitialised,
+    /// The warden could not be started or does not answer.
+    #[error("the warden process did not start: {0}. Commands are refused without it")]
+    Warden(std::io::Error),
+    /// No rung that the rules accept can be had.
+    #[error("commands are refused: {failure}. {advice}")]
+    Unavailable {
+        /// What failed on the highest rung tried.
+        failure: SetupFailure,
+        /// What to do about it.
+        advice: &'static str,
+    },
+    /// A grant cannot be opened.
+    #[error("the granted folder {path} cannot be opened: {errno}. Correct or remove the grant")]
+    Grant {
+        /// Which.
+        path: PathBuf,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// A grant is a closed place of Toolgate's own, or lies in one.
+    #[error(
+        "the granted folder {path} lies in {place}, where Toolgate keeps its own files: commands may not see it. Remove the grant"
+    )]
+    OwnGrant {
+        /// The grant.
+        path: PathBuf,
+        /// The place.
+        place: PathBuf,
+    },
+    /// A placeholder cannot be made or recorded.
+    #[error("{path} cannot be kept vacant while the command runs: {errno}")]
+    Placeholder {
+        /// Which.
+        path: PathBuf,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// The records for the next start cannot be kept.
+    #[error("the directory for records of commands cannot be used: {0}")]
+    Records(std::io::Error),
+    /// The search for secrets and protected names did not see everything.
+    #[error(
+        "the command was not started: the search for secrets and protected names was not complete. {0}"
+    )]
+    Search(Missed),
+    /// More names would have to be masked than can be.
+    #[error(
+        "the command was not started: {path} holds {names} denied or protected names, more than can be masked. Move or remove what is not needed"
+    )]
+    TooManyGuarded {
+        /// The root or grant.
+        path: PathBuf,
+        /// How many.
+        names: usize,
+    },
+    /// A guarded name is moved each time it should be masked.
+    #[error(
+        "the command was not started: {path} is a guarded name that keeps moving. Stop the command that moves it, then try again"
+    )]
+    Restless {
+        /// The name.
+        path: String,
+    },
+    /// The command does not fit into a message.
+    #[error("{0}")]
+    Order(#[from] BadOrder),
+    /// There is no network of this kind on this rung.
+    #[error(
+        "a loopback network of its own needs namespaces, which are not available here: use `network = \"off\"` or `\"on\"`"
+    )]
+    NoLoopback,
+    /// A system call failed on the way.
+    #[error("the command could not be handed to the warden: {0}")]
+    System(#[from] Errno),
+}

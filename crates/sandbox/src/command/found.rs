@@ -1,0 +1,163 @@
+//! What a search found: guarded names, and why it may have missed some.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustix::fs::Statx;
+use rustix::io::Errno;
+
+use super::planted::Attributes;
+
+/// Why a path is guarded.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Why {
+    /// It is Toolgate's own, and not visible to commands.
+    Own,
+    Denied(String),
+    Protected(String),
+    /// The search could not look into it, so it may hold anything.
+    Unsearchable,
+}
+
+impl Why {
+    /// Whether commands see nothing of it; otherwise they can read it.
+    pub(super) fn hides(&self) -> bool {
+        !matches!(self, Self::Protected(_))
+    }
+
+    pub(super) fn rule(&self) -> &str {
+        match self {
+            Self::Own => "Toolgate's own files",
+            Self::Denied(rule) | Self::Protected(rule) => rule,
+            Self::Unsearchable => "a directory that cannot be searched",
+        }
+    }
+}
+
+/// What tells a link from another one of the same name: it cannot be masked, and a file
+/// that takes its place can get the same inode number.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Link {
+    pub(super) changed: (i64, u32),
+    pub(super) target: Vec<u8>,
+}
+
+/// What tells something from another thing that takes its place. Inode numbers are used
+/// again, so the time of birth counts too, where the file system has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Identity {
+    pub(super) device: u64,
+    pub(super) inode: u64,
+    pub(super) born: (i64, u32),
+}
+
+impl Identity {
+    pub(super) fn of(stat: &Statx) -> Self {
+        Self {
+            device: rustix::fs::makedev(stat.stx_dev_major, stat.stx_dev_minor),
+            inode: stat.stx_ino,
+            born: (stat.stx_btime.tv_sec, stat.stx_btime.tv_nsec),
+        }
+    }
+}
+
+/// A guarded path that exists.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Guarded {
+    pub(super) path: Vec<u8>,
+    pub(super) why: Why,
+    pub(super) link: Option<Link>,
+    pub(super) id: Identity,
+}
+
+/// Why a search did not see everything.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// The directory itself cannot be listed or entered.
+    Closed {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// There are more names than the search looks at.
+    TooMany {
+        /// The directory.
+        path: PathBuf,
+        /// The limit.
+        limit: usize,
+    },
+    /// The kernel refused to show a directory.
+    Unreadable {
+        /// The directory.
+        path: PathBuf,
+        /// The kernel's reason.
+        errno: Errno,
+    },
+    /// Directories were moved or removed during each search.
+    Moving {
+        /// The directory.
+        path: PathBuf,
+    },
+    /// Guarded names kept appearing while they were moved aside.
+    Unsettled {
+        /// The directory.
+        path: PathBuf,
+    },
+}
+
+impl std::fmt::Display for Missed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed { path } => write!(
+                f,
+                "{} cannot be listed or entered. Run: chmod u+rwx on it",
+                path.display()
+            ),
+            Self::TooMany { path, limit } => write!(
+                f,
+                "{} holds more than {limit} names. Remove what is not needed, or use a smaller workspace",
+                path.display()
+            ),
+            Self::Unreadable { path, errno } => {
+                write!(f, "{} cannot be read: {errno}", path.display())
+            }
+            Self::Moving { path } => write!(
+                f,
+                "directories in {} keep moving. Wait for the commands that run there, or stop them",
+                path.display()
+            ),
+            Self::Unsettled { path } => write!(
+                f,
+                "guarded names kept appearing in {} while they were moved aside",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// What a search found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Found {
+    /// Parents before children, so that masks can be put on in this order.
+    pub(super) guarded: Vec<Guarded>,
+    /// Files of attributes, which are judged by what they say.
+    pub(super) attributes: BTreeMap<Vec<u8>, Attributes>,
+    /// The inodes of denied files: another name of one of them is denied too.
+    pub(super) denied: HashSet<u64>,
+    /// The inodes of the files in every directory that is not denied.
+    pub(super) listed: Vec<Listed>,
+    /// Why not everything was seen, if so.
+    pub(super) missed: Option<Missed>,
+    /// Whether a directory was gone before it was read: it may be where the search had
+    /// already been.
+    pub(super) moved: bool,
+}
+
+/// The files of a directory that commands can see.
+#[derive(Clone, Debug)]
+pub(super) struct Listed {
+    pub(super) directory: Vec<u8>,
+    pub(super) inodes: Arc<[u64]>,
+    /// Whether it is as it was when it was compared with the denied files.
+    pub(super) checked: bool,
+}

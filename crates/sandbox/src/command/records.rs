@@ -1,0 +1,69 @@
+//! Files that a process keeps while it lives, and that the next start finds if it was killed.
+//!
+//! Each process has files of its own, locked as long as it lives. A file that nobody has
+//! locked was left behind.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+/// A file of this process.
+#[derive(Debug)]
+pub(super) struct Record {
+    pub(super) file: File,
+    path: PathBuf,
+}
+
+impl Record {
+    /// Hands over what dead processes left, then makes a file of this process's own.
+    pub(super) fn open(
+        directory: &Path,
+        prefix: &str,
+        left: impl FnMut(Self) -> std::io::Result<()>,
+    ) -> std::io::Result<Self> {
+        std::fs::create_dir_all(directory)?;
+        // No other process takes a new record for a dead one while this is held.
+        let mut options = OpenOptions::new();
+        let lock = owned(
+            options.create(true).truncate(false),
+            &directory.join("lock"),
+        )?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
+        abandoned(directory, prefix)?
+            .into_iter()
+            .try_for_each(left)?;
+        let name = std::fs::read_to_string("/proc/sys/kernel/random/uuid")?;
+        let path = directory.join(format!("{prefix}{}", name.trim()));
+        let file = owned(OpenOptions::new().create_new(true), &path)?;
+        rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        Ok(Self { file, path })
+    }
+
+    /// Removes the file.
+    pub(super) fn remove(&self) -> std::io::Result<()> {
+        std::fs::remove_file(&self.path)
+    }
+}
+
+fn owned(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
+    options.read(true).write(true).mode(0o600).open(path)
+}
+
+/// The files of processes that are gone: nobody holds their lock.
+fn abandoned(directory: &Path, prefix: &str) -> std::io::Result<Vec<Record>> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory)?.flatten() {
+        let path = entry.path();
+        let is_record = entry.file_name().as_bytes().starts_with(prefix.as_bytes());
+        if is_record
+            && let Ok(file) = File::open(&path)
+            && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+        {
+            found.push(Record { file, path });
+        }
+    }
+    Ok(found)
+}
