@@ -95,6 +95,15 @@ pub(crate) fn sha256(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 
+/// The hash of a list of texts, for one purpose.
+pub(crate) fn fields_hash<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Hash {
+    let mut hash = Fields::new(what);
+    for text in texts {
+        hash.bytes(text.as_bytes());
+    }
+    hash.end()
+}
+
 /// Hashes fields so that no two lists of fields have the same bytes.
 struct Fields(Sha256);
 

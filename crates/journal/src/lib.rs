@@ -27,7 +27,7 @@ pub mod undo;
 pub use chain::Anchor;
 pub use memory::{MemoryJournal, MemoryStore};
 pub use sqlite::{
-    Body, Conversation, Filter, Hook, Line, Options, Point, Problem, Prune, Pruned, Reader,
-    Recovery, Size, SqliteJournal, Trouble, Unfinished, Verified,
+    Body, Conversation, Coverage, Filter, Hook, Line, Options, Point, Problem, Prune, Pruned,
+    Reader, Recovery, Size, SqliteJournal, Trouble, Unfinished, Verified,
 };
 pub use states::{Class, State};

@@ -57,6 +57,17 @@ struct Lease {
 }
 
 impl Lease {
+    /// Reads `token, pid, process, since_ms, beat_ms`.
+    fn read(row: &rusqlite::Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            token: row.get(0)?,
+            pid: row.get(1)?,
+            process: row.get(2)?,
+            since_ms: row.get(3)?,
+            beat_ms: row.get(4)?,
+        })
+    }
+
     fn is_held(&self, me: &Holder, now_ms: u64) -> bool {
         let (theirs, their_start) = self.process.rsplit_once(' ').unwrap_or_default();
         let (mine, _) = me.process.rsplit_once(' ').unwrap_or_default();
@@ -130,20 +141,25 @@ pub(crate) fn holder(
     Ok(held.map(|lease| lease.pid))
 }
 
+/// A process that works on any conversation.
+pub(crate) fn any_holder(db: &Connection, now_ms: u64) -> rusqlite::Result<Option<u32>> {
+    let mut find = db.prepare("SELECT token, pid, process, since_ms, beat_ms FROM leases")?;
+    let mut rows = find.query([])?;
+    let me = Holder::this(0);
+    while let Some(row) = rows.next()? {
+        let lease = Lease::read(row)?;
+        if lease.is_held(&me, now_ms) {
+            return Ok(Some(lease.pid));
+        }
+    }
+    Ok(None)
+}
+
 fn find(db: &Connection, conversation: &str) -> rusqlite::Result<Option<Lease>> {
     let mut find = db.prepare_cached(
         "SELECT token, pid, process, since_ms, beat_ms FROM leases WHERE conversation = ?1",
     )?;
-    let lease = find.query_row([conversation], |row| {
-        Ok(Lease {
-            token: row.get(0)?,
-            pid: row.get(1)?,
-            process: row.get(2)?,
-            since_ms: row.get(3)?,
-            beat_ms: row.get(4)?,
-        })
-    });
-    lease.optional()
+    find.query_row([conversation], Lease::read).optional()
 }
 
 /// Gives a sign for everything this process holds.

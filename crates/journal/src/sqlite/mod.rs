@@ -11,7 +11,9 @@
 //! with conversations of its own. What can go wrong is said by [`Trouble`].
 
 mod desk;
+mod layout;
 mod lease;
+mod note;
 mod open;
 mod problem;
 mod prune;
@@ -34,7 +36,7 @@ use toolgate_gate::journal::{Entry, Image, Journal, JournalError, Record};
 use toolgate_gate::{Clock, Entropy, SystemClock, SystemEntropy};
 use toolgate_model::ConversationId;
 
-pub use problem::{Problem, Verified};
+pub use problem::{Coverage, Problem, Verified};
 pub use prune::{Prune, Pruned};
 pub use read::{Body, Conversation, Filter, Line, Reader, Size};
 pub use recover::{Recovery, Unfinished};
@@ -145,11 +147,12 @@ impl SqliteJournal {
     pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, Trouble> {
         let path = path.into();
         let random = options.entropy.bits().ok_or(Trouble::NoRandomness)?;
-        let db = open::writable(&path)?;
+        let (db, schema) = open::writable(&path)?;
         let writer = Writer {
             room: Room::of(&db),
             db,
             path: path.display().to_string(),
+            schema,
             me: Holder::this(random),
             clock: Arc::clone(&options.clock),
             most_bytes: options.max_bytes,

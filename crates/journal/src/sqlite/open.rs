@@ -15,6 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
+use super::layout::{self, Known};
 use super::schema;
 use super::trouble::Trouble;
 
@@ -28,15 +29,19 @@ pub(crate) const LOG_BYTES: u32 = 32 * 1024 * 1024;
 const WAITS: i32 = 6000;
 
 /// Opens the file for writing; makes it, and its folder, where there is none.
-pub(crate) fn writable(path: &Path) -> Result<Connection, Trouble> {
+pub(crate) fn writable(path: &Path) -> Result<(Connection, Known), Trouble> {
     let shown = path.display().to_string();
     make(path, &shown)?;
     let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(fail)?;
+    harden(&db).map_err(fail)?;
     db.busy_handler(Some(wait)).map_err(fail)?;
     // Before anything is changed: somebody else's file is left alone.
     let known = schema::version(&db, &shown)?;
+    if known.is_some() {
+        layout::check(&db, &shown)?;
+    }
     let set =
         |name: &str, value: &dyn rusqlite::ToSql| db.pragma_update(None, name, value).map_err(fail);
     if known.is_none() {
@@ -60,17 +65,36 @@ pub(crate) fn writable(path: &Path) -> Result<Connection, Trouble> {
     // What is rolled back never touches a folder for temporary files.
     set("temp_store", &"MEMORY")?;
     set("secure_delete", &true)?;
-    set("trusted_schema", &false)?;
     db.set_prepared_statement_cache_capacity(64);
     // A prepared statement stays as it is, whatever values it is run with.
     db.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)
         .map_err(fail)?;
     // Two processes may set a new file up at once; the file is only looked at again inside.
     schema::migrate(&mut db, &shown)?;
+    let known = layout::check(&db, &shown)?;
     // A file that is there may still be one that cannot be written.
     db.execute_batch("BEGIN IMMEDIATE; ROLLBACK")
         .map_err(fail)?;
-    Ok(db)
+    Ok((db, known))
+}
+
+/// Takes from a file what it could do by itself: it is data, and nothing in it is run.
+fn harden(db: &Connection) -> rusqlite::Result<()> {
+    for (setting, on) in [
+        (DbConfig::SQLITE_DBCONFIG_DEFENSIVE, true),
+        (DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_WRITABLE_SCHEMA, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_FTS3_TOKENIZER, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_CREATE, false),
+        (DbConfig::SQLITE_DBCONFIG_ENABLE_ATTACH_WRITE, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DML, false),
+        (DbConfig::SQLITE_DBCONFIG_DQS_DDL, false),
+    ] {
+        db.set_db_config(setting, on)?;
+    }
+    db.pragma_update(None, "cell_size_check", true)
 }
 
 /// Opens the file for reading, also beside a process that writes it.
@@ -82,14 +106,11 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
     let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let beside = |db: Connection| {
+        harden(&db).map_err(fail)?;
         db.busy_timeout(Duration::from_secs(10)).map_err(fail)?;
         match schema::version(&db, &shown)? {
-            Some(schema::VERSION) => Ok(db),
-            Some(_) => Err(Trouble::Other {
-                path: shown.clone(),
-                why: "written by an older toolgate; any command that writes brings it up to date"
-                    .to_owned(),
-            }),
+            // Every version up to this one has the same tables.
+            Some(_) => Ok(db),
             None => Err(Trouble::Unmade {
                 path: shown.clone(),
             }),

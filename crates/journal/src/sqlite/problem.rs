@@ -17,6 +17,22 @@ pub enum Problem {
         /// What SQLite said.
         why: String,
     },
+    /// The schema is not the one that this program makes.
+    #[error("the schema: {what}; nothing else was checked")]
+    Schema {
+        /// What is different.
+        what: String,
+    },
+    /// A row holds something that this program never writes.
+    #[error("table {table}, row {row}: {why}")]
+    Unreadable {
+        /// The table.
+        table: &'static str,
+        /// The key of the row.
+        row: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// Entries are missing.
     #[error("conversation {conversation}: entries before number {seq} are missing")]
     Gap {
@@ -63,6 +79,40 @@ pub enum Problem {
         /// Its name: the hash it should have.
         hash: String,
     },
+    /// The time that decides when a content is pruned was changed.
+    #[error(
+        "table {table}: {hash} is listed as mentioned last at {listed}, its entries say {entries}"
+    )]
+    WrongTime {
+        /// The table.
+        table: &'static str,
+        /// The hash of the content.
+        hash: String,
+        /// What the table says, in milliseconds since 1970.
+        listed: u64,
+        /// What the entries say.
+        entries: u64,
+    },
+    /// A content that no entry names.
+    #[error("table {table}: no entry names {hash}")]
+    Unnamed {
+        /// The table.
+        table: &'static str,
+        /// The hash of the content.
+        hash: String,
+    },
+    /// The content of a file before a change is gone, and nobody pruned it.
+    #[error(
+        "conversation {conversation}: entry {seq} needs the image {hash}, which is missing and was not pruned"
+    )]
+    ImageMissing {
+        /// The conversation.
+        conversation: String,
+        /// The entry.
+        seq: u64,
+        /// The hash of the image.
+        hash: String,
+    },
     /// Entries about a call that cannot follow each other.
     #[error("conversation {conversation}: entry {seq}: `{kind}` cannot follow for call {call}")]
     OutOfOrder {
@@ -89,11 +139,71 @@ pub enum Problem {
         /// What the entries say.
         entries: String,
     },
+    /// The table of calls says something else than the entries, besides the state.
+    #[error(
+        "conversation {conversation}: call {call} has {column} {listed}, its entries say {entries}"
+    )]
+    WrongCall {
+        /// The conversation.
+        conversation: String,
+        /// The call, with its number.
+        call: String,
+        /// The column.
+        column: &'static str,
+        /// What the table says.
+        listed: i64,
+        /// What the entries say.
+        entries: String,
+    },
     /// A conversation that no list shows.
-    #[error("conversation {conversation} has entries and is not listed")]
+    #[error("conversation {conversation} is on record and not listed")]
     NotListed {
         /// The conversation.
         conversation: String,
+    },
+    /// A conversation was put in.
+    #[error("conversation {conversation} is listed, and no commit opened it")]
+    NotOpened {
+        /// The conversation.
+        conversation: String,
+    },
+    /// A conversation's workspace or start was changed.
+    #[error("conversation {conversation}: {column} is {listed}, commit {number} wrote {written}")]
+    ConversationChanged {
+        /// The conversation.
+        conversation: String,
+        /// The column.
+        column: &'static str,
+        /// What the table says.
+        listed: String,
+        /// What was written.
+        written: String,
+        /// The commit.
+        number: u64,
+    },
+    /// A stored value was changed.
+    #[error("stored value {key:?} of {space:?} in {workspace:?} {what}")]
+    Stored {
+        /// The workspace.
+        workspace: String,
+        /// The space.
+        space: String,
+        /// The key.
+        key: String,
+        /// What happened to it.
+        what: String,
+    },
+    /// A lease of a conversation that does not exist.
+    #[error("a lease is held on conversation {conversation}, which is not listed")]
+    StrayLease {
+        /// The conversation.
+        conversation: String,
+    },
+    /// The tables were taken over as found more than once.
+    #[error("commit {number} takes the tables over as found, after earlier commits covered them")]
+    TakenOverAgain {
+        /// The commit.
+        number: u64,
     },
     /// A commit is missing.
     #[error("commits before number {number} are missing")]
@@ -137,6 +247,21 @@ pub enum Problem {
     },
 }
 
+/// From which commit on a check covers workspaces, start times, batches and stored values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Coverage {
+    /// From the first.
+    #[default]
+    Whole,
+    /// From this one, which took over what an older version wrote.
+    Since {
+        /// The commit.
+        commit: u64,
+    },
+    /// From none: the file is as an older version wrote it.
+    Not,
+}
+
 /// What a check found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verified {
@@ -152,6 +277,8 @@ pub struct Verified {
     pub calls: BTreeMap<State, u64>,
     /// The last commit, to be kept elsewhere.
     pub anchor: Option<Anchor>,
+    /// What the commits cover.
+    pub coverage: Coverage,
     /// What is not as it was written; the first ones.
     pub problems: Vec<Problem>,
     /// How many more there are.

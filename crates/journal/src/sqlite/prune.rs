@@ -8,11 +8,11 @@ use std::collections::HashSet;
 
 use rusqlite::Connection;
 use toolgate_gate::journal::Record;
+use toolgate_gate::tool::hex;
 
 use super::SqliteJournal;
+use super::note::PruneNote;
 use super::trouble::Trouble;
-use super::verify::PruneNote;
-use super::work::Work;
 use crate::chain::Hash;
 
 /// What is to go.
@@ -42,14 +42,14 @@ impl SqliteJournal {
     /// result may still need is kept.
     pub async fn prune(&self, what: Prune) -> Result<Pruned, Trouble> {
         self.ask(true, move |work| {
-            let pruned = prune(work.db, what).map_err(|error| work.fail(&error))?;
+            let (pruned, spared) = prune(work.db, what).map_err(|error| work.fail(&error))?;
             if pruned.bodies + pruned.images > 0 {
-                let note = PruneNote {
+                work.note.pruned.push(PruneNote {
                     pruned_before_ms: pruned.before_ms,
                     bodies: pruned.bodies,
                     images: pruned.images,
-                };
-                work.note(&note)?;
+                    spared: Some(spared),
+                });
                 work.shrunk = true;
             }
             Ok(pruned)
@@ -58,17 +58,8 @@ impl SqliteJournal {
     }
 }
 
-impl Work<'_> {
-    fn note(&mut self, note: &PruneNote) -> Result<(), Trouble> {
-        let text = serde_json::to_string(note).map_err(|error| Trouble::Unwritable {
-            why: error.to_string(),
-        })?;
-        self.note = Some(text);
-        Ok(())
-    }
-}
-
-fn prune(db: &Connection, what: Prune) -> rusqlite::Result<Pruned> {
+/// Removes what is to go; returns also what is old enough and stays: hash and last mention.
+fn prune(db: &Connection, what: Prune) -> rusqlite::Result<(Pruned, Vec<(String, u64)>)> {
     let needed = needed(db)?;
     let mut before_ms = what.before_ms.unwrap_or(0);
     if let Some(most) = what.to_bytes {
@@ -78,19 +69,24 @@ fn prune(db: &Connection, what: Prune) -> rusqlite::Result<Pruned> {
         before_ms,
         ..Pruned::default()
     };
+    let mut spared = Vec::new();
     for (table, count) in [
         ("bodies", &mut pruned.bodies),
         ("images", &mut pruned.images),
     ] {
         let mut find = db.prepare(&format!(
-            "SELECT hash, length(bytes) FROM {table} WHERE last_ms < ?1"
+            "SELECT hash, length(bytes), last_ms FROM {table} WHERE last_ms < ?1"
         ))?;
         let mut remove = db.prepare(&format!("DELETE FROM {table} WHERE hash = ?1"))?;
-        let old: Vec<(Hash, u64)> = find
-            .query_map([before_ms], |row| Ok((row.get(0)?, row.get(1)?)))?
+        let old: Vec<(Hash, u64, u64)> = find
+            .query_map([before_ms], |row| {
+                Ok((row.get(0)?, row.get(1)?, row.get(2)?))
+            })?
             .collect::<rusqlite::Result<_>>()?;
-        for (hash, bytes) in old {
-            if !needed.contains(&hash) {
+        for (hash, bytes, last_ms) in old {
+            if needed.contains(&hash) {
+                spared.push((hex(&hash), last_ms));
+            } else {
                 remove.execute([hash])?;
                 *count += 1;
                 pruned.bytes += bytes;
@@ -100,7 +96,7 @@ fn prune(db: &Connection, what: Prune) -> rusqlite::Result<Pruned> {
     let mut shrink = db.prepare("PRAGMA incremental_vacuum")?;
     let mut rows = shrink.query([])?;
     while rows.next()?.is_some() {}
-    Ok(pruned)
+    Ok((pruned, spared))
 }
 
 /// The hashes of what calls without a result say, and of the images they would go back to.

@@ -9,7 +9,7 @@ use toolgate_gate::tool::hex;
 use toolgate_model::{CallId, ConversationId};
 
 use super::trouble::Trouble;
-use super::{lease, open};
+use super::{layout, lease, open};
 use crate::chain::{Anchor, Hash};
 use crate::states::State;
 
@@ -17,6 +17,8 @@ use crate::states::State;
 pub struct Reader {
     pub(crate) db: Connection,
     pub(crate) path: PathBuf,
+    /// Why nothing but a check is done with it.
+    altered: Option<Trouble>,
 }
 
 /// A conversation on record.
@@ -106,15 +108,22 @@ impl Reader {
     /// Opens a record for reading only.
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, Trouble> {
         let path = path.into();
-        Ok(Self {
-            db: open::readable(&path)?,
-            path,
-        })
+        let db = open::readable(&path)?;
+        let altered = match layout::check(&db, &path.display().to_string()) {
+            Err(trouble @ Trouble::Altered { .. }) => Some(trouble),
+            other => other.map(|_| None)?,
+        };
+        Ok(Self { db, path, altered })
     }
 
     /// The file.
     pub fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// Refuses to read tables that somebody else made. Only a check looks at them.
+    fn intact(&self) -> Result<(), Trouble> {
+        self.altered.clone().map_or(Ok(()), Err)
     }
 
     pub(crate) fn fail(&self, error: &rusqlite::Error) -> Trouble {
@@ -124,6 +133,7 @@ impl Reader {
     /// Every conversation, the one that began first first, and who works on it at this
     /// moment, in milliseconds since 1970.
     pub fn conversations(&self, now_ms: u64) -> Result<Vec<Conversation>, Trouble> {
+        self.intact()?;
         let all = self.all_conversations(now_ms);
         all.map_err(|error| self.fail(&error))
     }
@@ -193,11 +203,13 @@ impl Reader {
             }
             Ok(())
         };
+        self.intact()?;
         walk().map_err(|error| self.fail(&error))
     }
 
     /// The last commit: worth keeping elsewhere, for [`Reader::verify`] to compare with.
     pub fn anchor(&self) -> Result<Option<Anchor>, Trouble> {
+        self.intact()?;
         let last = "SELECT number, hash FROM anchors ORDER BY number DESC LIMIT 1";
         self.db
             .query_row(last, [], |row| {
@@ -209,6 +221,7 @@ impl Reader {
 
     /// What the record takes on disk.
     pub fn size(&self) -> Result<Size, Trouble> {
+        self.intact()?;
         let on_disk = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
         let inside = "SELECT (SELECT coalesce(sum(length(bytes)), 0) FROM bodies),
                              (SELECT coalesce(sum(length(bytes)), 0) FROM images)";

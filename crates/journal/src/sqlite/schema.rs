@@ -1,19 +1,27 @@
 //! The tables, and how older files get them.
 
-use rusqlite::{Connection, TransactionBehavior};
+use std::collections::BTreeMap;
 
+use rusqlite::{Connection, TransactionBehavior};
+use toolgate_gate::{Clock, SystemClock};
+
+use super::lease;
+use super::note::{Note, Opened, Stored, add_anchor, value_hash};
 use super::trouble::Trouble;
 
 /// "TGJ1": how a journal is told from other SQLite files.
 const APPLICATION: i64 = 0x5447_4A31;
 
 /// Each step leads from the version of its place to the next.
-const STEPS: &[&str] = &[FIRST];
+const STEPS: &[Step] = &[make_tables, take_over];
 
-/// The version this program writes.
-pub(crate) const VERSION: i64 = 1;
+type Step = fn(&Connection, &str) -> Result<(), Trouble>;
 
-const FIRST: &str = "
+/// The version this program writes. Version 1 has the same tables; its anchors say nothing
+/// of conversations, stored values and requests.
+pub(crate) const VERSION: i64 = 2;
+
+pub(crate) const TABLES: &str = "
 -- One row per conversation.
 CREATE TABLE conversations(
   id TEXT NOT NULL PRIMARY KEY,
@@ -148,7 +156,7 @@ pub(crate) fn migrate(db: &mut Connection, path: &str) -> Result<(), Trouble> {
     let found = version(&change, path)?.unwrap_or(0);
     let done = usize::try_from(found).unwrap_or(usize::MAX);
     for step in STEPS.iter().skip(done) {
-        change.execute_batch(step).map_err(fail)?;
+        step(&change, path)?;
     }
     change
         .pragma_update(None, "application_id", APPLICATION)
@@ -157,4 +165,57 @@ pub(crate) fn migrate(db: &mut Connection, path: &str) -> Result<(), Trouble> {
         .pragma_update(None, "user_version", VERSION)
         .map_err(fail)?;
     change.commit().map_err(fail)
+}
+
+fn make_tables(db: &Connection, path: &str) -> Result<(), Trouble> {
+    db.execute_batch(TABLES)
+        .map_err(|error| Trouble::of(path, &error))
+}
+
+/// Puts every conversation and stored value of a file of version 1 on record as it is found:
+/// later changes of them are found from here on.
+fn take_over(db: &Connection, path: &str) -> Result<(), Trouble> {
+    let now_ms = SystemClock.now_ms();
+    // A process of an older version would go on without notes.
+    let holder = lease::any_holder(db, now_ms).map_err(|error| Trouble::of(path, &error))?;
+    if let Some(pid) = holder {
+        return Err(Trouble::Other {
+            path: path.to_owned(),
+            why: format!("process {pid} uses it with an older toolgate; end it, then try again"),
+        });
+    }
+    match rows(db).map_err(|error| Trouble::of(path, &error))? {
+        Some(note) if note.opened.is_empty() && note.stored.is_empty() => Ok(()),
+        Some(note) => add_anchor(db, path, now_ms, &BTreeMap::new(), &note),
+        // Taken over again, whatever was changed since would count as found.
+        None => Err(Trouble::Altered {
+            path: path.to_owned(),
+            what: "its version is 1, and a later version wrote to it".to_owned(),
+        }),
+    }
+}
+
+/// What is in the tables; nothing if a later version wrote them.
+fn rows(db: &Connection) -> rusqlite::Result<Option<Note>> {
+    let mut notes = db.prepare("SELECT note FROM anchors WHERE note IS NOT NULL")?;
+    let mut rows = notes.query([])?;
+    while let Some(row) = rows.next()? {
+        let by_first = Note::read(row.get_ref(0)?.as_str()?).is_some_and(|(_, first)| first);
+        if !by_first {
+            return Ok(None);
+        }
+    }
+    let mut opened = db.prepare("SELECT id, workspace, started_ms FROM conversations")?;
+    let opened = opened.query_map([], |row| Ok(Opened(row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut stored = db.prepare("SELECT workspace, space, key, value FROM store")?;
+    let stored = stored.query_map([], |row| {
+        let value = value_hash(row.get_ref(3)?.as_bytes()?);
+        Ok(Stored(row.get(0)?, row.get(1)?, row.get(2)?, Some(value)))
+    })?;
+    Ok(Some(Note {
+        taken_over: true,
+        opened: opened.collect::<rusqlite::Result<_>>()?,
+        stored: stored.collect::<rusqlite::Result<_>>()?,
+        ..Note::default()
+    }))
 }

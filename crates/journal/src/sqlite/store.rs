@@ -5,6 +5,7 @@ use rusqlite::OptionalExtension;
 use toolgate_gate::store::{Change, Edit, Space, Store, StoreError, check_size};
 
 use super::SqliteJournal;
+use super::note::{Stored, value_hash};
 use super::trouble::Trouble;
 use super::work::Work;
 
@@ -35,7 +36,7 @@ impl Work<'_> {
             .map_err(|error| self.fail(&error))
     }
 
-    fn edit(&self, space: &Space, key: &str, edit: &Edit) -> Result<(), Trouble> {
+    fn edit(&mut self, space: &Space, key: &str, edit: &Edit) -> Result<(), Trouble> {
         let (workspace, name) = (&space.workspace, &space.name);
         let done = match edit {
             Edit::Keep => Ok(0),
@@ -50,7 +51,14 @@ impl Work<'_> {
                 )
                 .and_then(|mut put| put.execute((workspace, name, key))),
         };
-        done.map_err(|error| self.fail(&error))?;
+        if done.map_err(|error| self.fail(&error))? > 0 {
+            let hash = match edit {
+                Edit::Set(value) => Some(value_hash(value.as_bytes())),
+                Edit::Keep | Edit::Delete => None,
+            };
+            let stored = Stored(workspace.clone(), name.clone(), key.to_owned(), hash);
+            self.note.stored.push(stored);
+        }
         Ok(())
     }
 }

@@ -68,6 +68,16 @@ pub enum Trouble {
         /// What SQLite said.
         why: String,
     },
+    /// Its tables are not those that the program made.
+    #[error(
+        "{path}: {what}; nothing was read or written. See `toolgate journal verify`, and move the file away to start a new one"
+    )]
+    Altered {
+        /// The file.
+        path: String,
+        /// What is different.
+        what: String,
+    },
     /// No space is left.
     #[error(
         "{path}: no space is left ({why}); free some, or run `toolgate journal prune`. What was written before is safe"

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension};
 use toolgate_gate::journal::{Entry, Image};
-use toolgate_gate::tool::hex;
 
 use super::lease::{self, Holder};
+use super::note::{Note, Opened, add_anchor};
 use super::trouble::Trouble;
-use crate::chain::{AnchorLink, Hash, Head, Link, NOTHING, sha256};
+use crate::chain::{Hash, Link, NOTHING, sha256};
 use crate::states::{Standing, State, Step, meant};
 
 /// What requests of one transaction share.
@@ -21,8 +21,8 @@ pub(crate) struct Work<'a> {
     pub(crate) held: &'a BTreeSet<String>,
     /// The last entry of every conversation that this request wrote to.
     pub(crate) heads: BTreeMap<String, (u64, Hash)>,
-    /// What the anchor of this commit says besides.
-    pub(crate) note: Option<String>,
+    /// What the anchor of this commit states besides.
+    pub(crate) note: Note,
     /// The conversations this request took.
     pub(crate) taken: BTreeSet<String>,
     /// The conversations this request gave back.
@@ -70,14 +70,23 @@ impl Work<'_> {
         workspace: Option<&str>,
         at_ms: u64,
     ) -> Result<(), Trouble> {
-        self.db
+        // A row comes back only if it is new or changed.
+        let opened = self
+            .db
             .prepare_cached(
                 "INSERT INTO conversations(id, workspace, started_ms) VALUES (?1, ?2, ?3)
                  ON CONFLICT(id) DO UPDATE SET workspace = coalesce(workspace, excluded.workspace)
-                 WHERE workspace IS NULL AND excluded.workspace IS NOT NULL",
+                 WHERE workspace IS NULL AND excluded.workspace IS NOT NULL
+                 RETURNING id, workspace, started_ms",
             )
-            .and_then(|mut put| put.execute((conversation, workspace, at_ms)))
+            .and_then(|mut put| {
+                put.query_row((conversation, workspace, at_ms), |row| {
+                    Ok(Opened(row.get(0)?, row.get(1)?, row.get(2)?))
+                })
+                .optional()
+            })
             .map_err(|error| self.fail(&error))?;
+        self.note.opened.extend(opened);
         Ok(())
     }
 
@@ -92,6 +101,10 @@ impl Work<'_> {
                 self.hold(conversation)?;
                 if last == 0 {
                     self.open(conversation, None, entry.at_ms)?;
+                }
+                // The first request of a commit begins after the commit before; others say where.
+                if self.heads.contains_key(conversation) {
+                    self.note.requests.push((conversation.to_owned(), seq));
                 }
                 batches.insert(conversation, seq);
             }
@@ -256,41 +269,10 @@ impl Work<'_> {
 
     /// Adds the anchor of this commit, if it wrote anything that is chained.
     pub(crate) fn anchor(&self) -> Result<(), Trouble> {
-        if self.heads.is_empty() && self.note.is_none() {
+        if self.heads.is_empty() && self.note.is_empty() {
             return Ok(());
         }
-        let heads: Vec<Head> = self
-            .heads
-            .iter()
-            .map(|(conversation, (seq, hash))| Head(conversation.clone(), *seq, hex(hash)))
-            .collect();
-        let heads = serde_json::to_string(&heads).map_err(|error| Trouble::Unwritable {
-            why: error.to_string(),
-        })?;
-        let last = self
-            .db
-            .prepare_cached("SELECT number, hash FROM anchors ORDER BY number DESC LIMIT 1")
-            .and_then(|mut find| {
-                find.query_row([], |row| {
-                    Ok((row.get::<_, u64>(0)?, row.get::<_, Hash>(1)?))
-                })
-                .optional()
-            })
-            .map_err(|error| self.fail(&error))?;
-        let (last, before) = last.unwrap_or((0, NOTHING));
-        let (number, note) = (last + 1, self.note.as_deref());
-        let link = AnchorLink {
-            number,
-            at_ms: self.now_ms,
-            heads: &heads,
-            note,
-        };
-        let hash = link.hash(&before);
-        self.db
-            .prepare_cached("INSERT INTO anchors VALUES (?1, ?2, ?3, ?4, ?5, ?6)")
-            .and_then(|mut put| put.execute((number, self.now_ms, &heads, note, before, hash)))
-            .map_err(|error| self.fail(&error))?;
-        Ok(())
+        add_anchor(self.db, self.path, self.now_ms, &self.heads, &self.note)
     }
 }
 

@@ -16,7 +16,9 @@ use rusqlite::Connection;
 use toolgate_gate::Clock;
 
 use super::Point;
+use super::layout::{self, Known};
 use super::lease::{self, Holder};
+use super::note::Note;
 use super::open;
 use super::room::Room;
 use super::trouble::Trouble;
@@ -92,6 +94,8 @@ pub type Hook = Arc<dyn Fn(Point) + Send + Sync>;
 pub(crate) struct Writer {
     pub(crate) db: Connection,
     pub(crate) path: String,
+    /// The schema as it was found in order.
+    pub(crate) schema: Known,
     pub(crate) me: Holder,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) most_bytes: Option<u64>,
@@ -233,8 +237,10 @@ impl Writer {
         begun: Result<(), Trouble>,
         ended: &mut Vec<Ended>,
     ) -> Result<bool, Trouble> {
+        let known = begun.and_then(|()| layout::recheck(&self.db, &self.path, self.schema));
+        let known = known.map(|known| self.schema = known);
         let (mut waiting, db) = (requests.into_iter(), &self.db);
-        let full = begun.and_then(|()| self.beyond_limit());
+        let full = known.and_then(|()| self.beyond_limit());
         let full = match full {
             Ok(full) => full,
             Err(trouble) => {
@@ -286,7 +292,7 @@ impl Writer {
             Ok(()) => {
                 self.say("RELEASE one")?;
                 all.heads = work.heads;
-                all.note = work.note.or(all.note.take());
+                all.note.add(work.note);
                 all.taken.extend(work.taken);
                 all.released.extend(work.released);
                 all.shrunk |= work.shrunk;
@@ -331,7 +337,7 @@ impl Writer {
             now_ms: self.clock.now_ms(),
             held: &self.held,
             heads: std::collections::BTreeMap::new(),
-            note: None,
+            note: Note::default(),
             taken: BTreeSet::new(),
             released: BTreeSet::new(),
             shrunk: false,

@@ -393,7 +393,9 @@ fn a_cut_off_end_is_found_with_an_anchor_kept_elsewhere_and_only_so() {
     db.execute_batch(
         "DELETE FROM anchors WHERE number = (SELECT max(number) FROM anchors);
          DELETE FROM entries WHERE conversation = 'c' AND seq > (SELECT max(seq) FROM entries WHERE conversation = 'c') - 2;
-         DELETE FROM call_states WHERE conversation = 'c' AND call = 'x' AND nth = 4;",
+         DELETE FROM call_states WHERE conversation = 'c' AND call = 'x' AND nth = 4;
+         UPDATE bodies SET last_ms = 20 WHERE last_ms = 30 AND hash IN
+           (SELECT body_hash FROM entries WHERE conversation = 'c' AND call = 'x');",
     )
     .unwrap();
     drop(db);

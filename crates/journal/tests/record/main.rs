@@ -11,9 +11,13 @@
 
 mod commits;
 mod fixture;
+mod foreign;
+mod full;
 mod in_place;
 mod laws;
 mod leases;
 mod prune;
 mod recovery;
 mod room;
+mod tamper;
+mod versions;

@@ -1,0 +1,113 @@
+//! Whether the record is what was written.
+//!
+//! ```text
+//! schema ─▶ SQLite's own check ─▶ anchors ─▶ what the tables should hold (Told)
+//!                                              ├─▶ conversations and calls, entry by entry
+//!                                              ├─▶ bodies and images
+//!                                              └─▶ conversations, stored values, leases
+//! ```
+//!
+//! A cut-off end is whole in itself and found only with an anchor that was kept elsewhere.
+//! Leases change without a commit, so only their shape is checked.
+
+mod anchors;
+mod contents;
+mod conversations;
+mod told;
+
+use rusqlite::Connection;
+use rusqlite::types::ValueRef;
+
+use super::layout;
+use super::problem::{Coverage, Problem, Verified};
+use super::read::Reader;
+use super::trouble::Trouble;
+use crate::chain::Anchor;
+
+impl Reader {
+    /// Checks the whole record, and that it holds the commit of an anchor kept elsewhere.
+    pub fn verify(&self, against: Option<&Anchor>) -> Result<Verified, Trouble> {
+        let mut verified = Verified::default();
+        self.db
+            .unchecked_transaction()
+            .and_then(|snapshot| check(&snapshot, against, &mut verified))
+            .map_err(|error| self.fail(&error))?;
+        Ok(verified)
+    }
+}
+
+fn check(
+    db: &Connection,
+    against: Option<&Anchor>,
+    verified: &mut Verified,
+) -> rusqlite::Result<()> {
+    // A foreign schema decides what reading a table means, so it comes first and alone.
+    for what in layout::differences(db)? {
+        verified.found(Problem::Schema { what });
+    }
+    if !verified.is_sound() {
+        return Ok(());
+    }
+    // The full check also finds rows that an index leaves out.
+    let mut sound = db.prepare("PRAGMA integrity_check(10)")?;
+    let mut rows = sound.query([])?;
+    while let Some(row) = rows.next()? {
+        let why: String = row.get(0)?;
+        if why != "ok" {
+            verified.found(Problem::File { why });
+        }
+    }
+    if !verified.is_sound() {
+        return Ok(());
+    }
+    let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+    let told = anchors::read(db, against, version, verified)?;
+    verified.coverage = told.coverage;
+    let contents = conversations::check(db, &told, verified)?;
+    contents.check(db, &told, verified)?;
+    if told.coverage != Coverage::Not {
+        told::conversations(db, &told, verified)?;
+        told::stored(db, &told, verified)?;
+    }
+    told::leases(db, verified)
+}
+
+/// Does something with every row; a row with values that this program never writes is
+/// reported with its key, the first `keys` columns.
+fn each_row(
+    db: &Connection,
+    table: &'static str,
+    keys: usize,
+    query: &str,
+    verified: &mut Verified,
+    mut each: impl FnMut(&rusqlite::Row<'_>, &mut Verified) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    let mut find = db.prepare(query)?;
+    let mut rows = find.query([])?;
+    while let Some(row) = rows.next()? {
+        match each(row, verified) {
+            Err(error) if error.sqlite_error_code().is_none() => {
+                let row = key(row, keys)?;
+                let why = error.to_string();
+                verified.found(Problem::Unreadable { table, row, why });
+            }
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// The first columns of a row, for a message.
+fn key(row: &rusqlite::Row<'_>, keys: usize) -> rusqlite::Result<String> {
+    let mut parts = Vec::with_capacity(keys);
+    for column in 0..keys {
+        parts.push(match row.get_ref(column)? {
+            ValueRef::Null => "NULL".to_owned(),
+            ValueRef::Integer(number) => number.to_string(),
+            ValueRef::Real(number) => number.to_string(),
+            ValueRef::Text(bytes) => format!("{:?}", String::from_utf8_lossy(bytes)),
+            ValueRef::Blob(bytes) => toolgate_gate::tool::hex(bytes),
+        });
+    }
+    Ok(parts.join(", "))
+}

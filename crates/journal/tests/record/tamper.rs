@@ -1,0 +1,550 @@
+//! Every change of the file is found, with its place.
+
+use proptest::prelude::*;
+use rusqlite::types::Value;
+use toolgate_journal::{Options, Reader, SqliteJournal, Trouble};
+
+use crate::full::{COVERED, Copy, columns, full, rows, set};
+
+/// Values that differ a little, and a lot, from one.
+fn others(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Null => vec![Value::Text(String::new()), Value::Text("/x".into())],
+        Value::Integer(number) => [number + 1, number - 1, 1 - number, -7, i64::MAX]
+            .map(Value::Integer)
+            .into(),
+        Value::Real(_) => vec![Value::Real(0.5)],
+        Value::Text(text) => vec![
+            Value::Text(format!("{text} ")),
+            Value::Text(format!("{text}\0")),
+            Value::Text(String::new()),
+            Value::Text(text.to_uppercase()),
+            Value::Text("\u{202e}x".into()),
+            Value::Null,
+        ],
+        Value::Blob(bytes) => {
+            let mut flipped = bytes.clone();
+            if let Some(first) = flipped.first_mut() {
+                *first ^= 1;
+            }
+            let longer = [bytes.as_slice(), b"x"].concat();
+            [flipped, longer, Vec::new()].map(Value::Blob).into()
+        }
+    }
+}
+
+#[test]
+fn a_change_of_any_column_is_found() {
+    let original = Copy::new();
+    let db = original.db();
+    let mut tried = 0;
+    for table in COVERED {
+        let all = rows(&db, table);
+        assert!(all.len() > 1, "{table} has rows");
+        for at in [0, all.len() / 2, all.len() - 1] {
+            for (column, (name, _)) in columns(&db, table).iter().enumerate() {
+                let value = &all[at][column];
+                for other in others(value) {
+                    let copy = Copy::new();
+                    if other == *value || !set(&copy.db(), table, &all[at], column, &other) {
+                        continue;
+                    }
+                    tried += 1;
+                    let told = copy.told();
+                    assert!(!told.is_empty(), "{table}.{name}: {value:?} to {other:?}");
+                }
+            }
+        }
+    }
+    assert!(tried > 300, "{tried}");
+}
+
+#[test]
+fn swapped_columns_of_two_rows_are_found() {
+    let original = Copy::new();
+    let db = original.db();
+    for table in COVERED {
+        let all = rows(&db, table);
+        for (column, (name, key)) in columns(&db, table).iter().enumerate() {
+            let first = &all[0];
+            let other = all.iter().find(|row| row[column] != first[column]);
+            let Some(second) = other.filter(|_| !key) else {
+                continue;
+            };
+            let copy = Copy::new();
+            let db = copy.db();
+            assert!(set(&db, table, first, column, &second[column]));
+            assert!(set(&db, table, second, column, &first[column]));
+            drop(db);
+            assert!(!copy.told().is_empty(), "{table}.{name}");
+        }
+    }
+}
+
+#[test]
+fn a_removed_row_is_found_whichever_it_is() {
+    let original = Copy::new();
+    let db = original.db();
+    for table in COVERED {
+        for at in 0..rows(&db, table).len() {
+            let copy = Copy::new();
+            let keys: Vec<String> = columns(&db, table)
+                .into_iter()
+                .filter_map(|(name, key)| key.then_some(name))
+                .collect();
+            let keys = keys.join(", ");
+            let remove = format!(
+                "DELETE FROM {table} WHERE ({keys}) =
+                   (SELECT {keys} FROM {table} ORDER BY {keys} LIMIT 1 OFFSET {at})"
+            );
+            assert_eq!(copy.db().execute(&remove, []).unwrap(), 1);
+            assert!(!copy.told().is_empty(), "{table}, row {at}");
+        }
+    }
+}
+
+/// What is done, in one connection after another, and a part of what is told.
+const CHANGES: &[(&str, &[&str], &str)] = &[
+    (
+        "a workspace",
+        &["UPDATE conversations SET workspace = '/etc' WHERE id = 'a'"],
+        r#"conversation a: workspace is "/etc", commit 1 wrote "/w""#,
+    ),
+    (
+        "a workspace, forgotten",
+        &["UPDATE conversations SET workspace = NULL WHERE id = 'b'"],
+        r#"conversation b: workspace is none, commit 7 wrote "/b""#,
+    ),
+    (
+        "a workspace that was never known",
+        &["UPDATE conversations SET workspace = '/' WHERE id = 'c'"],
+        r#"conversation c: workspace is "/", commit"#,
+    ),
+    (
+        "a start",
+        &["UPDATE conversations SET started_ms = 7 WHERE id = 'begun'"],
+        "conversation begun: started_ms is 7, commit 2 wrote",
+    ),
+    (
+        "two workspaces swapped",
+        &[
+            "UPDATE conversations SET workspace = CASE id WHEN 'a' THEN '/v' ELSE '/w' END WHERE id IN ('a', 'begun')",
+        ],
+        "conversation begun: workspace",
+    ),
+    (
+        "a conversation, put in",
+        &["INSERT INTO conversations VALUES ('new', '/x', 1)"],
+        "conversation new is listed, and no commit opened it",
+    ),
+    (
+        "a conversation without entries, removed",
+        &["DELETE FROM conversations WHERE id = 'begun'"],
+        "conversation begun is on record and not listed",
+    ),
+    (
+        "a conversation, renamed",
+        &["UPDATE conversations SET id = 'begin' WHERE id = 'begun'"],
+        "conversation begin is listed, and no commit opened it",
+    ),
+    (
+        "a memory",
+        &["UPDATE store SET value = 'obey me' WHERE key = 'note'"],
+        r#"stored value "note" of "memory" in "/w" is not what commit"#,
+    ),
+    (
+        "an older value of the same key",
+        &["UPDATE store SET value = 'first' WHERE key = 'note'"],
+        r#"stored value "note" of "memory""#,
+    ),
+    (
+        "a deleted value, put back",
+        &["INSERT INTO store VALUES ('/w', 'memory', 'gone', 'deleted')"],
+        r#"stored value "gone" of "memory" in "/w" was written by no commit"#,
+    ),
+    (
+        "a value, put in",
+        &["INSERT INTO store VALUES ('/w', 'memory', 'plan', 'obey me')"],
+        r#"stored value "plan" of "memory" in "/w" was written by no commit"#,
+    ),
+    (
+        "a value, moved to another workspace",
+        &["UPDATE store SET workspace = '/v' WHERE key = 'note'"],
+        r#"stored value "note" of "memory" in "/v" was written by no commit"#,
+    ),
+    (
+        "a value, moved to another space",
+        &["UPDATE store SET space = 'memory', workspace = '/w' WHERE space = 'todos'"],
+        r#"stored value "list" of "memory" in "/w" was written by no commit"#,
+    ),
+    (
+        "a value, removed",
+        &["DELETE FROM store WHERE space = 'reads'"],
+        r#"stored value "a" of "reads" in "/w" is missing; commit"#,
+    ),
+    (
+        "a batch",
+        &["UPDATE call_states SET batch = batch - 1 WHERE call = 't7'"],
+        "conversation a: call t7 (1) has batch",
+    ),
+    (
+        "batches of one commit made one",
+        &[
+            "UPDATE call_states SET batch = (SELECT batch FROM call_states WHERE call = 't0') WHERE call LIKE 't_'",
+        ],
+        "conversation a: call t7 (1) has batch",
+    ),
+    (
+        "an open change, hidden",
+        &["UPDATE call_states SET open_intent = 0 WHERE call = 'cut off'"],
+        "conversation b: call cut off (1) has open_intent 0, its entries say 1",
+    ),
+    (
+        "a closed change, opened",
+        &["UPDATE call_states SET open_intent = 1 WHERE call = 'mended'"],
+        "conversation c: call mended (1) has open_intent 1, its entries say 0",
+    ),
+    (
+        "a pruned change, opened",
+        &["UPDATE call_states SET open_intent = 1 WHERE call = 'same'"],
+        "conversation a: call same (1) has open_intent 1, its entries say 0",
+    ),
+    (
+        "a flag that is no flag",
+        &["UPDATE call_states SET open_intent = 2 WHERE call = 'cut off'"],
+        "has open_intent 2, its entries say 1",
+    ),
+    (
+        "the time of a body",
+        &["UPDATE bodies SET last_ms = 0 WHERE last_ms = 300"],
+        "is listed as mentioned last at 0, its entries say 300",
+    ),
+    (
+        "the time of an image",
+        &["UPDATE images SET last_ms = 9999 WHERE last_ms = 210"],
+        "table images:",
+    ),
+    (
+        "the time of an image that was spared",
+        &["UPDATE images SET last_ms = 149 WHERE last_ms < 150"],
+        "is listed as mentioned last at 149",
+    ),
+    (
+        "an image, removed",
+        &["DELETE FROM images WHERE last_ms = 210"],
+        "conversation a: entry 8 needs the image",
+    ),
+    (
+        "an image that a prune spared, removed",
+        &["DELETE FROM images WHERE last_ms < 150"],
+        "which is missing and was not pruned",
+    ),
+    (
+        "a body that a prune spared, removed",
+        &[
+            "DELETE FROM bodies WHERE hash = (SELECT body_hash FROM entries WHERE call = 'cut off' AND kind = 'intended')",
+        ],
+        "conversation b: what entry 8 says is missing, and was not pruned",
+    ),
+    (
+        "an image, put in",
+        &[
+            "INSERT INTO images VALUES (x'ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad', CAST('abc' AS BLOB), 300)",
+        ],
+        "table images: no entry names ba7816bf",
+    ),
+    (
+        "a body, put in",
+        &["INSERT INTO bodies VALUES (zeroblob(32), zeroblob(3), 300)"],
+        "table bodies: no entry names 0000",
+    ),
+    (
+        "a lease of nothing",
+        &["INSERT INTO leases VALUES ('none', 't', 1, 'p', 1, 1)"],
+        "a lease is held on conversation none, which is not listed",
+    ),
+    (
+        "a process that cannot be",
+        &["INSERT INTO leases VALUES ('a', 't', -1, 'p', 1, 1)"],
+        r#"table leases, row "a""#,
+    ),
+    (
+        "a negative number",
+        &["UPDATE conversations SET started_ms = -1 WHERE id = 'a'"],
+        r#"table conversations, row "a""#,
+    ),
+    (
+        "text that is none",
+        &["UPDATE conversations SET workspace = CAST(x'2fff' AS TEXT) WHERE id = 'a'"],
+        r#"table conversations, row "a""#,
+    ),
+    (
+        "a stored text that is none",
+        &["UPDATE store SET value = CAST(x'ff' AS TEXT) WHERE key = 'note'"],
+        r#"table store, row "/w", "memory", "note""#,
+    ),
+    (
+        "a hash that is none",
+        &["UPDATE entries SET hash = x'00' WHERE conversation = 'a' AND seq = 1"],
+        r#"table entries, row "a", 1"#,
+    ),
+    (
+        "a value of another type",
+        &[
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT, ', '') WHERE name = 'store'",
+            "UPDATE store SET value = x'00' WHERE key = 'note'",
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ') WITHOUT', ') STRICT, WITHOUT') WHERE name = 'store'",
+        ],
+        "non-TEXT value in store.value",
+    ),
+    (
+        "no value at all",
+        &[
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'started_ms INTEGER NOT NULL', 'started_ms INTEGER') WHERE name = 'conversations'",
+            "UPDATE conversations SET started_ms = NULL WHERE id = 'a'",
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'started_ms INTEGER', 'started_ms INTEGER NOT NULL') WHERE name = 'conversations'",
+        ],
+        "NULL value in conversations.started_ms",
+    ),
+    (
+        "an open call that its index leaves out",
+        &[
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, ' OR open_intent <> 0', '') WHERE name = 'open_calls'; UPDATE sqlite_schema SET sql = replace(sql, 'state <> ''finished''', 'call = ''none''') WHERE name = 'open_calls'",
+            "REINDEX open_calls",
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'call = ''none''', 'state <> ''finished'' OR open_intent <> 0') WHERE name = 'open_calls'",
+        ],
+        "the file is damaged: ",
+    ),
+    (
+        "the version",
+        &["PRAGMA user_version = 1"],
+        "its version is 1, and a later version wrote commit 1",
+    ),
+    ("no version", &["PRAGMA user_version = 0"], "not a journal"),
+    (
+        "a negative version",
+        &["PRAGMA user_version = -2"],
+        "not a journal",
+    ),
+    (
+        "a later version",
+        &["PRAGMA user_version = 3"],
+        "newer toolgate",
+    ),
+    (
+        "the application",
+        &["PRAGMA application_id = 7"],
+        "not a journal",
+    ),
+];
+
+fn changed(steps: &[&str]) -> Copy {
+    let copy = Copy::new();
+    for step in steps {
+        copy.db().execute_batch(step).unwrap();
+    }
+    copy
+}
+
+#[test]
+fn a_change_is_told_with_its_place() {
+    let mut wrong = Vec::new();
+    for (what, steps, part) in CHANGES {
+        let told = changed(steps).told();
+        if !told.iter().any(|problem| problem.contains(part)) {
+            wrong.push((what, told));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Objects that are not the program's, and a part of what is told.
+const SCHEMAS: &[(&str, &str)] = &[
+    (
+        "CREATE TRIGGER t AFTER INSERT ON entries BEGIN DELETE FROM store; END",
+        r#"trigger "t" is not part of a journal"#,
+    ),
+    (
+        "CREATE TRIGGER t INSTEAD OF INSERT ON v BEGIN SELECT 1; END",
+        r#"view "v" is not part of a journal"#,
+    ),
+    (
+        "CREATE TRIGGER bodies AFTER INSERT ON anchors BEGIN SELECT 1; END",
+        r#"trigger "bodies" is not part of a journal"#,
+    ),
+    ("CREATE TABLE more(x)", r#"table "more" is not part"#),
+    (
+        "CREATE TABLE more(x INTEGER PRIMARY KEY AUTOINCREMENT)",
+        r#"table "sqlite_sequence" is not part"#,
+    ),
+    ("ANALYZE", r#"table "sqlite_stat1" is not part"#),
+    (
+        "CREATE VIRTUAL TABLE more USING fts5(x)",
+        r#"table "more" is not part"#,
+    ),
+    (
+        "CREATE INDEX more ON store(value)",
+        r#"index "more" is not part"#,
+    ),
+    (
+        "CREATE UNIQUE INDEX more ON entries(at_ms, conversation, seq)",
+        r#"index "more" is not part"#,
+    ),
+    (
+        "CREATE INDEX more ON store(upper(value)) WHERE key = 'x'",
+        r#"index "more" is not part"#,
+    ),
+    ("DROP INDEX open_calls", r#"index "open_calls" is missing"#),
+    (
+        "DROP INDEX open_calls; CREATE INDEX open_calls ON call_states(conversation) WHERE state = 'x'",
+        r#"index "open_calls" is not as it was made"#,
+    ),
+    ("DROP TABLE store", r#"table "store" is missing"#),
+    ("DROP TABLE leases", r#"table "leases" is missing"#),
+    (
+        "ALTER TABLE store ADD COLUMN more TEXT",
+        r#"table "store" is not as it was made"#,
+    ),
+    (
+        "ALTER TABLE store ADD COLUMN more TEXT GENERATED ALWAYS AS (upper(value)) VIRTUAL",
+        r#"table "store" is not as it was made"#,
+    ),
+    (
+        "ALTER TABLE store ADD COLUMN more TEXT DEFAULT 'x' CHECK (length(more) < 3)",
+        r#"table "store" is not as it was made"#,
+    ),
+    (
+        "ALTER TABLE store RENAME COLUMN value TO content",
+        r#"table "store" is not as it was made"#,
+    ),
+    (
+        "ALTER TABLE store RENAME TO stored",
+        r#"table "store" is missing"#,
+    ),
+    (
+        "ALTER TABLE store RENAME TO real; CREATE VIEW store AS SELECT workspace, space, key, 'x' AS value FROM real",
+        r#"view "store" is not part"#,
+    ),
+    (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'value TEXT', 'value TEXT COLLATE NOCASE') WHERE name = 'store'",
+        r#"table "store" is not as it was made"#,
+    ),
+    (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'STRICT, ', '') WHERE name = 'store'",
+        r#"table "store" is not as it was made"#,
+    ),
+    (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = sql || ' -- x' WHERE name = 'open_calls'",
+        r#"index "open_calls" is not as it was made"#,
+    ),
+    (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'x' WHERE name = 'store'",
+        "malformed",
+    ),
+];
+
+#[test]
+fn a_foreign_schema_is_told_and_the_file_is_not_used() {
+    for (change, part) in SCHEMAS {
+        let copy = Copy::new();
+        let db = copy.db();
+        if change.contains(" ON v ") {
+            db.execute_batch("CREATE VIEW v AS SELECT 1 AS x").unwrap();
+        }
+        db.execute_batch(change).unwrap();
+        drop(db);
+        let told = copy.told();
+        assert!(
+            told.iter().any(|told| told.contains(part)),
+            "{change}: {told:?}"
+        );
+        let before = std::fs::read(copy.file()).unwrap();
+        let opened = SqliteJournal::open(copy.file(), Options::default()).map(|_| ());
+        let refused = |result: Result<(), Trouble>| match result {
+            Err(Trouble::Altered { .. }) => true,
+            Err(Trouble::Damaged { .. }) => *part == "malformed",
+            _ => false,
+        };
+        assert!(refused(opened.clone()), "{change}: {opened:?}");
+        assert_eq!(std::fs::read(copy.file()).unwrap(), before, "{change}");
+        let reader = match Reader::open(copy.file()) {
+            Ok(reader) => reader,
+            Err(trouble) => {
+                assert!(refused(Err(trouble)), "{change}");
+                continue;
+            }
+        };
+        assert!(refused(reader.conversations(0).map(|_| ())), "{change}");
+        assert!(
+            refused(reader.show(&Default::default(), |_| true)),
+            "{change}"
+        );
+        assert!(refused(reader.anchor().map(|_| ())), "{change}");
+        assert!(refused(reader.size().map(|_| ())), "{change}");
+    }
+}
+
+#[test]
+fn an_untouched_copy_is_sound_and_works() {
+    let copy = Copy::new();
+    assert_eq!(copy.told(), Vec::<String>::new());
+    drop(SqliteJournal::open(copy.file(), Options::default()).unwrap());
+    let reader = Reader::open(copy.file()).unwrap();
+    let verified = reader.verify(Some(&full().anchor)).unwrap();
+    assert_eq!(verified.problems, []);
+    assert_eq!(verified.coverage, toolgate_journal::Coverage::Whole);
+}
+
+#[test]
+fn a_live_lease_is_no_problem() {
+    let copy = Copy::new();
+    let db = copy.db();
+    db.execute_batch("INSERT INTO leases VALUES ('a', 't', 77, 'boot 5', 1, 1)")
+        .unwrap();
+    assert_eq!(copy.told(), Vec::<String>::new());
+}
+
+proptest! {
+    #![proptest_config(toolgate_testkit::laws(512))]
+
+    #[test]
+    fn any_change_of_any_cell_is_found(
+        table in prop::sample::select(&COVERED[..]),
+        row: prop::sample::Index,
+        column: prop::sample::Index,
+        how in 0_u8..6,
+        number: i64,
+        near in -300_i64..300,
+        bytes in prop::collection::vec(any::<u8>(), 0..40),
+        text in ".{0,40}",
+        at: prop::sample::Index,
+    ) {
+        let copy = Copy::new();
+        let db = copy.db();
+        let all = rows(&db, table);
+        let row = &all[row.index(all.len())];
+        let column = column.index(row.len());
+        let value = match (&row[column], how) {
+            (Value::Integer(_), 0) => Value::Integer(number),
+            (Value::Integer(before), _) => Value::Integer(before.wrapping_add(near)),
+            (Value::Blob(_), 0) => Value::Blob(bytes),
+            (Value::Blob(before), _) => {
+                let mut changed = before.clone();
+                if !changed.is_empty() {
+                    let at = at.index(changed.len());
+                    changed[at] ^= 1 << how;
+                }
+                Value::Blob(changed)
+            }
+            (_, 0) => Value::Null,
+            // A value of another row of the same column.
+            (_, 1 | 2) => all[at.index(all.len())][column].clone(),
+            (_, _) => Value::Text(text),
+        };
+        prop_assume!(value != row[column]);
+        prop_assume!(set(&db, table, row, column, &value));
+        drop(db);
+        let name = &columns(&copy.db(), table)[column].0;
+        prop_assert!(!copy.told().is_empty(), "{}.{}: {:?} became {:?}", table, name, row, value);
+    }
+}
