@@ -5,8 +5,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 use toolgate_gate::output::Redactor;
 use toolgate_journal::{
-    Anchor, Body, Conversation, Filter, Line, Options, Prune, Reader, SqliteJournal, Trouble,
-    Verified,
+    Anchor, Body, Conversation, Coverage, Filter, Line, Options, Prune, Reader, SqliteJournal,
+    Trouble, Verified,
 };
 
 use crate::args::{Common, ExportFormat, JournalCommand};
@@ -249,6 +249,8 @@ fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure>
         out.json_line(&verdict(&found))?;
     } else {
         for problem in &found.problems {
+            // Names in a changed file are not obeyed by a terminal.
+            let problem = toolgate_gate::output::approval_text(&problem.to_string());
             out.text(&format!("{RED}✗{RESET} {problem}"))?;
         }
         if found.more_problems > 0 {
@@ -263,6 +265,9 @@ fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure>
             "{BOLD}{word}{RESET}: {} conversations, {} entries, {} commits, {} contents pruned",
             found.conversations, found.entries, found.commits, found.pruned
         ))?;
+        if let Some(remark) = covered(found.coverage) {
+            out.remark(&remark);
+        }
         if let Some(anchor) = &found.anchor {
             out.remark(&format!(
                 "A cut-off end is only found by comparing with an anchor kept elsewhere. The present one, for --against:\n{}",
@@ -273,6 +278,20 @@ fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure>
     Ok(u8::from(!found.is_sound()))
 }
 
+/// What the commits do not cover, if anything.
+fn covered(coverage: Coverage) -> Option<String> {
+    let what = "Workspaces, start times and stored values";
+    match coverage {
+        Coverage::Whole => None,
+        Coverage::Since { commit } => Some(format!(
+            "{what} are covered from commit {commit} on; an older version wrote the rest, taken over as found."
+        )),
+        Coverage::Not => Some(format!(
+            "{what} are not covered: an older version wrote this file. The next command that writes to it covers them from there on."
+        )),
+    }
+}
+
 fn verdict(found: &Verified) -> Value {
     let problems: Vec<String> = found.problems.iter().map(ToString::to_string).collect();
     json!({
@@ -281,6 +300,11 @@ fn verdict(found: &Verified) -> Value {
         "entries": found.entries,
         "commits": found.commits,
         "pruned": found.pruned,
+        "covered_from_commit": match found.coverage {
+            Coverage::Whole => Some(1),
+            Coverage::Since { commit } => Some(commit),
+            Coverage::Not => None,
+        },
         "calls": counted(&found.calls),
         "anchor": found.anchor,
         "problems": problems,

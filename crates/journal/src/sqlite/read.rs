@@ -10,7 +10,7 @@ use toolgate_model::{CallId, ConversationId};
 
 use super::trouble::Trouble;
 use super::{layout, lease, open};
-use crate::chain::{Anchor, Hash};
+use crate::chain::{Anchor, Hash, sha256};
 use crate::states::State;
 
 /// A record that is only looked at. Contents of files cannot be had from it.
@@ -181,7 +181,8 @@ impl Reader {
     pub fn show(&self, filter: &Filter, mut each: impl FnMut(Line) -> bool) -> Result<(), Trouble> {
         let mut walk = || -> rusqlite::Result<()> {
             let mut find = self.db.prepare(
-                "SELECT e.conversation, e.seq, e.kind, e.call, e.nth, e.at_ms, e.hash, b.bytes
+                "SELECT e.conversation, e.seq, e.kind, e.call, e.nth, e.at_ms, e.hash, b.bytes,
+                   e.body_hash
                  FROM entries e LEFT JOIN bodies b ON b.hash = e.body_hash
                  WHERE (?1 IS NULL OR e.conversation = ?1) AND (?2 IS NULL OR e.call = ?2)
                    AND (?3 IS NULL OR e.kind = ?3) AND (?4 IS NULL OR e.at_ms >= ?4)
@@ -244,6 +245,9 @@ impl Reader {
 fn line(row: &Row<'_>) -> rusqlite::Result<Line> {
     let body = match row.get_ref(7)?.as_blob_or_null()? {
         None => Body::Pruned,
+        Some(bytes) if sha256(bytes) != row.get::<_, Hash>(8)? => {
+            Body::Unreadable("it is not what was written".to_owned())
+        }
         Some(bytes) => match serde_json::from_slice(bytes) {
             Ok(record) => Body::Kept(record),
             Err(error) => Body::Unreadable(error.to_string()),

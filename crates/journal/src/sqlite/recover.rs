@@ -19,6 +19,7 @@ use rusqlite::OptionalExtension;
 use toolgate_gate::journal::{
     Entry, FileProblem, Files, IntendedFile, Record, Recovered, RecoveredFile,
 };
+use toolgate_gate::tool::hex;
 use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
 
 use super::SqliteJournal;
@@ -26,6 +27,7 @@ use super::lease;
 use super::prune::unhex;
 use super::trouble::Trouble;
 use super::work::{About, Work};
+use crate::chain::{Hash, sha256};
 use crate::states::{Class, State};
 
 /// A call without a result, or with files it may have half changed.
@@ -233,10 +235,10 @@ impl Work<'_> {
     /// What a call was about to do to files; its conversation is taken for that.
     fn intent(&mut self, call: &Unfinished) -> Result<Vec<IntendedFile>, Trouble> {
         self.hold(call.conversation.as_str())?;
-        let body: Option<Option<Vec<u8>>> = self
+        let body: Option<(Option<Vec<u8>>, Hash)> = self
             .db
             .prepare_cached(
-                "SELECT b.bytes FROM call_states c
+                "SELECT b.bytes, e.body_hash FROM call_states c
                  JOIN entries e ON e.conversation = c.conversation AND e.call = c.call AND e.nth = c.nth
                  LEFT JOIN bodies b ON b.hash = e.body_hash
                  WHERE c.conversation = ?1 AND c.call = ?2 AND c.nth = ?3
@@ -245,10 +247,15 @@ impl Work<'_> {
             )
             .and_then(|mut find| {
                 let id = (call.conversation.as_str(), call.call.as_str(), call.nth);
-                find.query_row(id, |row| row.get(0)).optional()
+                find.query_row(id, |row| Ok((row.get(0)?, row.get(1)?)))
+                    .optional()
             })
             .map_err(|error| self.fail(&error))?;
-        let read = body.flatten().map(|bytes| serde_json::from_slice(&bytes));
+        let bytes = match body {
+            Some((Some(bytes), hash)) => Some(self.written(bytes, &hash)?),
+            _ => None,
+        };
+        let read = bytes.map(|bytes| serde_json::from_slice(&bytes));
         match read {
             Some(Ok(Record::Intended { files })) => Ok(files),
             _ => Err(Trouble::OutOfOrder {
@@ -264,10 +271,23 @@ impl Work<'_> {
         let Some(hash) = unhex(hash) else {
             return Ok(None);
         };
-        self.db
+        let found = self
+            .db
             .prepare_cached("SELECT bytes FROM images WHERE hash = ?1")
             .and_then(|mut find| find.query_row([hash], |row| row.get(0)).optional())
-            .map_err(|error| self.fail(&error))
+            .map_err(|error| self.fail(&error))?;
+        found.map(|bytes| self.written(bytes, &hash)).transpose()
+    }
+
+    /// Bytes that decide what files become, if they are those that were written.
+    fn written(&self, bytes: Vec<u8>, hash: &Hash) -> Result<Vec<u8>, Trouble> {
+        if sha256(&bytes) == *hash {
+            return Ok(bytes);
+        }
+        Err(Trouble::Damaged {
+            path: self.path.to_owned(),
+            why: format!("the content {} is not what was written", hex(hash)),
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! Every change of the file is found, with its place.
 
+use futures::executor::block_on;
 use proptest::prelude::*;
 use rusqlite::types::Value;
-use toolgate_journal::{Options, Reader, SqliteJournal, Trouble};
+use toolgate_journal::{Body, Filter, Line, Options, Reader, SqliteJournal, Trouble};
+use toolgate_sandbox::paths::{PathRules, PathWall};
 
 use crate::full::{COVERED, Copy, columns, full, rows, set};
 
@@ -476,7 +478,7 @@ fn a_foreign_schema_is_told_and_the_file_is_not_used() {
         };
         assert!(refused(reader.conversations(0).map(|_| ())), "{change}");
         assert!(
-            refused(reader.show(&Default::default(), |_| true)),
+            refused(reader.show(&Filter::default(), |_| true)),
             "{change}"
         );
         assert!(refused(reader.anchor().map(|_| ())), "{change}");
@@ -547,4 +549,36 @@ proptest! {
         let name = &columns(&copy.db(), table)[column].0;
         prop_assert!(!copy.told().is_empty(), "{}.{}: {:?} became {:?}", table, name, row, value);
     }
+}
+
+#[test]
+fn a_changed_content_is_not_used() {
+    let copy = Copy::new();
+    let db = copy.db();
+    let hash: String = db
+        .query_row(
+            "SELECT lower(hex(hash)) FROM images WHERE last_ms < 150",
+            [],
+            |row| row.get(0),
+        )
+        .unwrap();
+    db.execute_batch("UPDATE images SET bytes = x'00'; UPDATE bodies SET bytes = x'7b7d'")
+        .unwrap();
+    drop(db);
+    let journal = SqliteJournal::open(copy.file(), Options::default()).unwrap();
+    let image = block_on(journal.image(&hash));
+    assert!(matches!(image, Err(Trouble::Damaged { .. })), "{image:?}");
+    let open = block_on(journal.unfinished(Some(&"b".into()))).unwrap();
+    let wall = PathWall::open(&PathRules::new(copy.folder.path())).unwrap();
+    let recovered = block_on(journal.recover(&open[0], &wall));
+    assert!(
+        matches!(recovered, Err(Trouble::Damaged { .. })),
+        "{recovered:?}"
+    );
+    let reader = Reader::open(copy.file()).unwrap();
+    let each = |line: Line| {
+        assert!(!matches!(line.body, Body::Kept(_)), "{line:?}");
+        true
+    };
+    reader.show(&Filter::default(), each).unwrap();
 }
