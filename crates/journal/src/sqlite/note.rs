@@ -60,6 +60,9 @@ pub(crate) struct PruneNote {
     /// mentioned last. Version 1 does not state them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) spared: Option<Vec<(String, u64)>>,
+    /// The last entries of this commit that were written before it.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) after: BTreeMap<String, u64>,
 }
 
 /// The hash that a note states for a stored value.
@@ -71,7 +74,7 @@ impl Note {
     /// Reads a note of any version, and says whether version 1 can have written it.
     pub(crate) fn read(text: &str) -> Option<(Self, bool)> {
         if let Ok(prune) = serde_json::from_str::<PruneNote>(text) {
-            let first = prune.spared.is_none();
+            let first = prune.spared.is_none() && prune.after.is_empty();
             let pruned = vec![prune];
             let note = Self {
                 pruned,

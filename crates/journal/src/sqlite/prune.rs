@@ -44,11 +44,15 @@ impl SqliteJournal {
         self.ask(true, move |work| {
             let (pruned, spared) = prune(work.db, what).map_err(|error| work.fail(&error))?;
             if pruned.bodies + pruned.images > 0 {
+                let heads = work.heads.iter();
+                let after = heads.map(|(conversation, (seq, _))| (conversation.clone(), *seq));
+                let after = after.collect();
                 work.note.pruned.push(PruneNote {
                     pruned_before_ms: pruned.before_ms,
                     bodies: pruned.bodies,
                     images: pruned.images,
                     spared: Some(spared),
+                    after,
                 });
                 work.shrunk = true;
             }

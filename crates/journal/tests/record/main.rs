@@ -20,4 +20,5 @@ mod prune;
 mod recovery;
 mod room;
 mod tamper;
+mod untouched;
 mod versions;

@@ -318,6 +318,20 @@ const CHANGES: &[(&str, &[&str], &str)] = &[
         "the file is damaged: ",
     ),
     (
+        "two tables of one shape, swapped",
+        &[
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = CASE name WHEN 'bodies' THEN (SELECT rootpage FROM sqlite_schema WHERE name = 'images') ELSE (SELECT rootpage FROM sqlite_schema WHERE name = 'bodies') END WHERE name IN ('bodies', 'images')",
+        ],
+        "the file is damaged: ",
+    ),
+    (
+        "a table that is read from another's pages",
+        &[
+            "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET rootpage = (SELECT rootpage FROM sqlite_schema WHERE name = 'leases') WHERE name = 'store'",
+        ],
+        "the file is damaged: ",
+    ),
+    (
         "the version",
         &["PRAGMA user_version = 1"],
         "its version is 1, and a later version wrote commit 1",
@@ -438,6 +452,18 @@ const SCHEMAS: &[(&str, &str)] = &[
     (
         "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = sql || ' -- x' WHERE name = 'open_calls'",
         r#"index "open_calls" is not as it was made"#,
+    ),
+    (
+        "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = 'sqlite_autoindex_bodies_1'",
+        r#"index "sqlite_autoindex_bodies_1" is missing"#,
+    ),
+    (
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, 'WHERE', 'where') WHERE name = 'open_calls'",
+        r#"index "open_calls" is not as it was made"#,
+    ),
+    (
+        "CREATE TRIGGER \"\u{202e}t\u{1b}[2J\" AFTER UPDATE OF value ON store BEGIN SELECT 1; END",
+        r#"trigger "\u{202e}t\u{1b}[2J" is not part"#,
     ),
     (
         "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = 'x' WHERE name = 'store'",

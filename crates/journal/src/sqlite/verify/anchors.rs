@@ -128,6 +128,7 @@ impl Told {
                 commit: number,
                 before_ms: prune.pruned_before_ms,
                 spared: prune.spared.map(hashes),
+                after: prune.after,
             });
         }
     }

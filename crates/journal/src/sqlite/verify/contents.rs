@@ -37,31 +37,32 @@ struct Named {
     last_ms: Option<u64>,
 }
 
-/// Where an entry stands: its conversation's name, its number, its time, its commit.
+/// Where an entry stands: its conversation's name, its number, its time, and how many prunes
+/// came before it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     pub(super) name: usize,
     pub(super) seq: u64,
     pub(super) at_ms: u64,
-    pub(super) commit: u64,
+    pub(super) period: usize,
 }
 
 impl Contents {
     /// An entry names a body; `last_ms` is of its row, if there is one.
-    pub(super) fn body(&mut self, hash: Hash, place: Place, last_ms: Option<u64>, told: &Told) {
-        let named = name(&mut self.bodies, hash, place, told);
+    pub(super) fn body(&mut self, hash: Hash, place: Place, last_ms: Option<u64>) {
+        let named = name(&mut self.bodies, hash, place);
         named.last_ms = last_ms;
     }
 
     /// An entry names the images that its change replaces.
-    pub(super) fn intent(&mut self, body: &[u8], place: Place, told: &Told) {
+    pub(super) fn intent(&mut self, body: &[u8], place: Place) {
         let Ok(Record::Intended { files }) = serde_json::from_slice(body) else {
             self.intents_unread = true;
             return;
         };
         let hashes = files.iter().filter_map(|file| unhex(file.before.as_ref()?));
         for hash in hashes {
-            name(&mut self.images, hash, place, told);
+            name(&mut self.images, hash, place);
         }
     }
 
@@ -147,13 +148,8 @@ fn wrong_time(table: &'static str, hash: &Hash, listed: u64, entries: u64) -> Pr
 }
 
 /// Notes that an entry names a content.
-fn name<'a>(
-    contents: &'a mut HashMap<Hash, Named>,
-    hash: Hash,
-    place: Place,
-    told: &Told,
-) -> &'a mut Named {
-    let period = period(place.commit, &told.prunes);
+fn name<'a>(contents: &'a mut HashMap<Hash, Named>, hash: Hash, place: Place) -> &'a mut Named {
+    let period = place.period;
     let named = contents.entry(hash).or_insert(Named {
         first: (period, 0),
         further: Vec::new(),
@@ -171,16 +167,6 @@ fn name<'a>(
     named
 }
 
-/// Times are told apart by the prunes between them: twice the number of prunes before, and
-/// one more for a commit that prunes as well.
-fn period(commit: u64, prunes: &[Pruning]) -> usize {
-    let before = prunes.partition_point(|prune| prune.commit < commit);
-    let same = prunes
-        .get(before)
-        .is_some_and(|prune| prune.commit == commit);
-    2 * before + usize::from(same)
-}
-
 enum Verdict {
     Fine,
     /// It should be there.
@@ -194,10 +180,9 @@ enum Verdict {
 impl Named {
     fn verdict(&self, hash: &Hash, prunes: &[Pruning]) -> Verdict {
         let mut expected = None;
-        // Within a commit a prune came before an entry or after it, and a prune of version 1
-        // spared a content or not: any of it can have been.
-        for (late, spares) in [(false, false), (true, false), (false, true), (true, true)] {
-            let would_be = self.replayed(hash, prunes, late, spares);
+        // A prune of version 1 spared a content or not: either can have been.
+        for spares in [false, true] {
+            let would_be = self.replayed(hash, prunes, spares);
             if would_be == self.last_ms {
                 return Verdict::Fine;
             }
@@ -213,7 +198,7 @@ impl Named {
     }
 
     /// The time of the row after all entries and prunes; nothing if it was pruned.
-    fn replayed(&self, hash: &Hash, prunes: &[Pruning], late: bool, spares: bool) -> Option<u64> {
+    fn replayed(&self, hash: &Hash, prunes: &[Pruning], spares: bool) -> Option<u64> {
         let in_period = |period| {
             let mut all = std::iter::once(&self.first).chain(&self.further);
             all.find(|known| known.0 == period).map(|known| known.1)
@@ -221,19 +206,14 @@ impl Named {
         let mut last_ms: Option<u64> = None;
         for (at, prune) in prunes.iter().enumerate() {
             // `None` is less than any time.
-            last_ms = last_ms.max(in_period(2 * at));
-            let same = in_period(2 * at + 1);
-            if !late {
-                last_ms = last_ms.max(same);
-            }
+            last_ms = last_ms.max(in_period(at));
             last_ms = match &prune.spared {
                 // It says the time, also of mentions that were pruned themselves.
                 Some(spared) if spared.contains_key(hash) => spared.get(hash).copied(),
                 None if spares => last_ms,
                 _ => last_ms.filter(|last| *last >= prune.before_ms),
             };
-            last_ms = last_ms.max(same.filter(|_| late));
         }
-        last_ms.max(in_period(2 * prunes.len()))
+        last_ms.max(in_period(prunes.len()))
     }
 }

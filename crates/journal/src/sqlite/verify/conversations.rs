@@ -137,15 +137,15 @@ impl Walk<'_> {
         }
         (passing.last, passing.before) = (seq, hash);
         let commits = self.told.commits.get(&conversation);
+        let commit = commits.and_then(|commits| commits.of(seq)).unwrap_or(0);
         let place = Place {
             name: passing.index,
             seq,
             at_ms,
-            commit: commits.and_then(|commits| commits.of(seq)).unwrap_or(0),
+            period: self.told.prunes_before(&conversation, seq, commit),
         };
         let bytes = row.get_ref(9)?.as_blob_or_null()?;
-        self.contents
-            .body(body_hash, place, row.get(10)?, self.told);
+        self.contents.body(body_hash, place, row.get(10)?);
         let body = bytes.filter(|bytes| sha256(bytes) == body_hash);
         if bytes.is_some() && body.is_none() {
             let conversation = conversation.clone();
@@ -155,7 +155,7 @@ impl Walk<'_> {
             return Ok(());
         }
         if let ("intended", Some(body)) = (kind, body) {
-            self.contents.intent(body, place, self.told);
+            self.contents.intent(body, place);
         }
         let id = (call.to_owned(), nth);
         let known = passing.calls.get(&id).copied();

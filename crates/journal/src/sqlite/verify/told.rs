@@ -1,6 +1,6 @@
 //! What the commits say that the tables hold, compared with the tables.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use rusqlite::Connection;
 
@@ -41,6 +41,20 @@ pub(super) struct Pruning {
     pub(super) before_ms: u64,
     /// Older contents that stayed, and their time; unknown for version 1.
     pub(super) spared: Option<HashMap<Hash, u64>>,
+    /// The last entries of the same commit that were written before.
+    pub(super) after: BTreeMap<String, u64>,
+}
+
+impl Told {
+    /// How many prunes came before an entry.
+    pub(super) fn prunes_before(&self, conversation: &str, seq: u64, commit: u64) -> usize {
+        self.prunes.partition_point(|prune| {
+            let last_before = prune.after.get(conversation).copied();
+            // Version 1 does not say which came first within a commit; then the entry did.
+            let earlier = prune.spared.is_some() && seq > last_before.unwrap_or(0);
+            prune.commit < commit || (prune.commit == commit && earlier)
+        })
+    }
 }
 
 impl Commits {
