@@ -39,6 +39,10 @@ fn undone(bench: &Bench, more: &[&str]) -> Done {
     assert_eq!(done.code, Some(0), "{done:?}");
     let sound = bench.run(&["--json", "journal", "verify"]);
     assert_eq!(sound.code, Some(0), "{sound:?}");
+    assert!(
+        sound.stdout.contains("\"covered_from_commit\":1,"),
+        "{sound:?}"
+    );
     done
 }
 

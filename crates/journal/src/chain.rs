@@ -2,7 +2,8 @@
 //!
 //! Every entry's hash covers the hash of the entry before it in its conversation. Every
 //! commit adds an anchor that covers the anchor before it and the last entry of each
-//! conversation it touched, so that a conversation cannot be taken out as a whole.
+//! conversation it touched, so that a conversation cannot be taken out as a whole. Its note
+//! covers what a commit changes besides: conversations, stored values, pruned contents.
 //! A cut-off end leaves a shorter chain that is whole in itself: only an anchor that was
 //! kept elsewhere finds it.
 

@@ -259,3 +259,49 @@ fn wait(times: i32) -> bool {
     std::thread::sleep(Duration::from_millis(if times < 10 { 1 } else { 5 }));
     times < WAITS
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_a_file_is_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("journal.db");
+        let (writer, _) = writable(&path).unwrap();
+        let theirs = Connection::open(&path).unwrap();
+        theirs
+            .execute_batch(
+                "CREATE TRIGGER t AFTER INSERT ON conversations BEGIN DELETE FROM conversations; END;
+                 CREATE VIEW v AS SELECT 1",
+            )
+            .unwrap();
+        // Without the check of the schema.
+        let put = "INSERT INTO conversations VALUES ('a', NULL, 1)";
+        assert_eq!(writer.execute(put, []).unwrap(), 1);
+        let reader = readable(&path).unwrap();
+        for db in [&writer, &reader] {
+            let count = "SELECT count(*) FROM conversations";
+            let count: i64 = db.query_row(count, [], |row| row.get(0)).unwrap();
+            assert_eq!(count, 1, "the trigger did not run");
+            for refused in [
+                "SELECT * FROM v",
+                "SELECT load_extension('x')",
+                "SELECT fts3_tokenizer('x', 'y')",
+                "SELECT \"no column\"",
+            ] {
+                let got = db.query_row(refused, [], |_| Ok(()));
+                assert!(got.is_err(), "{refused}");
+            }
+        }
+        let _ = writer.execute_batch("PRAGMA writable_schema = ON");
+        let change = "UPDATE sqlite_schema SET sql = '' WHERE name = 'v'";
+        assert!(writer.execute(change, []).is_err());
+        let attach = format!(
+            "ATTACH '{}' AS more",
+            folder.path().join("new.db").display()
+        );
+        let attached = writer.execute_batch(&attach);
+        assert!(attached.is_err() || !folder.path().join("new.db").exists());
+    }
+}

@@ -9,6 +9,7 @@
     missing_docs
 )]
 
+mod changes;
 mod commits;
 mod fixture;
 mod foreign;

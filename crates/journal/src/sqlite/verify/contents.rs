@@ -148,7 +148,7 @@ fn wrong_time(table: &'static str, hash: &Hash, listed: u64, entries: u64) -> Pr
 }
 
 /// Notes that an entry names a content.
-fn name<'a>(contents: &'a mut HashMap<Hash, Named>, hash: Hash, place: Place) -> &'a mut Named {
+fn name(contents: &mut HashMap<Hash, Named>, hash: Hash, place: Place) -> &mut Named {
     let period = place.period;
     let named = contents.entry(hash).or_insert(Named {
         first: (period, 0),
