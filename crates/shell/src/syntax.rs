@@ -128,8 +128,8 @@ pub(crate) struct Assignment {
     pub(crate) append: bool,
     /// An element of an array, or a whole one: kept out of the variables the walk follows.
     pub(crate) array: bool,
-    /// An element: its index is the first of the values.
-    pub(crate) indexed: bool,
+    /// The index of an element: arithmetic.
+    pub(crate) subscript: Option<Word>,
     /// One word, or the elements of an array.
     pub(crate) values: Vec<Word>,
 }
@@ -198,6 +198,8 @@ pub(crate) enum Part {
 #[derive(Debug)]
 pub(crate) struct Parameter {
     pub(crate) name: String,
+    /// The index between brackets: arithmetic, as every index.
+    pub(crate) subscript: Option<Word>,
     pub(crate) operation: Operation,
     pub(crate) quoted: bool,
 }
@@ -237,7 +239,7 @@ pub(crate) enum Operation {
         upper: bool,
         all: bool,
     },
-    /// Indirection (`!`), arrays (`[`), transformations (`@`) and the rest.
+    /// Indirection (`!`), transformations (`@`) and the rest.
     Other {
         kind: u8,
         words: Vec<Word>,

@@ -242,6 +242,44 @@ const WRITTEN: &[&str] = &[
     "SCCACHE_DIR",
 ];
 
+/// Variables of the shell that take numbers: what is assigned is evaluated as arithmetic, in this
+/// version of the shell or in another.
+const ARITHMETIC: &[&str] = &[
+    "BASHPID",
+    "COLUMNS",
+    "COMP_CWORD",
+    "COMP_KEY",
+    "COMP_POINT",
+    "COMP_TYPE",
+    "EPOCHREALTIME",
+    "EPOCHSECONDS",
+    "EUID",
+    "FUNCNEST",
+    "GROUPS",
+    "HISTCMD",
+    "HISTFILESIZE",
+    "HISTSIZE",
+    "LINENO",
+    "LINES",
+    "MAILCHECK",
+    "OPTERR",
+    "OPTIND",
+    "PPID",
+    "RANDOM",
+    "READLINE_MARK",
+    "READLINE_POINT",
+    "SECONDS",
+    "SHLVL",
+    "SRANDOM",
+    "TMOUT",
+    "UID",
+];
+
+/// Whether a shell evaluates what is assigned to this variable.
+pub(crate) fn is_arithmetic(name: &str) -> bool {
+    listed(ARITHMETIC, name)
+}
+
 /// Whether later commands write to the path that is this variable's value.
 pub(crate) fn is_written(name: &str) -> bool {
     listed(WRITTEN, name)

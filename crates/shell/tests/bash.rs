@@ -13,47 +13,7 @@ use std::process::{Command, Stdio};
 
 use proptest::prelude::*;
 use support::analyse_line;
-
-/// Runs a script and hands back how `c` was called, call by call.
-fn calls_in_bash(script: &str) -> Vec<Vec<String>> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let record = folder.path().join("record");
-    let prelude = "c() { local s; printf -v s '%s\\037' \"$#\" \"$@\"; printf '%s\\036' \"$s\" >> \"$RECORD\"; }";
-    let output = Command::new(bash())
-        .args(["--noprofile", "--norc", "-c"])
-        .arg(format!("ulimit -t 5\n{prelude}\n{script}\n"))
-        .env_clear()
-        .env("PATH", "/nonexistent")
-        .env("RECORD", &record)
-        .env("HOME", support::HOME)
-        .current_dir(folder.path())
-        .stdin(Stdio::null())
-        .output()
-        .expect("bash runs");
-    drop(output);
-    let text = std::fs::read_to_string(&record).unwrap_or_default();
-    text.split_terminator('\u{1e}')
-        // The first entry is the number of arguments, so that none and an empty one differ.
-        .map(|call| {
-            call.split_terminator('\u{1f}')
-                .skip(1)
-                .map(ToOwned::to_owned)
-                .collect()
-        })
-        .collect()
-}
-
-fn bash() -> std::path::PathBuf {
-    on_path("bash")
-}
-
-fn on_path(program: &str) -> std::path::PathBuf {
-    let path = std::env::var_os("PATH").expect("a search path");
-    std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
-        .find(|file| file.is_file())
-        .expect("bash and timeout are installed: these tests compare with them")
-}
+use support::bash::{bash, calls_in_bash, missed_call};
 
 fn accepted_by_bash(script: &str) -> bool {
     Command::new(bash())
@@ -65,26 +25,6 @@ fn accepted_by_bash(script: &str) -> bool {
         .status()
         .expect("bash runs")
         .success()
-}
-
-/// Every call bash made has to be among the commands that were found, or the line is incomplete.
-fn assert_nothing_is_missed(script: &str) -> Result<(), TestCaseError> {
-    let analysis = analyse_line(script);
-    if !analysis.facts.complete {
-        return Ok(());
-    }
-    for call in calls_in_bash(script) {
-        let found = analysis.facts.runs.iter().any(|run| {
-            run.words.first().is_some_and(|program| program == "c")
-                && run.words.get(1..).unwrap_or_default() == call.as_slice()
-        });
-        prop_assert!(
-            found,
-            "{script:?} calls {call:?}, found {:?}",
-            analysis.facts.runs
-        );
-    }
-    Ok(())
 }
 
 fn literal() -> impl Strategy<Value = String> {
@@ -191,7 +131,8 @@ proptest! {
 
     #[test]
     fn every_call_bash_makes_is_found(script in script()) {
-        assert_nothing_is_missed(&script)?;
+        let missed = missed_call(&script);
+        prop_assert!(missed.is_none(), "{:?}", missed);
     }
 
     #[test]

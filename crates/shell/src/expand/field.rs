@@ -25,6 +25,8 @@ pub(crate) struct Field {
     pub(crate) from_input: bool,
     /// A number, whatever its digits.
     pub(crate) number: bool,
+    /// From this byte on the text is one whole number, whatever its digits, and nothing else.
+    pub(crate) integer_from: Option<usize>,
     /// How the line writes it, where that says more than the text.
     pub(crate) written: Option<String>,
 }
@@ -45,6 +47,27 @@ impl Field {
             holes: vec![0],
             ..Self::default()
         }
+    }
+
+    /// A whole number of which nothing else is known.
+    pub(crate) fn integer() -> Self {
+        Self {
+            number: true,
+            integer_from: Some(0),
+            ..Self::unknown()
+        }
+    }
+
+    /// Whether this is a whole number and nothing else: arithmetic over it evaluates nothing more.
+    pub(crate) fn is_integer(&self) -> bool {
+        self.integer_from == Some(0) || (self.is_known() && is_number(&self.text))
+    }
+
+    /// The same text, but only as a guess.
+    pub(crate) fn doubted(mut self) -> Self {
+        self.holes.push(0);
+        self.integer_from = None;
+        self
     }
 
     /// A guess: most likely this text, but nothing in the line says so.
@@ -111,6 +134,7 @@ impl Field {
             text: self.text.get(bytes..).unwrap_or_default().to_owned(),
             active: shift(&self.active),
             holes: shift(&self.holes),
+            integer_from: self.integer_from.and_then(|at| at.checked_sub(bytes)),
             ..self.clone()
         }
     }
@@ -118,6 +142,11 @@ impl Field {
     /// Adds another word's text, with what is known about it.
     pub(crate) fn append(&mut self, other: &Self) {
         let offset = self.text.len();
+        // What stands right before it may be more than it looks.
+        self.integer_from = other
+            .integer_from
+            .map(|at| at + offset)
+            .filter(|at| !self.holes.contains(at));
         self.text.push_str(&other.text);
         self.active
             .extend(other.active.iter().map(|at| at + offset));
@@ -168,12 +197,14 @@ impl FieldBuilder {
         for (at, _) in text.match_indices(['*', '?', '[']) {
             self.current.active.push(offset + at);
         }
-        self.current.text.push_str(text);
-        self.open = true;
+        self.quoted(text);
     }
 
     /// Text that means only itself.
     pub(crate) fn quoted(&mut self, text: &str) {
+        if !text.is_empty() {
+            self.current.integer_from = None;
+        }
         self.current.text.push_str(text);
         self.open = true;
     }
@@ -192,6 +223,7 @@ impl FieldBuilder {
             self.split(&loose);
             if value.text.is_empty() {
                 self.current.holes.push(self.current.text.len());
+                self.current.integer_from = None;
                 self.current.loose = true;
                 self.open = true;
             }
@@ -216,6 +248,7 @@ impl FieldBuilder {
             let length = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
             let piece = rest.get(..length).unwrap_or_default();
             let start = self.current.text.len();
+            let doubtful = self.current.holes.contains(&start);
             self.text(piece);
             let end = offset + length;
             for hole in value
@@ -230,6 +263,9 @@ impl FieldBuilder {
             self.current.deep |= value.deep;
             self.current.from_input |= value.from_input;
             self.current.number |= value.number;
+            if piece == value.text && !doubtful {
+                self.current.integer_from = value.integer_from.map(|at| at + start);
+            }
             rest = rest.get(length..).unwrap_or_default();
             offset = end;
         }
@@ -247,6 +283,12 @@ impl FieldBuilder {
         self.finish_field();
         self.done
     }
+}
+
+/// Digits, with or without a sign.
+pub(crate) fn is_number(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 #[cfg(test)]

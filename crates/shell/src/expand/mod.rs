@@ -6,6 +6,7 @@
 //! the field, with the likeliest text as a guess, so that `rm -rf $UNSET/` is
 //! seen for what it would do. Substitutions are walked where they stand.
 
+mod arithmetic;
 pub(crate) mod brace;
 pub(crate) mod field;
 pub(crate) mod glob;
@@ -13,12 +14,11 @@ mod parameter;
 
 use std::rc::Rc;
 
-use crate::parse::parse_expansions;
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::syntax::{Part, Word};
 use crate::walk::{Output, Walker};
-use field::{Field, FieldBuilder, UNKNOWN};
+use field::{Field, FieldBuilder};
 
 /// What a value costs besides its text: empty ones can double too.
 const VALUE: usize = 64;
@@ -83,10 +83,13 @@ impl Walker {
     }
 
     /// A part that is not plain text. Where `whole` is set nothing is split.
-    fn expand_part(&mut self, part: &Part, builder: &mut FieldBuilder, whole: bool) {
+    pub(super) fn expand_part(&mut self, part: &Part, builder: &mut FieldBuilder, whole: bool) {
         match part {
             Part::Text(text) => builder.text(text),
-            Part::Quoted(text) => builder.quoted(text),
+            Part::Quoted(text) => {
+                self.note_literal(text);
+                builder.quoted(text);
+            }
             Part::Parameter(parameter) => {
                 let quoted = parameter.quoted || whole;
                 let mut values = self.parameter(parameter);
@@ -110,13 +113,7 @@ impl Walker {
             }
             Part::Arithmetic(inside) => {
                 self.arithmetic(inside);
-                builder.value(
-                    &Field {
-                        number: true,
-                        ..Field::unknown()
-                    },
-                    true,
-                );
+                builder.value(&Field::integer(), true);
             }
             Part::Process { script, output } => {
                 let printed = if *output {
@@ -230,81 +227,4 @@ impl Walker {
         builder.value(&field, true);
         rest
     }
-
-    /// Arithmetic evaluates the values of variables, and an index in one of
-    /// them can hold a substitution: numbers only, or it is opaque.
-    pub(crate) fn arithmetic(&mut self, inside: &[Part]) {
-        let mut text = String::new();
-        for part in inside {
-            match part {
-                Part::Text(piece) | Part::Quoted(piece) => text.push_str(piece),
-                other => {
-                    let mut builder = FieldBuilder::default();
-                    self.expand_part(other, &mut builder, true);
-                    for field in builder.finish() {
-                        let numeric = field.number || is_number(&field.text);
-                        let from_outside = self.is_from_outside(other);
-                        if !numeric && !from_outside {
-                            self.odd_arithmetic(&field.shown());
-                        }
-                    }
-                    text.push('0');
-                }
-            }
-        }
-        if text.contains(['[', '`', UNKNOWN]) {
-            self.odd_arithmetic(&text);
-            self.evaluated(&text);
-        }
-        let names = text
-            .split(|character: char| !(character == '_' || character.is_ascii_alphanumeric()))
-            .filter(|name| name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic()));
-        for name in names {
-            if let Some(variable) = self.scope.variable(name)
-                && !variable.value.number
-                && !is_number(&variable.value.text)
-            {
-                self.odd_arithmetic(name);
-            }
-        }
-    }
-
-    /// A text in which a command expands again what the shell has left alone: the index in the
-    /// name of a variable.
-    pub(crate) fn evaluated(&mut self, text: &str) {
-        if !text.contains(['$', '`']) {
-            return;
-        }
-        match parse_expansions(text, self.depth()) {
-            Ok(word) => {
-                self.deeper(|walker| walker.single(&word));
-            }
-            Err(fault) => self.fault(&fault),
-        }
-    }
-
-    /// A variable that the line does not set comes from the environment, which is not the model's.
-    fn is_from_outside(&self, part: &Part) -> bool {
-        match part {
-            Part::Parameter(parameter) => {
-                let name = parameter.name.as_str();
-                !name
-                    .starts_with(|c: char| c.is_ascii_digit() || matches!(c, '@' | '*' | '_' | '!'))
-                    && self.scope.variable(name).is_none()
-            }
-            Part::Arithmetic(_) => true,
-            _ => false,
-        }
-    }
-
-    fn odd_arithmetic(&mut self, what: &str) {
-        self.found.opaque(Opacity::Construct {
-            what: format!("(({what}))"),
-        });
-    }
-}
-
-fn is_number(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -4,7 +4,7 @@ use super::field::{Field, UNKNOWN};
 use super::glob;
 use crate::reasons::Opacity;
 use crate::syntax::{Operation, Parameter, Word};
-use crate::walk::Walker;
+use crate::walk::{Walker, either};
 
 /// Every cut of a longer text would have to be tried.
 const MAX_TRIMMED: usize = 4096;
@@ -19,33 +19,62 @@ impl Walker {
         {
             return arguments.clone();
         }
-        if let Some(elements) = self.elements(parameter) {
-            return elements;
+        let selected = match &parameter.subscript {
+            None => Selected::At(0),
+            Some(word) if matches!(word.raw.as_str(), "@" | "*") => Selected::All,
+            Some(word) => self.index(word).map_or(Selected::Some, Selected::At),
+        };
+        let values = self.elements(parameter, selected);
+        if matches!(parameter.operation, Operation::Plain)
+            && let Some(values) = values
+        {
+            return values;
         }
-        let value = self.variable(name);
-        vec![self.operate(name, value, &parameter.operation)]
+        let value = match (values.as_deref(), &parameter.subscript) {
+            (Some([only]), _) => only.clone(),
+            (None, None) => self.variable(name),
+            (None, Some(_)) => self.scalar_element(name, selected),
+            _ => Field::unknown(),
+        };
+        vec![self.operate(parameter, value)]
     }
 
     /// `$name`, `${name[1]}` or `${name[@]}` of an array.
-    fn elements(&self, parameter: &Parameter) -> Option<Vec<Field>> {
+    fn elements(&self, parameter: &Parameter, selected: Selected) -> Option<Vec<Field>> {
         let elements = self.scope.elements(&parameter.name)?;
-        let index = match &parameter.operation {
-            Operation::Plain => Some(0),
-            Operation::Other { kind: b'[', words } => {
-                match words.first()?.raw.strip_suffix(']')? {
-                    "@" | "*" => None,
-                    number => Some(number.parse::<usize>().ok()?),
-                }
-            }
-            _ => return None,
+        let at = match selected {
+            Selected::All => return Some(elements.to_vec()),
+            Selected::At(index) => match usize::try_from(index) {
+                Ok(index) => elements.get(index),
+                // Counted from the end.
+                Err(_) => usize::try_from(index.unsigned_abs())
+                    .ok()
+                    .and_then(|back| elements.len().checked_sub(back))
+                    .and_then(|index| elements.get(index)),
+            },
+            Selected::Some => None,
         };
-        match index {
-            None => Some(elements.to_vec()),
-            Some(index) => {
-                let element = elements.get(index).or(elements.last())?;
-                Some(vec![element.clone()])
-            }
+        // Not every change is followed, so it may be any of them: the nearest to `/` counts.
+        let any = || {
+            elements
+                .iter()
+                .cloned()
+                .reduce(|one, other| either(&one, &other))
+        };
+        at.cloned().or_else(any).map(|element| vec![element])
+    }
+
+    /// An element of what the line has not made an array.
+    fn scalar_element(&self, name: &str, selected: Selected) -> Field {
+        if name == "PIPESTATUS" && self.scope.variable(name).is_none() {
+            return Field::integer();
         }
+        let value = self.variable(name);
+        // What was read into it, or its only element.
+        if value.text.starts_with('/') || matches!(selected, Selected::At(0) | Selected::All) {
+            return value.doubted();
+        }
+        Field::unknown()
     }
 
     /// The value of a variable, as far as the line or the shell says it.
@@ -80,7 +109,11 @@ impl Walker {
             "PATH" => Field::guess("/usr/local/bin:/usr/bin:/bin"),
             "TMPDIR" => Field::guess("/tmp"),
             "?" | "#" | "$" | "!" | "RANDOM" | "SRANDOM" | "SECONDS" | "LINENO" | "UID"
-            | "EUID" | "PPID" | "BASHPID" | "COLUMNS" | "LINES" | "EPOCHSECONDS" => Field {
+            | "EUID" | "PPID" | "BASHPID" | "BASH_SUBSHELL" | "HISTCMD" | "EPOCHSECONDS" => {
+                Field::integer()
+            }
+            // The environment may have set them to anything.
+            "COLUMNS" | "LINES" => Field {
                 number: true,
                 ..Field::unknown()
             },
@@ -96,20 +129,22 @@ impl Walker {
         }
     }
 
-    fn operate(&mut self, name: &str, value: Field, operation: &Operation) -> Field {
-        match operation {
+    fn operate(&mut self, parameter: &Parameter, value: Field) -> Field {
+        let name = parameter.name.as_str();
+        match &parameter.operation {
             Operation::Plain => value,
             Operation::Length => match value.exact() {
-                Some(text) => Field::literal(text.chars().count().to_string()),
-                None => Field {
-                    number: true,
-                    ..Field::unknown()
-                },
+                Some(text) if parameter.subscript.is_none() => {
+                    Field::literal(text.chars().count().to_string())
+                }
+                _ => Field::integer(),
             },
             Operation::Default { word, assign } => {
                 let other = self.single(word);
                 let result = choose(&value, other, !value.text.is_empty());
-                if *assign {
+                if *assign && parameter.subscript.is_some() {
+                    self.assign(name, Field::unknown(), false);
+                } else if *assign {
                     self.assign(name, result.clone(), false);
                 }
                 result
@@ -123,9 +158,7 @@ impl Walker {
                         other
                     };
                 }
-                let mut other = other;
-                other.holes.push(0);
-                other
+                other.doubted()
             }
             Operation::Require(word) => {
                 self.single(word);
@@ -148,9 +181,9 @@ impl Walker {
                 replaced(value, &pattern, &with, *all)
             }
             Operation::Slice { offset, length } => {
-                let offset = self.single(offset);
-                let length = length.as_ref().map(|word| self.single(word));
-                self.sliced(value, &offset, length.as_ref())
+                let from = self.index(offset);
+                let count = length.as_ref().map(|word| self.index(word));
+                sliced(&value, from, count)
             }
             Operation::Case { upper, all } => {
                 let changed = |text: &str| {
@@ -176,10 +209,6 @@ impl Walker {
                 let raw = words.first().map_or("", |word| word.raw.as_str());
                 let harmless = match kind {
                     b'@' => matches!(raw, "Q" | "E" | "U" | "u" | "L" | "a" | "A" | "K" | "k"),
-                    b'[' => raw
-                        .trim_start_matches('[')
-                        .bytes()
-                        .all(|b| b.is_ascii_alphanumeric() || b"@*]_-".contains(&b)),
                     b'/' | b'^' | b',' => true,
                     _ => false,
                 };
@@ -187,10 +216,10 @@ impl Walker {
                     self.found.opaque(Opacity::Construct {
                         what: format!("${{{name}{raw}}}"),
                     });
-                }
-                if *kind == b'[' && value.text.starts_with('/') {
-                    // What was read into it.
-                    return choose(&value, Field::unknown(), true);
+                    // `${name@P}` expands the value again, `${!name}` the name in it.
+                    let named = if *kind == b'!' { raw } else { name };
+                    let named = self.variable(named.trim_end_matches(['*', '@']));
+                    self.evaluated(&named.text);
                 }
                 Field::unknown()
             }
@@ -207,29 +236,32 @@ impl Walker {
             _ => Field::unknown(),
         }
     }
+}
 
-    fn sliced(&mut self, value: Field, offset: &Field, length: Option<&Field>) -> Field {
-        let number = |field: &Field| {
-            field
-                .exact()
-                .and_then(|text| text.trim().parse::<usize>().ok())
-        };
-        let from = number(offset);
-        let count = length.map(number);
-        let (Some(from), true) = (from, count != Some(None)) else {
-            // Offsets are arithmetic.
-            self.found.opaque(Opacity::Construct {
-                what: "${…:…}".to_owned(),
-            });
-            return Field::unknown();
-        };
-        let rest = value.text.chars().skip(from);
-        let text: String = match count.flatten() {
-            Some(count) => rest.take(count).collect(),
-            None => rest.collect(),
-        };
-        reshaped(&value, text)
-    }
+/// Which elements of an array are meant.
+#[derive(Clone, Copy)]
+enum Selected {
+    All,
+    At(i64),
+    /// One of them, but it is not known which.
+    Some,
+}
+
+/// A piece of a value; the index of it is not known where it is nothing.
+fn sliced(value: &Field, from: Option<i64>, count: Option<Option<i64>>) -> Field {
+    let number = |index: i64| usize::try_from(index).ok();
+    let (Some(from), Ok(count)) = (
+        from.and_then(number),
+        count.map_or(Ok(None), |count| count.and_then(number).map(Some).ok_or(())),
+    ) else {
+        return Field::unknown();
+    };
+    let rest = value.text.chars().skip(from);
+    let text: String = match count {
+        Some(count) => rest.take(count).collect(),
+        None => rest.collect(),
+    };
+    reshaped(value, text)
 }
 
 fn choose(value: &Field, other: Field, filled: bool) -> Field {
@@ -237,13 +269,12 @@ fn choose(value: &Field, other: Field, filled: bool) -> Field {
         return if filled { value.clone() } else { other };
     }
     // Not known whether it is set: the written default is the better guess.
-    let mut guess = if filled && !value.text.contains(UNKNOWN) {
+    let guess = if filled && !value.text.contains(UNKNOWN) {
         value.clone()
     } else {
         other
     };
-    guess.holes.push(0);
-    guess
+    guess.doubted()
 }
 
 fn reshaped(value: &Field, text: String) -> Field {

@@ -4,7 +4,7 @@ use super::{Parsed, Parser};
 use crate::syntax::{Assignment, Fault, Part, Word};
 
 /// Commands whose words may be assignments, arrays included.
-const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
+pub(crate) const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
 
 impl Parser<'_> {
     /// The word `name=(…)` behind a command that declares: one word, in which everything is
@@ -76,26 +76,24 @@ impl Parser<'_> {
                 name,
                 append,
                 array: true,
-                indexed: false,
+                subscript,
                 values,
             }));
         }
-        let array = subscript.is_some();
-        let mut values: Vec<Word> = subscript.into_iter().collect();
-        values.push(self.word_or_nothing()?);
+        let value = self.word_or_nothing()?;
         Ok(Some(Assignment {
             name,
             append,
-            array,
-            indexed: array,
-            values,
+            array: subscript.is_some(),
+            subscript,
+            values: vec![value],
         }))
     }
 
     /// What stands between the brackets of `name[…]=`, and where that ends.
     ///
     /// A shell reads it as one piece, blanks and `#` included, because it is
-    /// arithmetic. So it is read as one piece here, and is odd unless it is plain.
+    /// arithmetic. So it is read as one piece here, and is odd where others do not.
     fn subscript(&mut self, from: usize) -> Parsed<Option<(Word, usize)>> {
         let start = self.position;
         self.position = from;
@@ -108,9 +106,11 @@ impl Parser<'_> {
         let behind = self.bytes.get(end + 1).copied();
         let assigns = behind == Some(b'=') || behind == Some(b'+');
         match (closed, is_plain, assigns) {
-            (true, true, true) => Ok(Some((word, end + 1))),
-            (true, false, true) => {
-                word.parts.push(Part::Odd(word.raw.clone()));
+            (true, _, true) => {
+                // Some shells end the word here.
+                if word.raw.contains(|c: char| c.is_whitespace() || c == '#') {
+                    word.parts.push(Part::Odd(word.raw.clone()));
+                }
                 Ok(Some((word, end + 1)))
             }
             // A pattern in place of a name.

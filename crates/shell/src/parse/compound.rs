@@ -404,7 +404,12 @@ impl Parser<'_> {
                 simple.words.push(word);
                 continue;
             }
-            simple.words.push(self.word()?);
+            let mut word = self.word()?;
+            if matches!(self.peek(), Some(b'<' | b'>')) && names_element(&word.raw) {
+                // `{name[index]}>file` is no word: the descriptor's number goes to an element.
+                word.parts.push(Part::Odd(word.raw.clone()));
+            }
+            simple.words.push(word);
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && simple.redirects.is_empty() {
             return Err(self.unexpected());
@@ -426,4 +431,11 @@ impl Parser<'_> {
             _ => None,
         }
     }
+}
+
+/// `{name[index]}`.
+fn names_element(raw: &str) -> bool {
+    raw.strip_prefix('{')
+        .and_then(|rest| rest.strip_suffix("]}"))
+        .is_some_and(|rest| rest.contains('['))
 }

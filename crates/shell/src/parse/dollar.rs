@@ -132,21 +132,23 @@ impl Parser<'_> {
         if self.peek() == Some(b'#') && self.peek_at(1) != Some(b'}') {
             self.advance(1);
             let name = self.parameter_name()?;
+            let subscript = self.parameter_subscript(quoted)?;
             let operation = if self.peek() == Some(b'}') {
                 Operation::Length
             } else {
                 Operation::Other {
-                    kind: b'[',
+                    kind: b'#',
                     words: vec![self.operand(None, quoted)?],
                 }
             };
-            return self.close(name, operation, quoted, opened);
+            return self.close(name, subscript, operation, quoted, opened);
         }
         if self.peek() == Some(b'!') {
             self.advance(1);
             let rest = self.operand(None, quoted)?;
             return self.close(
                 "!".to_owned(),
+                None,
                 Operation::Other {
                     kind: b'!',
                     words: vec![rest],
@@ -156,8 +158,33 @@ impl Parser<'_> {
             );
         }
         let name = self.parameter_name()?;
+        let subscript = self.parameter_subscript(quoted)?;
         let operation = self.operation(quoted)?;
-        self.close(name, operation, quoted, opened)
+        self.close(name, subscript, operation, quoted, opened)
+    }
+
+    /// What stands between the brackets of `${name[…]}`; brackets inside it are balanced.
+    fn parameter_subscript(&mut self, quoted: bool) -> Parsed<Option<Word>> {
+        if self.peek() != Some(b'[') {
+            return Ok(None);
+        }
+        self.advance(1);
+        let mut whole = Word::default();
+        loop {
+            let piece = self.operand(Some(b']'), quoted)?;
+            if self.peek() != Some(b']') {
+                return Err(self.unexpected());
+            }
+            self.advance(1);
+            whole.raw.push_str(&piece.raw);
+            whole.parts.extend(piece.parts);
+            let opened = whole.raw.matches('[').count();
+            if opened <= whole.raw.matches(']').count() {
+                return Ok(Some(whole));
+            }
+            whole.raw.push(']');
+            whole.parts.push(Part::Quoted("]".to_owned()));
+        }
     }
 
     fn parameter_name(&mut self) -> Parsed<String> {
@@ -174,6 +201,7 @@ impl Parser<'_> {
     fn close(
         &mut self,
         name: String,
+        subscript: Option<Word>,
         operation: Operation,
         quoted: bool,
         opened: usize,
@@ -187,6 +215,7 @@ impl Parser<'_> {
         self.advance(1);
         Ok(Parameter {
             name,
+            subscript,
             operation,
             quoted,
         })
@@ -357,6 +386,7 @@ impl Parser<'_> {
 fn plain(name: String, quoted: bool) -> Part {
     Part::Parameter(Rc::new(Parameter {
         name,
+        subscript: None,
         operation: Operation::Plain,
         quoted,
     }))

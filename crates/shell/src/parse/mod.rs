@@ -22,6 +22,8 @@ mod word;
 use std::cell::OnceCell;
 use std::rc::Rc;
 
+pub(crate) use assignment::DECLARING;
+
 use crate::syntax::{Fault, Item, Junction, Node, Script, Word};
 
 /// How deep brackets, substitutions and compound commands may nest.

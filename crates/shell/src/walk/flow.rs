@@ -11,6 +11,8 @@ use crate::syntax::{Compound, Item, Junction, Node, Part, Script, Simple, Word};
 const MAX_RECURSION: usize = 3;
 /// Loops inside loops: from here on one round has to do.
 const MAX_LOOPS: usize = 3;
+/// A loop hands values from one variable to the next so often before that is too much.
+const MAX_REFUTED: usize = 16;
 
 impl Walker {
     pub(super) fn node(&mut self, node: &Node) -> Output {
@@ -212,10 +214,10 @@ impl Walker {
         let before = self.scope.clone();
         let limit = if self.loops >= MAX_LOOPS { 1 } else { 3 };
         self.loops += 1;
-        for round in 0..limit {
+        for round in 0..limit + MAX_REFUTED {
             let start = self.scope.clone();
             if let Some((name, value)) = variable {
-                self.scope.set(name, value.clone(), false);
+                self.assign(name, value.clone(), false);
             }
             self.script(body);
             if !self.scope.differs(&start) {
@@ -223,6 +225,12 @@ impl Walker {
             }
             if round + 2 == limit {
                 self.scope.forget_changes(&before);
+            }
+            if round + 1 >= limit && !self.scope.refute(&start) {
+                break;
+            }
+            if round + 1 == limit + MAX_REFUTED {
+                self.unchecked("a loop changes its variables in too many ways");
             }
         }
         self.loops -= 1;
@@ -253,15 +261,10 @@ impl Walker {
             let mut value = value;
             let repeated = value.is_pattern() || !value.is_known();
             value.loose = false;
-            if crate::variables::is_powerful(variable) {
-                self.found.opaque(Opacity::Setting {
-                    name: variable.to_owned(),
-                });
-            }
             if repeated {
                 output = output.then(self.rounds(body, Some((variable, &value))));
             } else {
-                self.scope.set(variable, value, false);
+                self.assign(variable, value, false);
                 output = output.then(self.script(body));
             }
         }
@@ -365,6 +368,7 @@ impl Walker {
         self.frames.push(Frame {
             name: name.to_owned(),
             forks: self.forks,
+            hidden: Vec::new(),
         });
         let saved = self.scope.arguments.replace(arguments.to_vec());
         let mut output = Output::nothing();
@@ -372,7 +376,10 @@ impl Walker {
             output = output.then(self.deeper(|walker| walker.node(&body)).unwrap_or_default());
         }
         self.scope.arguments = saved;
-        self.frames.pop();
+        let hidden = self.frames.pop().map(|frame| frame.hidden);
+        for (name, variable) in hidden.into_iter().flatten() {
+            self.scope.restore(&name, variable);
+        }
         Some(output)
     }
 

@@ -17,6 +17,7 @@ mod flow;
 mod scope;
 mod simple;
 
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use toolgate_model::Run;
@@ -30,7 +31,8 @@ use crate::reasons::{Catastrophe, Opacity};
 use crate::syntax::{Fault, Item, Node, Script};
 use crate::{Analysis, LineContext};
 
-pub(crate) use scope::Scope;
+use scope::Variable;
+pub(crate) use scope::{Scope, either};
 pub(crate) use simple::Invocation;
 
 /// How many commands are looked at, repetitions by loops and functions included.
@@ -77,6 +79,8 @@ impl Output {
 struct Frame {
     name: String,
     forks: usize,
+    /// What the function's own variables hide, by their names.
+    hidden: Vec<(String, Option<Variable>)>,
 }
 
 /// The state of a walk.
@@ -94,6 +98,8 @@ pub(crate) struct Walker {
     pub(crate) probing: bool,
     /// Whether what is looked at would run on another machine or in a container.
     pub(crate) away: bool,
+    /// Quoted texts that would run something if they were evaluated.
+    pub(crate) literals: BTreeSet<String>,
     frames: Vec<Frame>,
     called: Vec<String>,
     forks: usize,
@@ -116,6 +122,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         sinks: Vec::new(),
         probing: false,
         away: false,
+        literals: BTreeSet::new(),
         frames: Vec::new(),
         called: Vec::new(),
         forks: 0,
@@ -131,6 +138,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
     let script = parse(plain_ends.as_deref().unwrap_or(line), 0);
     walker.script(&script);
     walker.uncalled_functions();
+    walker.probe_literals();
     if !line.is_empty() && !walker.found.has_commands() {
         walker.without_command(line, &script);
     }
@@ -190,6 +198,16 @@ impl Walker {
         let probed = std::mem::replace(&mut self.found, found);
         self.found.take_catastrophes(probed);
         self.scope = scope;
+    }
+
+    /// Remembers what a variable was before the running function got its own of that name.
+    pub(crate) fn hide(&mut self, name: &str) {
+        let before = self.scope.variable(name).cloned();
+        if let Some(frame) = self.frames.last_mut()
+            && !frame.hidden.iter().any(|(hidden, _)| hidden == name)
+        {
+            frame.hidden.push((name.to_owned(), before));
+        }
     }
 
     /// Walks a substitution: a process of its own, but one that is waited for.

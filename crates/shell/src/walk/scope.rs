@@ -15,6 +15,8 @@ pub(crate) struct Variable {
     pub(crate) name: String,
     pub(crate) value: Field,
     pub(crate) exported: bool,
+    /// `readonly`: what is assigned later may not arrive.
+    pub(crate) fixed: bool,
 }
 
 /// Variables, functions, arguments and the working folder. It is copied wherever a line may
@@ -83,7 +85,21 @@ impl Scope {
                 name: name.to_owned(),
                 value,
                 exported,
+                fixed: false,
             }),
+        }
+    }
+
+    /// Puts a variable back as it was.
+    pub(crate) fn restore(&mut self, name: &str, variable: Option<Variable>) {
+        self.variables.retain(|known| known.name != name);
+        self.variables.extend(variable);
+    }
+
+    /// Makes a variable one that cannot be changed any more.
+    pub(crate) fn fix(&mut self, name: &str) {
+        for variable in &mut self.variables {
+            variable.fixed |= variable.name == name;
         }
     }
 
@@ -194,14 +210,16 @@ impl Scope {
             match other.variable(&variable.name) {
                 Some(theirs) if theirs.value == variable.value => {}
                 Some(theirs) => variable.value = either(&variable.value, &theirs.value),
-                None => variable.value.holes.push(0),
+                None => variable.value = std::mem::take(&mut variable.value).doubted(),
             }
         }
         for variable in &other.variables {
             if self.variable(&variable.name).is_none() {
-                let mut value = variable.value.clone();
-                value.holes.push(0);
+                let value = variable.value.clone().doubted();
                 self.set(&variable.name, value, variable.exported);
+            }
+            if variable.fixed {
+                self.fix(&variable.name);
             }
         }
         for (name, elements) in &other.arrays {
@@ -254,19 +272,48 @@ impl Scope {
         }
         for variable in &mut self.variables {
             if before.variable(&variable.name).map(|old| &old.value) != Some(&variable.value) {
-                let number = variable.value.number;
-                variable.value = Field {
-                    number,
-                    ..Field::unknown()
-                };
+                variable.value = weaker(&variable.value);
             }
         }
+    }
+
+    /// Whether a round that started from `start` left a variable as something else than what it
+    /// was taken for; what such a variable is, is forgotten.
+    pub(crate) fn refute(&mut self, start: &Self) -> bool {
+        let mut refuted = false;
+        for variable in &mut self.variables {
+            let Some(taken) = start.variable(&variable.name).map(|old| &old.value) else {
+                continue;
+            };
+            let known = taken.is_known() || (taken.is_integer() && !variable.value.is_integer());
+            if known && *taken != variable.value {
+                let integer = taken.is_integer() && variable.value.is_integer();
+                variable.value = if integer {
+                    Field::integer()
+                } else {
+                    Field::unknown()
+                };
+                refuted = true;
+            }
+        }
+        refuted
+    }
+}
+
+/// A value that is some number if this one is, and anything otherwise.
+fn weaker(value: &Field) -> Field {
+    if value.is_integer() {
+        return Field::integer();
+    }
+    Field {
+        number: value.number,
+        ..Field::unknown()
     }
 }
 
 /// One of two values. The guess that is nearer to `/` is kept, because a
 /// guess is only ever used to find what must not run.
-fn either(ours: &Field, theirs: &Field) -> Field {
+pub(crate) fn either(ours: &Field, theirs: &Field) -> Field {
     let height = |field: &Field| match field.text.strip_prefix('/') {
         Some(below) => below.len(),
         None => usize::MAX,
@@ -277,6 +324,10 @@ fn either(ours: &Field, theirs: &Field) -> Field {
         ours.clone()
     };
     value.number = ours.number && theirs.number;
-    value.holes.push(0);
+    value = value.doubted();
+    if ours.is_integer() && theirs.is_integer() {
+        value.number = true;
+        value.integer_from = Some(0);
+    }
     value
 }

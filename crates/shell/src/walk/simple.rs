@@ -3,11 +3,12 @@
 use std::rc::Rc;
 
 use super::scope::Variable;
-use super::{Output, Walker};
+use super::{Output, Walker, either};
 use crate::expand::field::Field;
+use crate::parse::DECLARING;
 use crate::reasons::Opacity;
-use crate::syntax::{Assignment, Redirect, RedirectKind, Simple, Target};
-use crate::variables::{is_powerful, is_written};
+use crate::syntax::{Assignment, Redirect, RedirectKind, Simple, Target, Word};
+use crate::variables::{is_arithmetic, is_powerful, is_written};
 use crate::{Redirection, RedirectionMode};
 
 /// What surrounds a command's words.
@@ -57,8 +58,19 @@ impl Walker {
             return Output::Unknown;
         }
         let mut words = Vec::new();
+        let declares = simple
+            .words
+            .first()
+            .is_some_and(|word| DECLARING.contains(&word.raw.as_str()));
         for word in &simple.words {
+            let count = words.len() + 1;
             self.fields(word, &mut words);
+            if declares && words.len() != count && word.raw.contains('=') {
+                // Behind such a command a shell does not split what is assigned.
+                self.found.opaque(Opacity::Expansion {
+                    word: word.raw.clone(),
+                });
+            }
         }
         let plumbing = self.redirects(&simple.redirects);
         let values: Vec<(&Assignment, Field)> = simple
@@ -101,8 +113,7 @@ impl Walker {
         self.fill(&plumbing, &output);
         // They were set for this command alone; what the command itself has set stays.
         for (name, variable) in before {
-            self.scope.variables.retain(|known| known.name != name);
-            self.scope.variables.extend(variable);
+            self.scope.restore(&name, variable);
         }
         plumbing.drain(output)
     }
@@ -118,8 +129,8 @@ impl Walker {
         }
         for word in &assignment.values {
             let piece = self.single(word);
-            value.number = piece.number && !assignment.append;
             value.append(&piece);
+            value.number = piece.number && !assignment.append;
         }
         value.loose = false;
         value
@@ -128,16 +139,14 @@ impl Walker {
     /// `name=(…)` or `name[…]=…`.
     fn assign_elements(&mut self, assignment: &Assignment) {
         let mut elements = Vec::new();
-        if assignment.indexed {
-            elements.extend(
-                assignment
-                    .values
-                    .iter()
-                    .map(|word| self.single(word))
-                    .last(),
-            );
+        if let Some(subscript) = &assignment.subscript {
+            self.arithmetic(&subscript.parts);
+            elements.extend(assignment.values.iter().map(|word| self.single(word)));
         } else {
             for word in &assignment.values {
+                if word.raw.starts_with('[') {
+                    self.element_index(word);
+                }
                 self.fields(word, &mut elements);
             }
         }
@@ -151,12 +160,47 @@ impl Walker {
             element.holes.push(0);
             element.number = false;
         }
-        let more = assignment.append || assignment.indexed;
+        let more = assignment.append || assignment.subscript.is_some();
         self.scope.set_elements(&assignment.name, elements, more);
+    }
+
+    /// `[index]=value` among the elements of an array.
+    fn element_index(&mut self, word: &Word) {
+        let field = self.single(word);
+        let index = field
+            .text
+            .strip_prefix('[')
+            .and_then(|rest| rest.split_once("]=").or_else(|| rest.split_once("]+=")));
+        match index {
+            Some((index, _)) if field.is_known() => self.arithmetic_text(index),
+            _ => {
+                self.odd_arithmetic(&word.raw);
+                self.evaluated(&field.text);
+            }
+        }
     }
 
     /// Sets a variable, and says so if that changes what later commands do.
     pub(crate) fn assign(&mut self, name: &str, value: Field, exported: bool) {
+        let mut value = value;
+        if let Some(before) = self.scope.variable(name).filter(|before| before.fixed) {
+            value = either(&before.value, &value);
+            self.found.opaque(Opacity::Setting {
+                name: name.to_owned(),
+            });
+        }
+        self.note_literal(&value.text);
+        if is_arithmetic(name) && !value.is_integer() {
+            self.arithmetic_value(&value);
+        }
+        if is_arithmetic(name) && !value.text.is_empty() {
+            // What is read from it later is the shell's own number, or nobody knows what.
+            value = if value.is_integer() {
+                Field::integer()
+            } else {
+                Field::unknown()
+            };
+        }
         if is_powerful(name) {
             self.found.opaque(Opacity::Setting {
                 name: name.to_owned(),
@@ -181,6 +225,10 @@ impl Walker {
         let mut plumbing = Plumbing::default();
         for redirect in redirects {
             let descriptor = redirect.descriptor.as_deref();
+            if let Some(name) = descriptor.and_then(|text| text.strip_prefix('{')) {
+                // `{name}>file` puts the descriptor's number there.
+                self.assign(name.trim_end_matches('}'), Field::integer(), false);
+            }
             match &redirect.target {
                 Target::Document(body) => {
                     let field = body.get().map(|word| self.single(word)).unwrap_or_default();

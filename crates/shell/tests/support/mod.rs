@@ -1,6 +1,8 @@
 //! What the tests of this crate share: the place a line runs in, and the data.
 #![allow(dead_code, unreachable_pub)]
 
+pub mod bash;
+
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use toolgate_model::Facts;

@@ -5,7 +5,6 @@ use std::rc::Rc;
 use crate::expand::field::{Field, UNKNOWN};
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
-use crate::syntax::Part;
 use crate::variables::is_powerful;
 use crate::walk::{Output, Walker};
 
@@ -106,6 +105,15 @@ impl Walker {
 
     pub(super) fn declare(&mut self, name: &str, arguments: &[Field]) {
         let mut exported = name == "export";
+        let letters = |letter: char| {
+            arguments.iter().any(|word| {
+                word.text
+                    .strip_prefix('-')
+                    .is_some_and(|letters| letters.contains(letter))
+            })
+        };
+        let own = !matches!(name, "export" | "readonly") && !letters('g');
+        let fixed = name == "readonly" || letters('r');
         for word in arguments {
             let text = word.text.as_str();
             if let Some(letters) = text.strip_prefix(['-', '+'])
@@ -123,6 +131,9 @@ impl Walker {
             if is_setting(text) {
                 let (variable, rest) = text.split_once('=').unwrap_or((text, ""));
                 let value = word.tail(text.len() - rest.len());
+                if own {
+                    self.hide(variable);
+                }
                 self.assign(
                     variable,
                     Field {
@@ -131,10 +142,19 @@ impl Walker {
                     },
                     exported,
                 );
+                if fixed {
+                    self.scope.fix(variable);
+                }
             } else if word.exact().is_some_and(is_name) {
                 let value = self.variable(text);
-                if exported || is_powerful(text) {
+                if own {
+                    self.hide(text);
+                }
+                if exported || fixed || is_powerful(text) {
                     self.assign(text, value, exported);
+                }
+                if fixed {
+                    self.scope.fix(text);
                 }
             } else {
                 self.option_opaque(name, word);
@@ -176,9 +196,18 @@ impl Walker {
     }
 
     pub(super) fn unset(&mut self, arguments: &[Field]) {
+        // With these it is not the variable that goes.
+        let other = arguments
+            .iter()
+            .any(|word| matches!(word.text.as_str(), "-f" | "-n"));
         for word in arguments {
             match word.exact() {
                 Some("-v" | "-f" | "-n" | "--") => {}
+                Some(name) if other && is_name(name) => {
+                    if !arguments.iter().any(|word| word.text == "-f") {
+                        self.assign(name, Field::unknown(), false);
+                    }
+                }
                 _ => self.assign_named("unset", word, Field::default()),
             }
         }
@@ -272,7 +301,7 @@ impl Walker {
                 _ => self.assign_named(name, word, guess.clone()),
             }
         }
-        self.scope.set("REPLY", guess, false);
+        self.assign("REPLY", guess, false);
     }
 
     /// What a variable gets that is read from the input: never certain, but where that may be a
@@ -317,18 +346,7 @@ impl Walker {
             if !word.is_known() {
                 self.unknown_word(word);
             }
-            self.arithmetic(&[Part::Quoted(word.text.clone())]);
-            if let Some((name, _)) = word.text.split_once('=') {
-                let name = name.trim_end_matches(['+', '-', '*', '/', '%']).to_owned();
-                self.assign(
-                    &name,
-                    Field {
-                        number: true,
-                        ..Field::unknown()
-                    },
-                    false,
-                );
-            }
+            self.arithmetic_value(word);
         }
     }
 
