@@ -37,6 +37,30 @@ pub(crate) fn matches(pattern: &str, text: &str) -> bool {
         .all(|character| *character == '*')
 }
 
+/// Whether some text that fits `pattern` starts with `start`.
+pub(crate) fn may_start(pattern: &str, start: &str) -> bool {
+    let pattern: Vec<char> = pattern.chars().collect();
+    let mut places = vec![0];
+    for character in start.chars() {
+        let mut next = Vec::new();
+        let mut at = 0;
+        while let Some(&place) = places.get(at) {
+            at += 1;
+            let went = if pattern.get(place) == Some(&'*') {
+                if !places.contains(&(place + 1)) {
+                    places.push(place + 1);
+                }
+                Some(place)
+            } else {
+                one(&pattern, place, character)
+            };
+            next.extend(went.filter(|place| !next.contains(place)));
+        }
+        places = next;
+    }
+    !places.is_empty()
+}
+
 /// Where the pattern goes on if the piece at `at` matches `character`.
 fn one(pattern: &[char], at: usize, character: char) -> Option<usize> {
     match pattern.get(at)? {
@@ -109,5 +133,17 @@ mod tests {
         ] {
             assert_eq!(matches(pattern, text), expected, "{pattern} {text}");
         }
+    }
+
+    #[test]
+    fn a_pattern_may_start_with_a_text() {
+        for pattern in ["*", "?x", "[-a]*", "*.txt", "-*", "**", "[!a]x", "-[o]*"] {
+            assert!(may_start(pattern, "-"), "{pattern}");
+        }
+        for pattern in ["a*", "./*", "[a-z]*", "\\**", "[!-]x", ""] {
+            assert!(!may_start(pattern, "-"), "{pattern}");
+        }
+        assert!(may_start("*.txt", "--output="));
+        assert!(!may_start("?.txt", "--output="));
     }
 }

@@ -19,6 +19,7 @@ mod probe;
 pub(crate) mod scan;
 mod special;
 pub(crate) mod table;
+mod wild;
 
 use std::rc::Rc;
 
@@ -198,6 +199,7 @@ impl Walker {
             scan(row, words)
         };
         self.apply_traits(program, name, words, &scan);
+        self.wild_words(name, row, words, &scan);
         let moved = scan.uses.iter().any(|used| used.effect == Effect::Folder);
         let place = moved.then(|| self.scope.place());
         self.apply_folder(&scan);

@@ -317,7 +317,7 @@ impl Scan {
 }
 
 /// A single character is a delimiter, however much it looks like a folder.
-fn looks_like_path(text: &str) -> bool {
+pub(super) fn looks_like_path(text: &str) -> bool {
     text.chars().nth(1).is_some() && (text.starts_with(['.', '~']) || text.contains('/'))
 }
 

@@ -76,6 +76,8 @@ pub(crate) struct Flag {
     pub(crate) effect: Effect,
     pub(crate) replaces: Replaces,
     pub(crate) mark: Option<char>,
+    /// Listed once for all subcommands, most of which do not have it.
+    pub(crate) shared: bool,
 }
 
 /// What the operands end in.
@@ -226,7 +228,10 @@ fn share_options(program: &mut Program) {
                 .iter()
                 .any(|name| below.row.flags.iter().any(|own| own.names.contains(name)));
             if !listed {
-                below.row.flags.push(flag.clone());
+                below.row.flags.push(Flag {
+                    shared: true,
+                    ..flag.clone()
+                });
             }
         }
     }
@@ -381,6 +386,7 @@ fn flag(token: &'static str) -> Option<Flag> {
         effect,
         replaces,
         mark,
+        shared: false,
     })
 }
 
