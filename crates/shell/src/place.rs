@@ -7,6 +7,7 @@
 use crate::LineContext;
 use crate::expand::field::Field;
 use crate::expand::glob;
+use crate::process::{self, Owner};
 
 /// A home that nobody told us, and a root likewise: no real path has these names.
 const UNKNOWN_HOME: &str = "/\u{fffc}home";
@@ -53,35 +54,6 @@ const SYSTEM: &[&str] = &[
     "/Users",
     "/Volumes",
     "/private",
-];
-
-/// Names that hold secrets, or stand for those that do: a pattern that can
-/// reach one of them is not a plain selection of files.
-const SECRETS: &[&str] = &[
-    ".env",
-    ".env.local",
-    ".env.production",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    "id_rsa",
-    "id_ed25519",
-    "id_ecdsa",
-    "server.pem",
-    "server.key",
-    "server.p12",
-    "server.pfx",
-    "server.keystore",
-    "credentials",
-    "secrets",
 ];
 
 /// What a path is to those who live on the machine.
@@ -175,10 +147,19 @@ impl Places {
         if SYSTEM.contains(&path) {
             return Some(Grave::System);
         }
-        let someones_home = ["/home", "/Users"].iter().any(|top| {
-            beneath(top, path).is_some_and(|user| !user.is_empty() && !user.contains('/'))
-        });
-        someones_home.then_some(Grave::Home)
+        is_someones_home(path).then_some(Grave::Home)
+    }
+
+    /// Likewise, but a root of the workspace may be put in order by its own tools.
+    pub(crate) fn grave_beyond_roots(&self, path: &str) -> Option<Grave> {
+        let own = self.roots.iter().any(|root| root == path) && path != self.home;
+        self.grave(path).filter(|_| !own || path == "/")
+    }
+
+    /// Whether a path is a home, or holds homes.
+    pub(crate) fn is_home(&self, path: &str) -> bool {
+        let holds = beneath(path, &self.home).is_some();
+        holds || path == "/root" || is_someones_home(path)
     }
 
     /// The same for a pattern: it may match such a folder, or everything in one.
@@ -217,12 +198,10 @@ impl Places {
     }
 }
 
-/// Whether one of a pattern's names could be one that holds secrets.
-pub(crate) fn may_reach_secrets(field: &Field) -> bool {
-    field.components().iter().any(|(text, pattern)| {
-        let plain = matches!(text.as_str(), "*" | "**");
-        *pattern && !plain && SECRETS.iter().any(|name| name_fits(text, name))
-    })
+fn is_someones_home(path: &str) -> bool {
+    ["/home", "/Users"]
+        .iter()
+        .any(|top| beneath(top, path).is_some_and(|user| !user.is_empty() && !user.contains('/')))
 }
 
 /// Whether a pattern that the line writes chooses folders, and not only names in one folder.
@@ -259,23 +238,42 @@ pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {
 }
 
 /// An absolute path in its shortest form.
+///
+/// The links of the kernel that lead out of `/proc` are followed.
 pub(crate) fn join(folder: &str, path: &str) -> String {
+    follow(folder, path).0
+}
+
+/// Whether a path goes through a process that is another's, or through a descriptor.
+pub(crate) fn is_led_away(folder: &str, path: &str) -> bool {
+    follow(folder, path).1
+}
+
+fn follow(folder: &str, path: &str) -> (String, bool) {
     let start = if path.starts_with('/') { "" } else { folder };
     let mut joined = String::with_capacity(start.len() + path.len() + 1);
+    let mut away = false;
     for part in start.split('/').chain(path.split('/')) {
-        match part {
-            "" | "." => {}
-            ".." => joined.truncate(joined.rfind('/').unwrap_or(0)),
-            other => {
-                joined.push('/');
-                push_unescaped(&mut joined, other);
-            }
+        if matches!(part, "" | ".") {
+            continue;
+        }
+        if joined.starts_with("/proc/") || joined.starts_with("/dev/fd") {
+            away |= process::leave_descriptor(&mut joined);
+        }
+        if part == ".." {
+            joined.truncate(joined.rfind('/').unwrap_or(0));
+            continue;
+        }
+        joined.push('/');
+        push_unescaped(&mut joined, part);
+        if joined.starts_with("/proc/") {
+            away |= process::follow(&mut joined, folder) == Some(Owner::Other);
         }
     }
     if joined.is_empty() {
         joined.push('/');
     }
-    joined
+    (joined, away)
 }
 
 fn plain_path<'a>(parts: impl Iterator<Item = &'a str>) -> String {
@@ -331,12 +329,30 @@ fn absolute_components(folder: &str, field: &Field) -> Vec<(String, bool)> {
         );
     }
     for (text, pattern) in field.components() {
+        let below = !matches!(text.as_str(), "" | ".");
+        if below
+            && out
+                .first()
+                .is_some_and(|(top, _)| top == "proc" || top == "dev")
+        {
+            let mut path = plain_path(out.iter().map(|(text, _)| text.as_str()));
+            if process::leave_descriptor(&mut path) {
+                out.clear();
+            }
+        }
         match text.as_str() {
             "" | "." => {}
             ".." => {
                 out.pop();
             }
             _ => out.push((text, pattern)),
+        }
+        if out.first().is_some_and(|(top, _)| top == "proc") {
+            let mut path = plain_path(out.iter().map(|(text, _)| text.as_str()));
+            if process::follow(&mut path, folder).is_some() {
+                let parts = path.split('/').filter(|part| !part.is_empty());
+                out = parts.map(|part| (part.to_owned(), false)).collect();
+            }
         }
     }
     out
@@ -349,7 +365,7 @@ fn is_wide(component: &str) -> bool {
     (takes("qzx") && takes("k7.wvj")) || (takes(".qzx") && takes(".k7wvj"))
 }
 
-fn name_fits(pattern: &str, name: &str) -> bool {
+pub(crate) fn name_fits(pattern: &str, name: &str) -> bool {
     (!name.starts_with('.')
         || pattern.starts_with('.')
         || pattern.starts_with("\\.")

@@ -125,7 +125,10 @@ impl fmt::Display for Catastrophe {
                  list them first, then name them",
             ),
             Self::Attributes { path } => {
-                write!(f, "changes owner or mode of a whole system (`{path}`)")
+                write!(
+                    f,
+                    "changes owner or mode of a whole system or a home (`{path}`)"
+                )
             }
             Self::Device { path } => write!(f, "writes to the device `{path}`"),
             Self::Kernel { what } => write!(f, "changes settings of the kernel (`{what}`)"),

@@ -6,6 +6,7 @@ use super::hosts;
 use crate::expand::field::{Field, UNKNOWN};
 use crate::place::{self, join};
 use crate::reasons::{Catastrophe, Opacity};
+use crate::secrets::may_reach_secrets;
 use crate::walk::Walker;
 
 /// Devices that swallow or give, and change nothing.
@@ -22,6 +23,22 @@ const TAME_DEVICES: &[&str] = &[
     "/dev/ptmx",
     "/dev/console",
 ];
+
+/// Folders of the system whose mode or owner is an administrator's choice.
+const SHARED: &[&str] = &[
+    "/Applications",
+    "/Volumes",
+    "/media",
+    "/mnt",
+    "/opt",
+    "/run",
+    "/srv",
+    "/usr/local",
+    "/usr/local/bin",
+];
+
+/// Links behind links: from here on they are not followed.
+const MAX_FOLLOWED: usize = 4;
 
 /// How a path is touched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +81,9 @@ impl Walker {
     pub(crate) fn delete_path(&mut self, field: &Field, tree: bool) {
         if tree {
             self.look_for_loss(field);
+            for led in self.behind_links(field, false) {
+                self.look_for_loss(&led);
+            }
         }
         self.touch(field, Touch::Delete);
         if (tree || field.deep) && field.is_pattern() && field.is_known() {
@@ -86,20 +106,38 @@ impl Walker {
 
     /// Changes mode or owner; `tree` if of everything below as well.
     pub(crate) fn change_attributes(&mut self, field: &Field, tree: bool) {
-        if tree && let Some(folder) = self.scope.folder.clone() {
-            let path = join(&folder, &field.text);
-            let grave = if field.is_pattern() {
-                self.places.grave_pattern(&folder, field)
-            } else {
-                self.places.grave(&path)
-            };
-            if grave.is_some_and(place::Grave::is_system) {
+        let mut fields = self.behind_links(field, true);
+        fields.push(field.clone());
+        for folder in self.folders(field) {
+            if fields
+                .iter()
+                .any(|field| self.is_sealed(&folder, field, tree))
+            {
                 self.found.catastrophe(Catastrophe::Attributes {
                     path: field.text.clone(),
                 });
             }
         }
         self.touch(field, Touch::Write);
+    }
+
+    /// Whether other modes or owners of this path lock everybody out of a system or a home.
+    fn is_sealed(&self, folder: &str, field: &Field, tree: bool) -> bool {
+        let relative = !field.text.starts_with('/');
+        if field.text.is_empty() || (relative && self.scope.folder.is_none()) {
+            return false;
+        }
+        if field.is_pattern() {
+            let grave = self.places.grave_pattern(folder, field);
+            return grave.is_some_and(place::Grave::is_system) && (tree || !field.narrow);
+        }
+        let path = join(folder, &field.text);
+        let system = self
+            .places
+            .grave(&path)
+            .is_some_and(place::Grave::is_system);
+        let shared = !tree && SHARED.contains(&path.as_str());
+        (system && !shared) || self.places.is_home(&path)
     }
 
     /// The folder a command would work in, if no path is given.
@@ -124,6 +162,22 @@ impl Walker {
             return;
         }
         let folders = self.folders(field);
+        if folders
+            .iter()
+            .any(|folder| place::is_led_away(folder, &field.text))
+        {
+            self.found.opaque(Opacity::Expansion {
+                word: field.text.clone(),
+            });
+        }
+        if self.following < MAX_FOLLOWED {
+            self.following += 1;
+            // What removes a link leaves alone what it leads to.
+            for led in self.behind_links(field, touch != Touch::Delete) {
+                self.touch(&led, touch);
+            }
+            self.following -= 1;
+        }
         for folder in &folders {
             if field.is_pattern() {
                 self.touch_pattern(folder, field, touch);
@@ -151,7 +205,7 @@ impl Walker {
                 word: field.text.clone(),
             });
         }
-        if place::may_reach_secrets(field) {
+        if may_reach_secrets(field) {
             self.found.opaque(Opacity::Pattern {
                 word: field.text.clone(),
             });

@@ -64,6 +64,26 @@ const HIDDEN_BY_PATTERNS: &[&str] = &[
     "bash",
 ];
 
+/// Programs that write below the folder they are sent to.
+const BUILDERS: &[&str] = &[
+    "bmake",
+    "bun",
+    "cargo",
+    "ctest",
+    "gmake",
+    "go",
+    "just",
+    "make",
+    "meson",
+    "ninja",
+    "npm",
+    "patch",
+    "pnpm",
+    "terraform",
+    "tofu",
+    "yarn",
+];
+
 /// Settings of git that only change how things look or who is named.
 const HARMLESS_GIT_SETTINGS: &[&str] = &[
     "advice.",
@@ -200,9 +220,9 @@ impl Walker {
         };
         self.apply_traits(program, name, words, &scan);
         self.wild_words(name, row, words, &scan);
-        let moved = scan.uses.iter().any(|used| used.effect == Effect::Folder);
+        let moved = scan.uses.iter().any(moves);
         let place = moved.then(|| self.scope.place());
-        self.apply_folder(&scan);
+        self.apply_folder(name, &scan);
         for used in &scan.uses {
             self.apply(name, used, &scan);
         }
@@ -306,17 +326,24 @@ impl Walker {
     }
 
     /// `-C folder`: later paths of the same command start there.
-    fn apply_folder(&mut self, scan: &Scan) {
-        for used in scan
-            .uses
-            .iter()
-            .filter(|used| used.effect == Effect::Folder)
-        {
-            match (used.value.exact(), &self.scope.folder) {
+    fn apply_folder(&mut self, name: &str, scan: &Scan) {
+        for used in scan.uses.iter().filter(|used| moves(used)) {
+            let guess = (used.effect != Effect::Folder && !used.value.text.contains(UNKNOWN))
+                .then_some(used.value.text.as_str());
+            match (used.value.exact().or(guess), &self.scope.folder) {
                 (Some(path), Some(folder)) => {
-                    let path = join(folder, path);
+                    let path = match path.strip_prefix('~') {
+                        Some(rest) if used.effect != Effect::Folder => {
+                            join("/", &format!("{}{rest}", self.places.home()))
+                        }
+                        _ => join(folder, path),
+                    };
+                    let path = self.places_behind(&path).pop().unwrap_or(path);
                     if !self.places.is_inside(&path) {
                         self.read_path(&Field::literal(path.clone()));
+                        if BUILDERS.contains(&name) {
+                            self.write_path(&Field::literal(path.clone()));
+                        }
                     }
                     self.scope.change_folder(Some(&path));
                     self.scope.unmoved.clear();
@@ -411,6 +438,11 @@ impl Walker {
             });
         }
     }
+}
+
+/// Whether a word moves the command to another folder.
+fn moves(used: &Use) -> bool {
+    used.effect == Effect::Folder || used.option == "--work-tree"
 }
 
 /// What became of a command that the table knows.

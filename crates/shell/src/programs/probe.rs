@@ -61,9 +61,12 @@ const POWER_WORDS: &[&str] = &[
 /// Codes of rows that can be the end of a system.
 const DESTRUCTIVE_CODES: &[&str] = &[
     "dd",
+    "every",
     "find",
+    "fuser",
     "kill",
     "partition",
+    "pkill",
     "rsync",
     "shell",
     "sysctl",

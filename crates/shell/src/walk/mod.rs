@@ -14,6 +14,7 @@
 //! would hide what a short one may not do.
 
 mod flow;
+mod links;
 mod scope;
 mod simple;
 
@@ -31,6 +32,7 @@ use crate::reasons::{Catastrophe, Opacity};
 use crate::syntax::{Fault, Item, Node, Script};
 use crate::{Analysis, LineContext};
 
+use links::Link;
 use scope::Variable;
 pub(crate) use scope::{Scope, either};
 pub(crate) use simple::Invocation;
@@ -98,6 +100,10 @@ pub(crate) struct Walker {
     pub(crate) probing: bool,
     /// Whether what is looked at would run on another machine or in a container.
     pub(crate) away: bool,
+    /// Links that the line has made so far.
+    pub(crate) links: Vec<Link>,
+    /// How many links deep a path is being followed.
+    pub(crate) following: usize,
     /// Quoted texts that would run something if they were evaluated.
     pub(crate) literals: BTreeSet<String>,
     frames: Vec<Frame>,
@@ -122,6 +128,8 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         sinks: Vec::new(),
         probing: false,
         away: false,
+        links: Vec::new(),
+        following: 0,
         literals: BTreeSet::new(),
         frames: Vec::new(),
         called: Vec::new(),
@@ -193,8 +201,10 @@ impl Walker {
     /// Walks something that may never happen: only what would be a catastrophe counts.
     pub(crate) fn perhaps(&mut self, walk: impl FnOnce(&mut Self)) {
         let scope = self.scope.clone();
+        let links = self.links.len();
         let found = std::mem::take(&mut self.found);
         walk(self);
+        self.links.truncate(links);
         let probed = std::mem::replace(&mut self.found, found);
         self.found.take_catastrophes(probed);
         self.scope = scope;

@@ -9,6 +9,9 @@ use super::analyse_line;
 pub fn calls_in_bash(script: &str) -> Vec<Vec<String>> {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let record = folder.path().join("record");
+    // A pattern must not find the record.
+    let empty = folder.path().join("empty");
+    std::fs::create_dir(&empty).expect("an empty directory");
     let prelude = "c() { local s; printf -v s '%s\\037' \"$#\" \"$@\"; printf '%s\\036' \"$s\" >> \"$RECORD\"; }";
     let output = Command::new(bash())
         .args(["--noprofile", "--norc", "-c"])
@@ -17,7 +20,7 @@ pub fn calls_in_bash(script: &str) -> Vec<Vec<String>> {
         .env("PATH", "/nonexistent")
         .env("RECORD", &record)
         .env("HOME", super::HOME)
-        .current_dir(folder.path())
+        .current_dir(&empty)
         .stdin(Stdio::null())
         .output()
         .expect("bash runs");

@@ -47,10 +47,17 @@ fn read_program(text: &str) -> Option<Vec<String>> {
             Token::Sign('(' | '[') => brackets += 1,
             Token::Sign(')' | ']') => brackets = brackets.saturating_sub(1),
             Token::Sign(';' | '}' | '\n' | '{') => printing = false,
-            Token::Sign('>') if printing && brackets == 0 => match tokens.get(index + 1) {
-                Some(Token::Text(path)) => writes.push(path.clone()),
-                _ => return None,
-            },
+            Token::Sign('>') if printing && brackets == 0 => {
+                // Texts side by side are one, so the statement has to end behind it.
+                let ends = matches!(
+                    tokens.get(index + 2),
+                    None | Some(Token::Sign(';' | '}' | '\n'))
+                );
+                match tokens.get(index + 1) {
+                    Some(Token::Text(path)) if ends => writes.push(path.clone()),
+                    _ => return None,
+                }
+            }
             _ => {}
         }
     }
@@ -72,7 +79,17 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
     while let Some(&character) = characters.get(at) {
         at += 1;
         match character {
-            '"' => tokens.push(Token::Text(quoted(&characters, &mut at, '"')?)),
+            '"' => {
+                let start = at;
+                let text = quoted(&characters, &mut at, '"')?;
+                let written = characters.get(start..at).unwrap_or_default();
+                // Escapes make other characters than are written.
+                tokens.push(if written.contains(&'\\') {
+                    Token::Number
+                } else {
+                    Token::Text(text)
+                });
+            }
             '#' => {
                 while characters.get(at).is_some_and(|c| *c != '\n') {
                     at += 1;
@@ -172,6 +189,11 @@ mod tests {
             "{print | \"sh\"}",
             "BEGIN{\"id\" | getline x}",
             "{print > $2}",
+            "{print > \"a\" \"b\"}",
+            "{print > \"a\" $1}",
+            "{print >> \"a\" x; y}",
+            "{print > \"\\x2fetc\"}",
+            "{print > \"a\" 1}",
             "@load \"x\"",
             "BEGIN { f=\"system\"; @f(\"id\") }",
             "{ print |& \"x\" }",

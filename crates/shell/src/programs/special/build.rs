@@ -2,7 +2,7 @@
 
 use crate::expand::field::Field;
 use crate::programs::scan::Scan;
-use crate::walk::{Invocation, Walker};
+use crate::walk::Walker;
 
 /// Flags inside a flag of `go` that choose a program.
 const GO_CHOOSES: &[&str] = &["-extld", "-linkmode", "-fplugin", "-wrapper", "-specs"];
@@ -88,38 +88,6 @@ impl Walker {
                     self.read_path(member);
                 }
             }
-        }
-    }
-
-    /// Modules of Python that run code or write files, given by `-m`.
-    pub(super) fn python_module(&mut self, name: &str, scan: &Scan, invocation: &Invocation) {
-        let Some(module) = scan.values("-m").next().cloned() else {
-            return;
-        };
-        let plain = |word: &&Field| !word.text.starts_with('-');
-        match module.text.as_str() {
-            "timeit" | "pdb" | "code" | "runpy" | "trace" | "cProfile" | "profile" | "zipfile"
-            | "tarfile" | "compileall" | "ensurepip" | "pydoc" | "zipapp" | "idlelib" => {
-                self.option_opaque(name, &module);
-            }
-            "venv" | "virtualenv" => {
-                for word in scan.operands.iter().filter(plain) {
-                    self.write_path(word);
-                }
-            }
-            "json.tool" => {
-                if let Some(word) = scan.operands.iter().filter(plain).nth(1) {
-                    self.write_path(word);
-                }
-            }
-            "pip" => {
-                let mut words = vec![Field::literal("pip")];
-                words.extend_from_slice(&scan.operands);
-                let mark = self.found.run_count();
-                self.dispatch(words, invocation.clone());
-                self.found.forget_runs_since(mark);
-            }
-            _ => {}
         }
     }
 

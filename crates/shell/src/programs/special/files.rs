@@ -48,6 +48,18 @@ impl Walker {
         }
     }
 
+    /// Without a file to change, the patch itself names the files.
+    pub(super) fn patch(&mut self, scan: &Scan) {
+        let tells = ["--dry-run", "--version", "--help"];
+        if tells.iter().any(|option| scan.has(option)) || !scan.operands.is_empty() {
+            return;
+        }
+        self.code_opaque("patch");
+        if !scan.has("-o") {
+            self.write_path(&Field::literal("."));
+        }
+    }
+
     pub(super) fn unpack(&mut self, scan: &Scan) {
         let lists = scan.marked('N') || scan.operands.first().is_some_and(|word| word.text == "l");
         if !lists && !scan.has("-d") {

@@ -7,6 +7,7 @@
 use crate::expand::field::Field;
 use crate::place;
 use crate::programs::scan::Scan;
+use crate::reasons::Catastrophe;
 use crate::walk::Walker;
 
 /// How a path is touched.
@@ -104,6 +105,10 @@ impl Walker {
             self.git_touch(&Field::literal("."), touch);
         }
         self.git_each(sorted.all(), touch);
+        if let Some(tree) = self.scope.variable("GIT_WORK_TREE") {
+            let tree = tree.value.clone();
+            self.git_touch_path(&tree, touch);
+        }
     }
 
     /// A branch or paths: `git checkout x` takes whichever there is.
@@ -192,7 +197,26 @@ impl Walker {
         match touch {
             Touch::Read => self.read_path(path),
             Touch::Write => self.write_path(path),
-            Touch::Delete => self.delete_path(path, false),
+            Touch::Delete => {
+                self.git_loss(path);
+                self.delete_path(path, false);
+            }
+        }
+    }
+
+    /// Cleaning a working tree removes what is in it; only a workspace is one.
+    fn git_loss(&mut self, path: &Field) {
+        let Some(folder) = self.scope.folder.clone() else {
+            return;
+        };
+        let plain = place::join(&folder, &path.text);
+        let mut places = self.places_behind(&plain);
+        places.push(plain);
+        for place in places {
+            if let Some(grave) = self.places.grave_beyond_roots(&place) {
+                let path = place;
+                self.found.catastrophe(Catastrophe::Removes { path, grave });
+            }
         }
     }
 }

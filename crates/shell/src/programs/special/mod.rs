@@ -9,8 +9,10 @@ mod build;
 mod files;
 mod find;
 mod git;
+mod links;
 mod network;
 mod printing;
+mod python;
 mod sed;
 mod shells;
 mod state;
@@ -21,6 +23,7 @@ mod xargs;
 use super::Known;
 use super::scan::Scan;
 use crate::expand::field::Field;
+use crate::reasons::Catastrophe;
 use crate::walk::{Invocation, Output, Walker};
 
 /// Codes of commands that print nothing.
@@ -65,6 +68,15 @@ impl Walker {
             "gitconfig" => self.git_config(arguments),
             "go" => self.go_flags(scan),
             "kill" => self.kill(arguments),
+            "every" => self.found.catastrophe(Catastrophe::EveryProcess),
+            "fuser" => self.end_users(scan),
+            "pkill" => self.end_matching(name, scan),
+            "link" => self.make_links(name, scan),
+            "mount" => {
+                self.code_opaque(name);
+                self.mount(words, scan);
+            }
+            "patch" => self.patch(scan),
             "let" => self.evaluate(arguments),
             "ls" => known.output = printing::listing(scan),
             "matches" => known.output = printing::matches(name, scan),

@@ -3,6 +3,7 @@
 use std::rc::Rc;
 
 use crate::expand::field::{Field, UNKNOWN};
+use crate::place::{self, join};
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::variables::is_powerful;
@@ -77,6 +78,7 @@ impl Walker {
             // An absolute path says where, wherever the line was before.
             self.scope.folder = Some("/".into());
         }
+        let path = path.map(|path| self.led_folder(&path));
         self.scope.change_folder(path.as_deref());
         let now: Vec<Rc<str>> = self
             .scope
@@ -89,6 +91,20 @@ impl Walker {
             if !self.places.is_inside(&folder) {
                 self.read_path(&Field::literal(&*folder));
             }
+        }
+    }
+
+    /// The folder behind a path: a link of this line, or of the kernel, leads elsewhere.
+    fn led_folder(&mut self, path: &str) -> Rc<str> {
+        let folder = self.scope.folder.clone().unwrap_or_else(|| "/".into());
+        let plain = join(&folder, path);
+        if path.contains("/proc/") || place::is_led_away(&folder, path) {
+            // A shell takes `..` off the name and not off what is there.
+            self.found.opaque(Opacity::Folder);
+        }
+        match self.places_behind(&plain).pop() {
+            Some(behind) => behind.into(),
+            None => path.into(),
         }
     }
 

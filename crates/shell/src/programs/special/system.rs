@@ -1,6 +1,7 @@
 //! Programs that reach the machine itself: processes, disks, the kernel.
 
 use crate::expand::field::Field;
+use crate::place::join;
 use crate::programs::scan::Scan;
 use crate::reasons::Catastrophe;
 use crate::walk::Walker;
@@ -42,7 +43,35 @@ impl Walker {
             Some((first, rest)) if first.text.starts_with('-') && first.text != "--" => rest,
             _ => arguments,
         };
-        if targets.iter().any(|word| word.text == "-1") {
+        let every = |word: &Field| word.text.parse::<i64>().is_ok_and(|number| number == -1);
+        if targets.iter().any(every) {
+            self.found.catastrophe(Catastrophe::EveryProcess);
+        }
+    }
+
+    /// `pkill` and `killall`: a pattern that fits every name, or a user's processes without one.
+    pub(super) fn end_matching(&mut self, name: &str, scan: &Scan) {
+        let selects = ["-P", "-t", "-g", "-F"];
+        if name == "pkill" && selects.iter().any(|option| scan.has(option)) {
+            return;
+        }
+        let patterns = name == "pkill" || scan.has("-r");
+        let wide = |word: &Field| word.is_known() && patterns && fits_everything(&word.text);
+        let user = scan.has("-u") || scan.has("-U");
+        let others = name == "pkill" && scan.has("-v");
+        if scan.operands.iter().any(wide) || (scan.operands.is_empty() && user) || others {
+            self.found.catastrophe(Catastrophe::EveryProcess);
+        }
+    }
+
+    /// `fuser -k`: every process that uses a file, a folder or, with `-m`, a whole file system.
+    pub(super) fn end_users(&mut self, scan: &Scan) {
+        if !scan.has("-k") {
+            return;
+        }
+        let folder = self.scope.folder.clone().unwrap_or_else(|| "/".into());
+        let grave = |word: &Field| self.places.grave(&join(&folder, &word.text)).is_some();
+        if scan.operands.iter().any(grave) {
             self.found.catastrophe(Catastrophe::EveryProcess);
         }
     }
@@ -127,6 +156,51 @@ impl Walker {
                     program: format!("{name} {unit}"),
                 });
             }
+        }
+    }
+}
+
+/// Whether a regular expression fits every name, or nearly: no branch of it may be without a
+/// letter or digit that has to be there.
+fn fits_everything(pattern: &str) -> bool {
+    pattern.split('|').any(|branch| {
+        let mut characters = branch.chars().peekable();
+        let mut asked = 0usize;
+        while let Some(character) = characters.next() {
+            let literal = match character {
+                '[' => {
+                    for inside in characters.by_ref() {
+                        if inside == ']' {
+                            break;
+                        }
+                    }
+                    false
+                }
+                '\\' => characters
+                    .next()
+                    .is_some_and(|next| !next.is_alphanumeric()),
+                other => other.is_alphanumeric() || matches!(other, '_' | '-' | ':'),
+            };
+            let optional = matches!(characters.peek(), Some('*' | '?' | '{'));
+            asked += usize::from(literal && !optional);
+        }
+        asked == 0
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits_everything;
+
+    #[test]
+    fn patterns_that_fit_every_name_are_known() {
+        for pattern in [
+            "", ".", ".*", "^", "$", "^.*$", ".+", "[a-z]", "\\w", "a*", "x|.", "/", "(.)", "..*",
+        ] {
+            assert!(fits_everything(pattern), "{pattern}");
+        }
+        for pattern in ["server", "node.*", "^bash$", "a|b", "[s]erver", "x-y"] {
+            assert!(!fits_everything(pattern), "{pattern}");
         }
     }
 }
