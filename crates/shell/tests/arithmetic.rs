@@ -49,6 +49,12 @@ const SOURCES: &[&str] = &[
     "x=$(printf %s 'PAYLOAD')",
     "mapfile -t x <<< 'PAYLOAD'",
     "g() { x=$1; }; g 'PAYLOAD'",
+    "x='PAYLOAD'; g() { unset x; }; f() { local x=5; g; c $((x)); }; f",
+    "x='PAYLOAD'; f() { unset x; c $((x)); }; x=5 f",
+    "x=1; trap 'c $((x))' EXIT; x='PAYLOAD'; x[1]=2",
+    "x=1; trap 'c $((x))' DEBUG; x='PAYLOAD'; true; x=1",
+    "set -- 1; trap 'c $(($1))' EXIT; set -- 'PAYLOAD'",
+    "x=1; f() { :; }; trap f EXIT; f() { c $((x)); }; x='PAYLOAD'",
 ];
 
 /// Constructs in which the value of `x` may be evaluated.
@@ -438,7 +444,7 @@ fn program() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(1024) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(256) })]
 
     #[test]
     fn no_program_evaluates_what_is_not_found(program in program()) {

@@ -100,6 +100,10 @@ pub(crate) struct Walker {
     pub(crate) probing: bool,
     /// Whether what is looked at would run on another machine or in a container.
     pub(crate) away: bool,
+    /// Texts that a trap runs at some later time.
+    pub(crate) traps: Vec<String>,
+    /// How many commands with variables of their own are being walked.
+    pub(crate) shadows: usize,
     /// Links that the line has made so far.
     pub(crate) links: Vec<Link>,
     /// How many links deep a path is being followed.
@@ -128,6 +132,8 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         sinks: Vec::new(),
         probing: false,
         away: false,
+        traps: Vec::new(),
+        shadows: 0,
         links: Vec::new(),
         following: 0,
         literals: BTreeSet::new(),
@@ -145,6 +151,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
     let plain_ends = line.contains('\r').then(|| line.replace("\r\n", "\n"));
     let script = parse(plain_ends.as_deref().unwrap_or(line), 0);
     walker.script(&script);
+    walker.sprung_traps();
     walker.uncalled_functions();
     walker.probe_literals();
     if !line.is_empty() && !walker.found.has_commands() {
@@ -201,13 +208,26 @@ impl Walker {
     /// Walks something that may never happen: only what would be a catastrophe counts.
     pub(crate) fn perhaps(&mut self, walk: impl FnOnce(&mut Self)) {
         let scope = self.scope.clone();
-        let links = self.links.len();
+        let (links, traps) = (self.links.len(), self.traps.len());
         let found = std::mem::take(&mut self.found);
         walk(self);
         self.links.truncate(links);
+        self.traps.truncate(traps);
         let probed = std::mem::replace(&mut self.found, found);
         self.found.take_catastrophes(probed);
         self.scope = scope;
+    }
+
+    /// Whether a variable may hide another of the same name.
+    pub(crate) fn may_hide(&self) -> bool {
+        !self.frames.is_empty() || self.shadows > 0
+    }
+
+    /// Traps are walked where they are set, and again with what the line leaves behind.
+    fn sprung_traps(&mut self) {
+        for text in std::mem::take(&mut self.traps) {
+            self.forked(|walker| walker.line(&text));
+        }
     }
 
     /// Remembers what a variable was before the running function got its own of that name.

@@ -108,7 +108,9 @@ impl Walker {
             }
         }
         let input = self.plug(&plumbing);
+        self.shadows += before.len();
         let output = self.dispatch(words, invocation);
+        self.shadows -= before.len();
         self.input = input;
         self.fill(&plumbing, &output);
         // They were set for this command alone; what the command itself has set stays.
@@ -190,6 +192,12 @@ impl Walker {
             });
         }
         self.note_literal(&value.text);
+        if !value.is_integer() && self.traps.iter().any(|text| text.contains(name)) {
+            // A trap may run at any time, with any of the values.
+            self.found.opaque(Opacity::Setting {
+                name: name.to_owned(),
+            });
+        }
         if is_arithmetic(name) && !value.is_integer() {
             self.arithmetic_value(&value);
         }
@@ -279,8 +287,10 @@ impl Walker {
         let mode = match kind {
             RedirectKind::Duplicate { output } => {
                 let text = field.text.trim_end_matches('-');
-                let number = text.is_empty() || text.bytes().all(|byte| byte.is_ascii_digit());
-                match (field.is_known(), number, output) {
+                let number = field.is_integer()
+                    || text.is_empty()
+                    || text.bytes().all(|byte| byte.is_ascii_digit());
+                match (field.is_known() || field.is_integer(), number, output) {
                     (true, true, _) => RedirectionMode::Duplicate,
                     (_, _, true) => RedirectionMode::Write,
                     (_, _, false) => RedirectionMode::Read,

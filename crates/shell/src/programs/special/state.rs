@@ -224,6 +224,8 @@ impl Walker {
                         self.assign(name, Field::unknown(), false);
                     }
                 }
+                // What it hid may come back.
+                _ if self.may_hide() => self.assign_named("unset", word, Field::unknown()),
                 _ => self.assign_named("unset", word, Field::default()),
             }
         }
@@ -234,11 +236,11 @@ impl Walker {
         while let Some((word, behind)) = rest.split_first() {
             let text = word.text.as_str();
             if text == "--" || text == "-" {
-                self.scope.arguments = Some(behind.to_vec());
+                self.set_arguments(behind);
                 return;
             }
             let Some(letters) = text.strip_prefix(['-', '+']).filter(|_| word.is_known()) else {
-                self.scope.arguments = Some(rest.to_vec());
+                self.set_arguments(rest);
                 return;
             };
             if !letters.chars().all(|letter| HARMLESS_SET.contains(letter)) {
@@ -254,6 +256,13 @@ impl Walker {
                 rest = behind;
             }
         }
+    }
+
+    fn set_arguments(&mut self, words: &[Field]) {
+        if self.traps.iter().any(|text| text.contains('$')) {
+            self.option_opaque("set", &Field::literal("--"));
+        }
+        self.scope.arguments = Some(words.to_vec());
     }
 
     pub(super) fn shift(&mut self, arguments: &[Field]) {
@@ -351,6 +360,9 @@ impl Walker {
             Some(Some(text)) => {
                 let text = text.to_owned();
                 self.forked(|walker| walker.line(&text));
+                if !self.traps.contains(&text) {
+                    self.traps.push(text);
+                }
             }
             Some(None) => self.code_opaque("trap"),
         }
