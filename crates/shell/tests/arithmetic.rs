@@ -420,7 +420,21 @@ fn step() -> impl Strategy<Value = String> {
         2 => name.clone().prop_map(|name| format!("c $(({name}))")),
         2 => name.clone().prop_map(|name| format!("c ${{w[{name}]}}")),
         1 => name.clone().prop_map(|name| format!("[[ ${name} -eq 1 ]]")),
-        1 => (name, value()).prop_map(|(name, value)| format!("f() {{ local {name}={value}; }}; f")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("f() {{ local {name}={value}; }}; f")),
+        1 => name.clone().prop_map(|name| format!("u() {{ unset {name}; }}; u")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("s() {{ c $(({name})); }}; {name}={value} s")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("printf -v {name} %s {value}")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("{name}=({value} 2)")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("set -- {value}; {name}=$1")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("for {name} in {value}; do :; done")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("{name}=$(echo {value})")),
+        1 => (name.clone(), value()).prop_map(|(name, value)| format!("eval {name}={value}")),
+        1 => (name.clone(), name.clone()).prop_map(|(a, b)| format!("let {a}={b}")),
+        1 => (name.clone(), name.clone()).prop_map(|(a, b)| format!("(({a} += {b}))")),
+        1 => (name.clone(), name.clone()).prop_map(|(a, b)| format!("{a}=${{{b}:0:9}}")),
+        1 => (name.clone(), name.clone()).prop_map(|(a, b)| format!("{a}=${{{b}/5/{b}}}")),
+        1 => (name.clone(), name.clone()).prop_map(|(a, b)| format!("{a}=${{{b}:+{b}}}")),
+        1 => name.prop_map(|name| format!("trap 'c $(({name}))' EXIT")),
     ]
 }
 

@@ -81,9 +81,6 @@ impl Walker {
     pub(crate) fn delete_path(&mut self, field: &Field, tree: bool) {
         if tree {
             self.look_for_loss(field);
-            for led in self.behind_links(field, false) {
-                self.look_for_loss(&led);
-            }
         }
         self.touch(field, Touch::Delete);
         if (tree || field.deep) && field.is_pattern() && field.is_known() {
@@ -259,6 +256,14 @@ impl Walker {
 
     /// Whether removing this tree removes a system, a home or a workspace.
     pub(crate) fn look_for_loss(&mut self, field: &Field) {
+        let mut fields = self.behind_links(field, false);
+        fields.push(field.clone());
+        for field in &fields {
+            self.look_for_loss_of(field);
+        }
+    }
+
+    fn look_for_loss_of(&mut self, field: &Field) {
         if field.from_input && !field.is_known() {
             self.found.catastrophe(Catastrophe::RemovesFromInput);
             return;
