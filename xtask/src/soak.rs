@@ -5,6 +5,8 @@ use crate::{fuzz, mutants};
 
 /// Rounds of every file operation against the swapper.
 const RACES: &str = "1000000";
+/// Commands that start while another one moves a secret.
+const MOVES: &str = "100000";
 /// Kills of a program while its commands run.
 const KILLS: &str = "1000";
 /// Kills of a record while it is written.
@@ -21,6 +23,7 @@ const FUZZING: u32 = 600;
 pub(crate) fn run() -> Done {
     for (package, test, variable, count) in [
         ("toolgate-sandbox", "races", "TOOLGATE_RACES", RACES),
+        ("toolgate-sandbox", "command_hidden", "TOOLGATE_MOVES", MOVES),
         ("toolgate-sandbox", "command_ends", "TOOLGATE_KILLS", KILLS),
         (
             "toolgate-journal",
