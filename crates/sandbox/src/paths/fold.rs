@@ -13,7 +13,7 @@
 
 use std::borrow::Cow;
 
-use super::lists::NAMES_WITH_SHORT_FORMS;
+use super::lists::short_forms;
 
 /// A path's components in the forms that rules look at.
 #[derive(Clone, Debug, Default)]
@@ -198,18 +198,8 @@ fn spelled_out(name: &[u8]) -> Option<Vec<u8>> {
     if let Some(known) = hashed {
         return Some(known.to_vec());
     }
-    NAMES_WITH_SHORT_FORMS
-        .iter()
-        .find(|known| short_stem(known) == stem)
-        .map(|known| known.as_bytes().to_vec())
-}
-
-fn short_stem(name: &str) -> Vec<u8> {
-    name.trim_start_matches('.')
-        .bytes()
-        .take_while(|b| *b != b'.')
-        .take(6)
-        .collect()
+    let known = short_forms().get(stem)?;
+    Some(fold_name(known.as_bytes()).into_owned())
 }
 
 #[cfg(test)]

@@ -160,10 +160,12 @@ impl PathWall {
         if self.own_in(root).is_some_and(|own| own.keeps(folded)) {
             return refused(Protection::OwnConfiguration);
         }
-        let protected = &self.inner.protected;
-        match protected
+        let inner = &self.inner;
+        match inner
+            .protected
             .find(folded, Scope::Whole)
-            .or_else(|| protected.find_file(folded))
+            .or_else(|| inner.protected.find_file(folded))
+            .or_else(|| inner.protected_from_tools.find(folded, Scope::Whole))
         {
             Some(rule) => refused(Protection::Rule {
                 rule: rule.to_owned(),

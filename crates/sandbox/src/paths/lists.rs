@@ -1,5 +1,9 @@
-//! What is denied and what is protected before anybody configures anything.
+//! What is denied before anybody configures anything, and short forms of guarded names.
 
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+use super::executed::{PROTECTED, PROTECTED_CONFIG, PROTECTED_FROM_TOOLS};
 use super::patterns::Rule;
 
 /// Names of the three templates that a `.env.*` rule must not hide: they hold no values.
@@ -19,6 +23,23 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new(".npmrc"),
     Rule::new(".pypirc"),
     Rule::new(".git-credentials"),
+    Rule::new(".my.cnf"),
+    Rule::new(".mylogin.cnf"),
+    Rule::new(".dockercfg"),
+    Rule::new(".vault-token"),
+    Rule::new(".htpasswd"),
+    Rule::new(".terraformrc"),
+    Rule::new(".databrickscfg"),
+    Rule::new(".boto"),
+    Rule::new(".s3cfg"),
+    Rule::new(".fetchmailrc"),
+    Rule::new(".msmtprc"),
+    Rule::new("**/.m2/settings*.xml"),
+    Rule::new("**/.subversion/auth/"),
+    Rule::new("**/.config/gh/hosts.yml"),
+    Rule::new("**/.config/hub"),
+    Rule::new("**/.config/rclone/"),
+    Rule::new("**/.config/containers/auth.json"),
     // Remote addresses in it often carry a token; submodules have theirs further down.
     Rule::new("**/.git/**/config"),
     Rule::new("**/.git/**/config.worktree"),
@@ -45,72 +66,37 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new("*.coredump").file(),
 ];
 
-/// Protected against writing, because what is written there is run later.
-pub(crate) const PROTECTED: &[Rule<'static>] = &[
-    // As a file it says where the repository, and with it the hooks, really is.
-    Rule::new(".git").file(),
-    Rule::new("**/.git/**/hooks/"),
-    Rule::new("**/.git/**/config*"),
-    Rule::new("commondir"),
-    Rule::new(".gitmodules"),
-    Rule::new(".gitconfig"),
-    Rule::new("**/.config/git/"),
-    Rule::new(".bashrc"),
-    Rule::new(".bash_profile"),
-    Rule::new(".bash_login"),
-    Rule::new(".bash_logout"),
-    Rule::new(".bash_aliases"),
-    Rule::new(".zshrc"),
-    Rule::new(".zprofile"),
-    Rule::new(".zshenv"),
-    Rule::new(".zlogin"),
-    Rule::new(".zlogout"),
-    Rule::new(".profile"),
-    Rule::new("**/.config/fish/"),
-    Rule::new(".ripgreprc"),
-    Rule::new(".mcp.json"),
-    Rule::new(".vscode/"),
-    Rule::new(".idea/"),
-    Rule::new(".claude/"),
-    Rule::new(".cursor/"),
-    // Our own configuration.
-    Rule::new("toolgate.toml"),
-    Rule::new(".toolgate/"),
-];
+/// Names that some rule spells out and that a file system with 8.3 names also answers to in
+/// short form (`GIT~1`), by the stem of that form. Of two with one stem the first counts.
+pub(crate) fn short_forms() -> &'static HashMap<Vec<u8>, &'static str> {
+    static FORMS: OnceLock<HashMap<Vec<u8>, &'static str>> = OnceLock::new();
+    FORMS.get_or_init(|| {
+        let rules = DENIED.iter().map(Rule::text);
+        let protected = [PROTECTED, PROTECTED_CONFIG, PROTECTED_FROM_TOOLS].into_iter();
+        let all = [".git", ".gitattributes"].into_iter().chain(rules);
+        let all = all.chain(protected.flatten().copied());
+        let mut forms = HashMap::new();
+        for name in all.flat_map(|rule| rule.split('/')) {
+            if has_short_form(name) {
+                forms.entry(short_stem(name)).or_insert(name);
+            }
+        }
+        forms
+    })
+}
 
-/// Names that a rule above spells out and that a file system with 8.3 names also
-/// answers to in short form (`GIT~1`).
-pub(crate) const NAMES_WITH_SHORT_FORMS: &[&str] = &[
-    ".git",
-    ".ssh",
-    ".gnupg",
-    ".aws",
-    ".azure",
-    ".kube",
-    ".docker",
-    ".config",
-    ".netrc",
-    ".pgpass",
-    ".npmrc",
-    ".pypirc",
-    ".git-credentials",
-    ".env",
-    ".gitmodules",
-    ".gitattributes",
-    ".gitconfig",
-    ".bashrc",
-    ".bash_profile",
-    ".zshrc",
-    ".zprofile",
-    ".zshenv",
-    ".profile",
-    ".ripgreprc",
-    ".mcp.json",
-    ".vscode",
-    ".idea",
-    ".claude",
-    ".cursor",
-    ".toolgate",
-    "toolgate.toml",
-    "commondir",
-];
+/// Whether a name of a rule is one name, and too long or too odd for eight and three.
+fn has_short_form(name: &str) -> bool {
+    let (stem, ending) = name.split_once('.').unwrap_or((name, ""));
+    let is_odd = stem.is_empty() || stem.len() > 8 || ending.len() > 3 || ending.contains('.');
+    !name.is_empty() && !name.contains(['*', '?', '[', '{']) && is_odd
+}
+
+fn short_stem(name: &str) -> Vec<u8> {
+    name.trim_start_matches('.')
+        .bytes()
+        .take_while(|b| *b != b'.')
+        .take(6)
+        .map(|b| b.to_ascii_lowercase())
+        .collect()
+}

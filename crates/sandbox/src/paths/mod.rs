@@ -22,6 +22,7 @@
 mod attributes;
 mod braces;
 mod error;
+mod executed;
 mod fold;
 mod folder;
 mod glob;
@@ -129,6 +130,8 @@ struct Inner {
     allow_absolute: bool,
     denied: Patterns,
     protected: Patterns,
+    /// Protected against the file tools only.
+    protected_from_tools: Patterns,
     named: HashSet<(usize, Vec<u8>)>,
     own: OwnPlaces,
     /// The own places in each root.
@@ -177,8 +180,14 @@ impl PathWall {
         let own_in = roots.iter().map(|root| rules.own.beneath(root.path()));
         Ok(Self {
             inner: Arc::new(Inner {
-                denied: compile(built_in, &rules.denied_patterns)?,
-                protected: compile(lists::PROTECTED, &rules.protected_paths)?,
+                denied: compile(built_in.iter().copied().chain(own(&rules.denied_patterns)))?,
+                protected: protected(&rules.protected_paths)?,
+                protected_from_tools: compile(
+                    executed::PROTECTED_FROM_TOOLS
+                        .iter()
+                        .copied()
+                        .map(Rule::new),
+                )?,
                 own_in: own_in.collect(),
                 own: rules.own.clone(),
                 roots,
@@ -225,13 +234,26 @@ impl PathWall {
     }
 }
 
-fn compile(built_in: &[Rule<'static>], own: &[String]) -> Result<Patterns, RulesError> {
+/// What is protected against tools and commands: the built-in lists and these patterns.
+fn protected(patterns: &[String]) -> Result<Patterns, RulesError> {
+    let in_config = executed::PROTECTED_CONFIG.iter();
+    let in_config: Vec<String> = in_config.map(|name| format!("**/.config/{name}")).collect();
+    let built_in = executed::PROTECTED.iter().copied().map(Rule::new);
+    compile(
+        std::iter::once(executed::GIT_FILE)
+            .chain(built_in)
+            .chain(own(&in_config))
+            .chain(own(patterns)),
+    )
+}
+
+fn own(patterns: &[String]) -> impl Iterator<Item = Rule<'_>> {
+    patterns.iter().map(|text| Rule::new(text))
+}
+
+fn compile<'r>(rules: impl Iterator<Item = Rule<'r>>) -> Result<Patterns, RulesError> {
     let mut patterns = Patterns::default();
-    let all = built_in
-        .iter()
-        .copied()
-        .chain(own.iter().map(|text| Rule::new(text)));
-    for rule in all {
+    for rule in rules {
         patterns.add(rule).map_err(|problem| RulesError::Pattern {
             pattern: rule.text().to_owned(),
             problem,

@@ -111,16 +111,30 @@ struct PathRule {
     text: usize,
 }
 
+impl PathRule {
+    /// A name without which nothing fits.
+    fn needs(&self) -> Option<&[u8]> {
+        self.segments.iter().find_map(|segment| match segment {
+            Segment::Name(NameGlob::Exact(name)) => Some(name.as_slice()),
+            _ => None,
+        })
+    }
+}
+
 /// A compiled set of patterns.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patterns {
     texts: Vec<String>,
     exact: HashMap<Box<[u8]>, usize>,
-    /// First bytes of `exact`, so that most names are never hashed.
+    /// First bytes of `exact` and `needed`, so that most names are never hashed.
     exact_starts: Vec<u8>,
     names: Vec<NameRule>,
     file_names: Vec<NameRule>,
     paths: Vec<PathRule>,
+    /// Positions in `paths` of the rules that need a name, by that name.
+    needed: HashMap<Box<[u8]>, Vec<usize>>,
+    /// Positions in `paths` of the others.
+    unneeding: Vec<usize>,
 }
 
 impl Patterns {
@@ -139,10 +153,28 @@ impl Patterns {
             let segments = segments(&alternative)?;
             match segments.as_slice() {
                 [Segment::Deep, Segment::Name(glob)] => self.add_name(rule, glob.clone(), text),
-                _ => self.paths.push(PathRule { segments, text }),
+                _ => self.add_path(PathRule { segments, text }),
             }
         }
         Ok(())
+    }
+
+    fn add_path(&mut self, rule: PathRule) {
+        let at = self.paths.len();
+        match rule.needs() {
+            Some(name) => {
+                self.exact_starts.extend(name.first());
+                self.needed.entry(name.into()).or_default().push(at);
+            }
+            None => self.unneeding.push(at),
+        }
+        self.paths.push(rule);
+        self.sort_starts();
+    }
+
+    fn sort_starts(&mut self) {
+        self.exact_starts.sort_unstable();
+        self.exact_starts.dedup();
     }
 
     fn add_name(&mut self, rule: Rule<'_>, glob: NameGlob, text: usize) {
@@ -152,8 +184,7 @@ impl Patterns {
             // One name is that name; it has no exceptions.
             NameGlob::Exact(name) => {
                 self.exact_starts.extend(name.first());
-                self.exact_starts.sort_unstable();
-                self.exact_starts.dedup();
+                self.sort_starts();
                 self.exact.entry(name.into()).or_insert(text);
             }
             glob => self.names.push(NameRule { glob, unless, text }),
@@ -174,12 +205,7 @@ impl Patterns {
             looked_at
                 .iter()
                 .find_map(|name| self.find_name(name))
-                .or_else(|| {
-                    self.paths
-                        .iter()
-                        .find(|rule| fits_path(&rule.segments, form))
-                        .map(|rule| rule.text)
-                })
+                .or_else(|| self.find_path(form))
                 .and_then(|text| self.texts.get(text))
                 .map(String::as_str)
         })
@@ -192,6 +218,21 @@ impl Patterns {
             let rule = self.file_names.iter().find(|rule| rule.fits(name))?;
             self.texts.get(rule.text).map(String::as_str)
         })
+    }
+
+    /// The first pattern with a slash that fits the whole of a path or a folder on the way.
+    fn find_path(&self, path: &[Cow<'_, [u8]>]) -> Option<usize> {
+        let needed = path.iter().filter_map(|name| {
+            let starts = name.first().is_some_and(|b| self.exact_starts.contains(b));
+            starts.then(|| self.needed.get(name.as_ref())).flatten()
+        });
+        needed
+            .chain([&self.unneeding])
+            .flatten()
+            .filter_map(|at| self.paths.get(*at))
+            .filter(|rule| fits_path(&rule.segments, path))
+            .map(|rule| rule.text)
+            .min()
     }
 
     fn find_name(&self, name: &[u8]) -> Option<usize> {

@@ -1,0 +1,313 @@
+//! Names that other programs run, and their honest neighbours.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod place;
+
+use std::path::Path;
+
+use place::{METHODS, Place, options, read};
+use proptest::prelude::*;
+use toolgate_model::{Access, ErrorKind};
+use toolgate_sandbox::paths::{PathError, PathWall};
+
+/// Protected against file tools and commands.
+const EXECUTED: &[&str] = &[
+    // Version control and hooks.
+    ".hg/hgrc",
+    ".hg/hgrc-not-shared",
+    ".hg/sharedpath",
+    ".jj/repo/config.toml",
+    ".jj/repo/config-id",
+    ".jj/workspace-config.toml",
+    ".sl/config",
+    "_darcs/prefs/defaults",
+    ".git/info/attributes",
+    ".git/modules/dep/info/attributes",
+    ".git/worktrees/w/gitdir",
+    ".git/modules/dep/hooks/post-checkout",
+    ".gitconfig.local",
+    ".husky/pre-commit",
+    ".husky/_/husky.sh",
+    ".githooks/pre-push",
+    "lefthook.yml",
+    "lefthook.toml",
+    ".lefthook.json",
+    "lefthook-local.yml",
+    ".lefthook/pre-commit/run.sh",
+    ".config/lefthook.yml",
+    ".pre-commit-config.yaml",
+    ".pre-commit-config.yml",
+    ".pre-commit-hooks.yaml",
+    ".overcommit.yml",
+    // Editors.
+    ".devcontainer/devcontainer.json",
+    ".devcontainer.json",
+    ".zed/tasks.json",
+    ".helix/languages.toml",
+    "project.code-workspace",
+    ".exrc",
+    ".nvim.lua",
+    ".nvimrc",
+    ".vimrc",
+    ".gvimrc",
+    ".vim/plugin/x.vim",
+    ".dir-locals.el",
+    ".dir-locals-2.el",
+    ".emacs",
+    ".emacs.d/init.el",
+    // Agents.
+    ".codex/config.toml",
+    ".gemini/settings.json",
+    ".opencode/plugin/x.ts",
+    "opencode.json",
+    "opencode.jsonc",
+    ".windsurf/hooks.json",
+    ".continue/config.yaml",
+    ".aider.conf.yml",
+    ".roo/mcp.json",
+    ".kiro/hooks/x.json",
+    ".amazonq/mcp.json",
+    ".clinerules/hooks/x",
+    ".qwen/settings.json",
+    // Package managers and tools.
+    ".cargo/config",
+    ".cargo/config.toml",
+    ".yarnrc",
+    ".yarnrc.yml",
+    ".yarn/releases/yarn-4.cjs",
+    ".yarn/plugins/x.cjs",
+    ".pnpmfile.cjs",
+    ".mvn/jvm.config",
+    ".mvn/extensions.xml",
+    ".mise.toml",
+    "mise.toml",
+    "mise.local.toml",
+    ".mise/config.toml",
+    ".config/mise/config.toml",
+    ".envrc",
+    ".direnv/bin/x",
+    "pip.conf",
+    ".pip/pip.conf",
+    ".pydistutils.cfg",
+    ".gemrc",
+    ".bundle/config",
+    ".gradle/init.d/x.gradle",
+    // Interpreters.
+    ".Rprofile",
+    ".Renviron",
+    ".ghci",
+    ".irbrc",
+    ".pryrc",
+    ".gdbinit",
+    ".lldbinit",
+    ".lldbinit-Xcode",
+    ".inputrc",
+    ".tmux.conf",
+    ".screenrc",
+    "sitecustomize.py",
+    "usercustomize.py",
+    ".pythonrc.py",
+    ".iex.exs",
+    ".ocamlinit",
+    ".sqliterc",
+    ".psqlrc",
+    ".curlrc",
+    ".wgetrc",
+    // Shells and logins.
+    ".zlogin",
+    ".bash_aliases",
+    ".kshrc",
+    ".mkshrc",
+    ".cshrc",
+    ".tcshrc",
+    ".login",
+    ".logout",
+    ".xprofile",
+    ".xinitrc",
+    ".xsession",
+    ".xsessionrc",
+    ".pam_environment",
+    ".config/systemd/user/x.service",
+    ".config/autostart/x.desktop",
+    ".config/environment.d/x.conf",
+    ".config/nvim/init.lua",
+    ".config/tmux/tmux.conf",
+    ".config/zsh/.zshrc",
+    ".config/husky/init.sh",
+    ".local/bin/ls",
+    ".local/share/applications/x.desktop",
+];
+
+/// Protected against file tools only.
+const WRITTEN_BY_PROGRAMS: &[&str] = &[
+    ".git/rebase-merge/git-rebase-todo",
+    ".git/worktrees/w/rebase-merge/git-rebase-todo",
+    ".git/rebase-apply/next",
+    ".git/sequencer/todo",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
+    ".venv/lib/python3.12/site-packages/x.pth",
+    "lib/python3/dist-packages/x.pth",
+    ".venv/bin/activate",
+    "env/bin/activate.fish",
+    ".venv/pyvenv.cfg",
+    "node_modules/.bin/eslint",
+];
+
+/// What a project changes every day.
+const ORDINARY: &[&str] = &[
+    "Makefile",
+    "package.json",
+    "build.rs",
+    "conftest.py",
+    "Cargo.toml",
+    "setup.py",
+    "pyproject.toml",
+    "flake.nix",
+    "src/.cargo.rs",
+    ".cargo/registry/index",
+    ".tool-versions",
+    ".editorconfig",
+    ".eslintrc.json",
+    ".prettierrc",
+    ".perltidyrc",
+    ".rspec",
+    ".gitignore",
+    ".gitattributes",
+    ".git/info/exclude",
+    ".github/workflows/ci.yml",
+    ".config/nextest.toml",
+    ".yarn/cache/x.zip",
+    ".node_repl_history",
+    "weights/model.pth",
+    "checkpoints/lib/model.pth",
+    "hooks/useState.ts",
+    "vim/README.md",
+    "docs/mise.md",
+    "src/lefthook.rs",
+    "local/bin/run",
+    "bin/deploy",
+    "venv.md",
+    "AGENTS.md",
+    "sitecustomize.md",
+];
+
+fn refused(answer: Result<impl Sized, PathError>, path: &str) {
+    match answer {
+        Ok(_) => panic!("{path} is written"),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::ProtectedPath, "{path}: {error}"),
+    }
+}
+
+fn check(wall: &PathWall, path: &str) {
+    refused(wall.preflight(path, Access::Write), path);
+    refused(wall.preflight(path, Access::Delete), path);
+    refused(wall.stage(path, options(true)), path);
+    refused(wall.rename("plain.txt", path, true), path);
+}
+
+#[test]
+fn names_that_other_programs_run_are_protected_existing_or_not() {
+    for method in METHODS {
+        for existing in [false, true] {
+            let place = Place::in_memory();
+            place.make("file plain.txt");
+            let wall = place.wall(method);
+            for path in EXECUTED.iter().chain(WRITTEN_BY_PROGRAMS) {
+                for path in [(*path).to_owned(), format!("a/b/{path}")] {
+                    if existing {
+                        place.make(&format!("file {path}"));
+                        assert!(read(&wall, &path).is_ok(), "{path} is not read");
+                    }
+                    check(&wall, &path);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn commands_are_kept_from_all_but_what_programs_write_themselves() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    let rule = |path: &str| wall.protected_by(0, Path::new(path));
+    for path in EXECUTED {
+        assert!(rule(path).is_some(), "{path}");
+    }
+    for path in WRITTEN_BY_PROGRAMS.iter().chain(ORDINARY) {
+        assert_eq!(rule(path), None, "{path}");
+    }
+}
+
+#[test]
+fn what_a_project_changes_every_day_is_not_protected() {
+    for method in METHODS {
+        let place = Place::in_memory();
+        let wall = place.wall(method);
+        for path in ORDINARY {
+            place::write(&wall, path, true).unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn files_of_credentials_are_denied() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    for path in [
+        ".my.cnf",
+        ".mylogin.cnf",
+        ".m2/settings.xml",
+        ".m2/settings-security.xml",
+        ".config/gh/hosts.yml",
+        ".config/rclone/rclone.conf",
+        ".vault-token",
+        ".htpasswd",
+    ] {
+        place.make(&format!("file {path}"));
+        let error = read(&wall, path).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{path}");
+    }
+    place.make("file .config/gh/config.yml");
+    assert!(read(&wall, ".config/gh/config.yml").is_ok());
+}
+
+/// Spellings that some file system takes for the same name.
+fn spelled(path: &str, how: u8, at: usize) -> String {
+    match how {
+        0 => path.to_uppercase(),
+        1 => {
+            let mut letters: Vec<char> = path.chars().collect();
+            letters.insert(at % (letters.len() + 1), '\u{200c}');
+            letters.into_iter().collect()
+        }
+        2 => format!("{path}."),
+        3 => format!("{path}::$DATA"),
+        _ => path.replace('/', "\\"),
+    }
+}
+
+proptest! {
+    #![proptest_config(toolgate_testkit::laws(256))]
+
+    #[test]
+    fn no_spelling_and_no_depth_opens_a_protected_name(
+        path in prop::sample::select(EXECUTED.to_vec()),
+        how in 0_u8..5,
+        at in 0_usize..40,
+        above in "([a-z]{1,4}/){0,3}",
+        below in "(/[a-z]{1,4}){0,2}",
+    ) {
+        let place = Place::in_memory();
+        let wall = place.wall(METHODS[0]);
+        let path = format!("{above}{}{below}", spelled(path, how, at));
+        let refused = wall.preflight(&path, Access::Write).map(drop);
+        prop_assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::ProtectedPath), "{}", path);
+    }
+}
