@@ -2,27 +2,54 @@
 
 use std::borrow::Cow;
 
-/// A character that output does not keep: control characters, bidirectional
-/// controls, and what has no width and no shape of its own.
+/// A character with no shape of its own, or with an empty one: the one list of them.
 ///
-/// The joiners U+200C and U+200D and the ordinary variation selectors stay:
-/// scripts and emoji are written with them. Newline and tab stay; carriage return
-/// and the Unicode line ends count as line ends before this is asked.
-pub fn is_removed(c: char) -> bool {
+/// Those that Unicode lets a renderer pass over, fillers that stand for a letter that is not
+/// there, and signs that are drawn as nothing. Blanks are in [`is_odd_blank`].
+pub fn is_invisible(c: char) -> bool {
     matches!(c,
-        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}'
-        // Soft hyphen, grapheme joiner, Khmer inherent vowels, Mongolian separator.
-        | '\u{ad}' | '\u{34f}' | '\u{17b4}' | '\u{17b5}' | '\u{180e}'
-        // Bidirectional marks, embeddings, overrides and isolates.
-        | '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}'
-        // Zero width space, word joiner, invisible operators, isolates, shaping controls.
-        | '\u{200b}' | '\u{2060}'..='\u{206f}'
-        // Byte order mark, interlinear annotation.
-        | '\u{feff}' | '\u{fff0}'..='\u{fffb}'
-        // Controls of shorthand and of musical notation.
-        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        // Soft hyphen, grapheme joiner, Arabic letter mark.
+        '\u{ad}' | '\u{34f}' | '\u{61c}'
+        // Hangul fillers, plain and halfwidth; the Khitan one.
+        | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{16fe4}'
+        // Khmer inherent vowels; Mongolian selectors and separator.
+        | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        // Zero width space and joiners, bidirectional marks, embeddings and overrides.
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+        // Word joiner, invisible operators, isolates, shaping controls.
+        | '\u{2060}'..='\u{206f}'
+        // The braille pattern without a dot.
+        | '\u{2800}'
+        // Variation selectors, byte order mark.
+        | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        // Interlinear annotation and what stands for an object that is not there.
+        | '\u{fff0}'..='\u{fffc}'
+        // Controls of shorthand; an empty note and controls of musical notation.
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d159}' | '\u{1d173}'..='\u{1d17a}'
         // Tags and the variation selector supplement: a hidden alphabet.
         | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A blank that is not the plain space and looks like it.
+pub fn is_odd_blank(c: char) -> bool {
+    matches!(
+        c,
+        '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}' | '\u{3000}'
+    )
+}
+
+/// A character that output does not keep: control characters and what is invisible.
+///
+/// Scripts and emoji are written with the joiners U+200C and U+200D and with the ordinary and
+/// Mongolian variation selectors, drawings with the empty braille pattern, so these stay.
+/// Newline and tab stay; carriage return and the Unicode line ends count as line ends before
+/// this is asked.
+pub fn is_removed(c: char) -> bool {
+    let is_written = matches!(c,
+        '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}'
+        | '\u{2800}' | '\u{fffc}' | '\u{16fe4}' | '\u{1d159}');
+    matches!(c, '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}')
+        || (is_invisible(c) && !is_written)
 }
 
 /// A line end that is not written as a newline.
@@ -32,7 +59,8 @@ pub fn is_foreign_line_end(c: char) -> bool {
 
 /// Whether a character has to be written out to be seen in a name.
 fn is_hidden(c: char) -> bool {
-    c.is_control() || is_removed(c) || is_foreign_line_end(c)
+    let is_empty = matches!(c, '\u{2800}' | '\u{fffc}' | '\u{16fe4}' | '\u{1d159}');
+    c.is_control() || is_removed(c) || is_foreign_line_end(c) || is_empty
 }
 
 /// A character of a name for a message: one that would not be seen, or would end the line, is
@@ -77,8 +105,37 @@ mod tests {
             ("two\nlines\r\u{2028}", "two\\nlines\\r\\u{2028}"),
             ("\u{9b}31m\u{e0041}", "\\u{9b}31m\\u{e0041}"),
             ("👩\u{200d}🚀", "👩\u{200d}🚀"),
+            ("a\u{3164}b\u{115f}", "a\\u{3164}b\\u{115f}"),
+            ("\u{ffa0}\u{1160}\u{2800}", "\\u{ffa0}\\u{1160}\\u{2800}"),
+            ("한국어 ⠓⠊ ❤\u{fe0f}", "한국어 ⠓⠊ ❤\u{fe0f}"),
         ] {
             assert_eq!(name.chars().flat_map(seen).collect::<String>(), shown);
+        }
+    }
+
+    #[test]
+    fn everything_without_a_shape_is_on_the_list() {
+        for c in [
+            0xad, 0x34f, 0x61c, 0x115f, 0x1160, 0x17b4, 0x17b5, 0x180b, 0x180e, 0x180f, 0x200b,
+            0x200c, 0x200d, 0x200e, 0x202e, 0x2060, 0x2061, 0x2064, 0x2066, 0x206f, 0x2800, 0x3164,
+            0xfe00, 0xfe0f, 0xfeff, 0xffa0, 0xfff9, 0xfffb, 0xfffc, 0x16fe4, 0x1bca0, 0x1d159,
+            0x1d173, 0x1d17a, 0xe0001, 0xe0020, 0xe007f, 0xe0100, 0xe01ef,
+        ] {
+            let c = char::from_u32(c).unwrap();
+            assert!(is_invisible(c) && !is_odd_blank(c), "{c:?}");
+        }
+        for c in " aß한가ᄀ⠁字あ～\u{a0}\u{3000}🚀\n".chars() {
+            assert!(!is_invisible(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn output_loses_what_is_invisible_and_keeps_what_scripts_need() {
+        for c in "\u{115f}\u{1160}\u{3164}\u{ffa0}\u{180e}\u{17b4}\u{ad}\u{e0041}\u{2063}".chars() {
+            assert!(is_removed(c), "{c:?}");
+        }
+        for c in "\u{200c}\u{200d}\u{fe0f}\u{180b}\u{180f}\u{2800}\u{a0}\u{3000}\n\t".chars() {
+            assert!(!is_removed(c), "{c:?}");
         }
     }
 

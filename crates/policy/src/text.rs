@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use toolgate_model::characters::{is_foreign_line_end, is_removed};
+use toolgate_model::characters::{is_foreign_line_end, is_invisible};
 
 use crate::rule::{Condition, RuleSpec, Values, WordPattern};
 
@@ -46,10 +46,7 @@ pub(crate) fn named(name: &str) -> Cow<'_, str> {
 
 /// Whether a character shows itself: no control, no direction mark, nothing invisible.
 fn is_plain(c: char) -> bool {
-    !c.is_control()
-        && !is_removed(c)
-        && !is_foreign_line_end(c)
-        && !matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}')
+    !c.is_control() && !is_invisible(c) && !is_foreign_line_end(c)
 }
 
 /// The words of a command as one line.

@@ -1,5 +1,7 @@
 //! Characters that make a line read differently from what it does.
 
+use toolgate_model::characters::{is_foreign_line_end, is_invisible, is_odd_blank};
+
 /// The first character that a person cannot see or that moves others around.
 pub(crate) fn deceptive(line: &str) -> Option<char> {
     if line.is_ascii() {
@@ -16,7 +18,11 @@ pub(crate) fn deceptive(line: &str) -> Option<char> {
         // The joiners belong to scripts and emoji, where they stand between other such characters.
         let joins =
             joiner && !before.is_ascii() && characters.peek().is_some_and(|c| !c.is_ascii());
-        if is_control(character) || (is_invisible(character) && !joins) {
+        // A selector chooses how the one character in front of it is drawn.
+        let selects = matches!(character, '\u{fe00}'..='\u{fe0f}')
+            && !before.is_ascii()
+            && !is_invisible(before);
+        if is_control(character) || (is_hidden(character) && !joins && !selects) {
             return Some(character);
         }
         before = character;
@@ -28,23 +34,8 @@ fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
 }
 
-fn is_invisible(character: char) -> bool {
-    matches!(
-        u32::from(character),
-        0x00a0 | 0x00ad | 0x034f | 0x061c | 0x115f | 0x1160 | 0x1680 | 0x17b4 | 0x17b5
-            | 0x180b..=0x180f
-            | 0x2000..=0x200f
-            | 0x2028..=0x202f
-            | 0x205f..=0x206f
-            | 0x2800
-            | 0x3000
-            | 0x3164
-            | 0xfeff
-            | 0xffa0
-            | 0xfff0..=0xfffc
-            | 0x1d173..=0x1d17a
-            | 0xe0000..=0xe0fff
-    )
+fn is_hidden(character: char) -> bool {
+    is_invisible(character) || is_odd_blank(character) || is_foreign_line_end(character)
 }
 
 #[cfg(test)]
@@ -62,6 +53,17 @@ mod tests {
             '\r',
             '\u{1b}',
             '\u{a0}',
+            '\u{115f}',
+            '\u{1160}',
+            '\u{3164}',
+            '\u{ffa0}',
+            '\u{2800}',
+            '\u{16fe4}',
+            '\u{1bca0}',
+            '\u{1d159}',
+            '\u{fffc}',
+            '\u{2028}',
+            '\u{3000}',
         ] {
             assert_eq!(
                 deceptive(&format!("echo a{hidden}b")),
@@ -72,11 +74,24 @@ mod tests {
     }
 
     #[test]
+    fn selectors_that_choose_nothing_are_found() {
+        for line in [
+            "echo a\u{fe0f}b",
+            "echo ♻\u{fe0f}\u{fe01}",
+            "echo \u{200d}\u{fe00}",
+        ] {
+            assert!(deceptive(line).is_some(), "{line:?}");
+        }
+    }
+
+    #[test]
     fn ordinary_writing_is_not_deceptive() {
         for line in [
             "echo \"größe\"",
             "git commit -m '✨ añadir 🚀'",
             "echo 👩\u{200d}🚀",
+            "git commit -m '♻\u{fe0f} refactor ❤\u{fe0f}\u{200d}🔥'",
+            "echo 한국어 字 ⠓⠊",
             "a\n\tb",
         ] {
             assert_eq!(deceptive(line), None, "{line}");

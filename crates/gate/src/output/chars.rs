@@ -1,6 +1,7 @@
 //! Which characters are dangerous, and where.
 
 pub(super) use toolgate_model::characters::{is_foreign_line_end, is_removed};
+use toolgate_model::characters::{is_invisible, is_odd_blank};
 
 /// Whether output changes where a character with this first byte stands, as far as
 /// the first byte can tell. Without branches, so that many bytes are tested at once.
@@ -11,8 +12,9 @@ pub(super) fn may_start_change(byte: u8) -> bool {
         | (byte == 0xc2) // U+0080 to U+00BF
         | (byte == 0xcd) // U+034F
         | (byte == 0xd8) // U+061C
-        | (byte == 0xe1) // U+17B4, U+180E
+        | (byte == 0xe1) // U+115F, U+17B4, U+180E
         | (byte == 0xe2) // U+2000 to U+2FFF
+        | (byte == 0xe3) // U+3164
         | (byte == 0xef) // U+FEFF, U+FFFx
         | (byte == 0xf0) // U+1BCAx, U+1D17x
         | (byte == 0xf3) // U+E0000
@@ -23,14 +25,11 @@ pub(super) fn may_start_change(byte: u8) -> bool {
 /// private characters and code points that are no characters.
 pub(super) fn is_unclear(c: char) -> bool {
     is_removed(c)
+        || is_invisible(c)
+        || is_odd_blank(c)
         || is_foreign_line_end(c)
         || matches!(c,
-            '\n' | '\t' | '\u{200c}' | '\u{200d}'
-            | '\u{180b}'..='\u{180f}' | '\u{fe00}'..='\u{fe0f}'
-            | '\u{a0}' | '\u{1680}' | '\u{2000}'..='\u{200a}' | '\u{202f}' | '\u{205f}'
-            | '\u{2800}' | '\u{3000}'
-            | '\u{115f}' | '\u{1160}' | '\u{3164}' | '\u{ffa0}' | '\u{16fe4}'
-            | '\u{70f}' | '\u{13430}'..='\u{1343f}' | '\u{1d159}'
+            '\n' | '\t' | '\u{70f}' | '\u{13430}'..='\u{1343f}'
             | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'..='\u{10ffff}')
         || u32::from(c) & 0xfffe == 0xfffe
 }

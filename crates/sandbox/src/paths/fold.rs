@@ -13,6 +13,8 @@
 
 use std::borrow::Cow;
 
+use toolgate_model::characters::is_invisible;
+
 use super::lists::short_forms;
 
 /// A path's components in the forms that rules look at.
@@ -114,7 +116,8 @@ pub(crate) fn fold_char(c: char, to: &mut Vec<u8>) {
         to.extend(c.to_ascii_lowercase().encode_utf8(&mut [0; 4]).bytes());
         return;
     }
-    if is_ignorable(c) {
+    // A renderer passes over it, and HFS+ lets a lookup do the same.
+    if is_invisible(c) {
         return;
     }
     // Down, up and down: the long s becomes s, a small or capital sharp s two of them, the
@@ -128,30 +131,6 @@ pub(crate) fn fold_char(c: char, to: &mut Vec<u8>) {
         let mut buffer = [0; 4];
         to.extend_from_slice(folded.encode_utf8(&mut buffer).as_bytes());
     }
-}
-
-/// Characters that Unicode lets a renderer, and that HFS+ lets a lookup, pass over.
-fn is_ignorable(c: char) -> bool {
-    matches!(
-        c,
-        '\u{ad}'
-            | '\u{34f}'
-            | '\u{61c}'
-            | '\u{115f}'..='\u{1160}'
-            | '\u{17b4}'..='\u{17b5}'
-            | '\u{180b}'..='\u{180f}'
-            | '\u{200b}'..='\u{200f}'
-            | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}'
-            | '\u{3164}'
-            | '\u{fe00}'..='\u{fe0f}'
-            | '\u{feff}'
-            | '\u{ffa0}'
-            | '\u{fff0}'..='\u{fff8}'
-            | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}'
-            | '\u{e0000}'..='\u{e0fff}'
-    )
 }
 
 fn is_blank_or_dot(b: u8) -> bool {
@@ -230,6 +209,9 @@ mod tests {
             ("\u{130}D_RSA", "id_rsa"),
             (".g\u{131}t", ".git"),
             (".e\u{e0065}nv", ".env"),
+            (".\u{3164}env\u{ffa0}", ".env"),
+            ("\u{115f}.ss\u{1160}h", ".ssh"),
+            (".git\u{2800}/config\u{fff9}", ".git/config"),
             ("\u{fb01}le", "file"),
             ("ID_rsa", "id_rsa"),
             ("\u{c4}\u{d6}", "\u{e4}\u{f6}"),
