@@ -105,8 +105,8 @@ impl Rules {
     /// No policy: nothing is denied or asked by a rule or a default.
     ///
     /// What stands without any policy still does: the floor, the walls with their protected
-    /// paths, no command and nothing unknown without the command wall, and a tool's
-    /// `requires_approval`.
+    /// paths, no command and nothing unknown without the command wall, approval of changed
+    /// instructions to agents, and a tool's `requires_approval`.
     pub fn nothing_to_check() -> Self {
         Self {
             settings: PolicySettings {

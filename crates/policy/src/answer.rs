@@ -19,6 +19,8 @@ pub(crate) enum Cause<'p> {
     Represented,
     /// Commands without a wall are refused.
     NoWall,
+    /// The file instructs agents.
+    Instructions,
     /// The table of defaults.
     Row(Row),
 }
@@ -76,7 +78,7 @@ impl<'p, 'a> Answer<'p, 'a> {
     /// Strictness first; of two denials a rule's is the one to tell about.
     pub(crate) const fn weight(&self) -> (Action, u8) {
         let told = match self.cause {
-            Cause::Rule(_) | Cause::Claimed(_) => 2,
+            Cause::Rule(_) | Cause::Claimed(_) | Cause::Instructions => 2,
             Cause::NoWall | Cause::Row(_) => 1,
             Cause::Represented => 0,
         };

@@ -16,6 +16,7 @@ use crate::atom::Atom;
 use crate::defaults::{Row, Settings, Trust};
 use crate::error::PolicyError;
 use crate::index::Rule;
+use crate::instructions;
 use crate::layer::{Layer, LayerSpec, LayerTrust, Listed};
 use crate::question::Question;
 use crate::reason;
@@ -42,7 +43,7 @@ pub enum Stage {
     Rule,
     /// No rule spoke.
     Default,
-    /// The tool wants every call approved, or this one.
+    /// The tool wants every call approved, or this one, or it changes instructions.
     Approval,
 }
 
@@ -209,7 +210,11 @@ impl Policy {
     }
 
     /// What the layers say to an atom, and where they are silent, the defaults.
-    fn answer<'p, 'a>(&'p self, atom: Atom<'a>, question: &Question<'a>) -> Answer<'p, 'a> {
+    pub(crate) fn answer<'p, 'a>(
+        &'p self,
+        atom: Atom<'a>,
+        question: &Question<'a>,
+    ) -> Answer<'p, 'a> {
         let heard = hear(&self.layers, &atom, question);
         let (action, cause) = match heard.trusted {
             // Facts about a command are what it claims; only a wall made from them makes them true.
@@ -225,6 +230,7 @@ impl Policy {
             Some(rule) => (rule.spec.action, Cause::Rule(rule)),
             None => self.default(&atom, question),
         };
+        let (action, cause) = instructions::guard(&atom, heard.trusted, (action, cause));
         let consented =
             action == Action::Allow && heard.trusted.is_some_and(|rule| rule.tool.is_some());
         let risk = heard.trusted.and_then(|rule| rule.spec.risk);
@@ -296,6 +302,7 @@ impl Policy {
         }
         let stage = match strictest.cause {
             Cause::Rule(_) | Cause::Claimed(_) => Stage::Rule,
+            Cause::Instructions => Stage::Approval,
             Cause::Represented | Cause::NoWall | Cause::Row(_) => Stage::Default,
         };
         (reason::decision(self, strictest), stage)

@@ -56,6 +56,10 @@
 //! lifts that. File tools always stand behind the path wall, so "only behind
 //! walls" asks something of commands and of what is opaque only.
 //!
+//! **Instructions to agents** (`AGENTS.md`, `CLAUDE.md` and the like) are written and
+//! deleted with approval only, whatever a rule, a list, a trust level or a mode allows,
+//! unless the deciding rule is trusted and names that very path.
+//!
 //! **`requires_approval`** is lifted by rules that name the tool only if they
 //! allow every effect of the call (every read, if it only reads): a rule about
 //! one command does not consent to the next one on the line.
@@ -100,6 +104,7 @@ mod guarded;
 mod hidden;
 mod host;
 mod index;
+mod instructions;
 mod layer;
 mod misfit;
 mod path;

@@ -248,8 +248,21 @@ impl<'a> Written<'a> {
         }
     }
 
+    /// The one path it fits: without signs, or with every sign escaped.
     fn literal(&self) -> Option<String> {
-        (!self.folder && !has_signs(self.text)).then(|| self.text.to_owned())
+        if self.folder {
+            return None;
+        }
+        let mut literal = String::with_capacity(self.text.len());
+        let mut rest = self.text.chars();
+        while let Some(c) = rest.next() {
+            match c {
+                '\\' => literal.push(rest.next()?),
+                c if has_signs(c.encode_utf8(&mut [0; 4])) => return None,
+                c => literal.push(c),
+            }
+        }
+        Some(literal)
     }
 
     /// The deepest folder that surely holds everything that fits; a name can be anywhere.

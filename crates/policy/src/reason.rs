@@ -59,6 +59,7 @@ pub(crate) fn rule_of(policy: &Policy, cause: Cause<'_>) -> (String, RuleSource)
     match cause {
         Cause::Rule(rule) | Cause::Claimed(rule) => (rule.text.clone(), rule.spec.source.clone()),
         Cause::Represented => ("its facts decide".to_owned(), built_in()),
+        Cause::Instructions => ("instructions to agents".to_owned(), built_in()),
         Cause::NoWall => ("default: no command without walls".to_owned(), built_in()),
         Cause::Row(Row::Allowlisted) => (
             format!("allowlist, {}", policy.settings.because(Row::Allowlisted)),
@@ -99,6 +100,9 @@ fn sentence(policy: &Policy, answer: &Answer<'_, '_>) -> String {
             rule.text, rule.spec.source
         ),
         (Cause::Represented, _) => format!("The facts of `{atom}` decide."),
+        (Cause::Instructions, _) => format!(
+            "`{atom}` changes instructions that agents obey, so it needs approval. A trusted rule that names this very path with `allow` saves the question."
+        ),
         (Cause::NoWall, _) => format!(
             "No rule speaks to `{atom}`, and without the command wall no command runs. `toolgate doctor` says what is missing here; the person can allow this command with a rule."
         ),

@@ -493,6 +493,8 @@ fn protected_paths_are_named_by_trusted_rules_that_write_them_out() {
                     "./.mcp.json",
                     "x/*.json",
                     ".idea/",
+                    r"app/\[id\]/.envrc",
+                    r"\*/x",
                 ]),
                 rule("*", Ask).reads(&[".git/config"]).deletes(&["old"]),
                 rule("*", Deny).writes(&[".bashrc"]),
@@ -511,6 +513,9 @@ fn protected_paths_are_named_by_trusted_rules_that_write_them_out() {
         ("write_file", Access::Write, "x/a.json", false),
         ("write_file", Access::Write, "x/*.json", false),
         ("write_file", Access::Write, ".idea", false),
+        ("write_file", Access::Write, "app/[id]/.envrc", true),
+        ("write_file", Access::Write, "*/x", true),
+        ("write_file", Access::Write, "a/x", false),
         ("anything", Access::Read, ".git/config", true),
         ("anything", Access::Delete, "old", true),
         ("anything", Access::Write, ".git/config", false),
@@ -524,7 +529,7 @@ fn protected_paths_are_named_by_trusted_rules_that_write_them_out() {
             "{tool} {access:?} {path}"
         );
     }
-    assert_eq!(policy.named_paths().count(), 4);
+    assert_eq!(policy.named_paths().count(), 6);
 }
 
 #[test]

@@ -10,6 +10,7 @@
 
 mod hash;
 mod planner;
+mod preflight;
 
 use std::sync::Arc;
 use std::time::Duration;

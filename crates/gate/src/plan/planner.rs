@@ -22,7 +22,7 @@ use crate::output::{Redactor, approval_text, preview_text};
 use crate::panics::payload_text;
 use crate::registry::{self, Registry};
 use crate::session::Session;
-use crate::tool::{Invocation, Preview, View, path_error};
+use crate::tool::{Preview, View, path_error};
 
 /// What the specification says where everything is switched off.
 const DISABLED: &str = "Tool execution disabled by policy";
@@ -301,14 +301,15 @@ impl Planner<'_> {
         record.risk = risk;
         // A default that denies comes after the walls: what they refuse is told first.
         let denied_by_rule = record.decision.action == Action::Deny && stage != Stage::Default;
-        if !denied_by_rule && let Err(refused) = self.preflight(&record.facts, &*live.invocation) {
-            let wall = if record.facts.claimed {
-                "the command wall"
-            } else {
-                "the path wall"
+        if !denied_by_rule && let Some(stricter) = self.before_running(&live) {
+            let record = Arc::make_mut(&mut live.record);
+            record.decision = match stricter.action {
+                // What a sandbox refuses is told, also where a default denies.
+                Action::Deny => stricter,
+                _ => tightened(record.decision.clone(), stricter),
             };
-            record.decision = Decision::denied(refused.kind, wall, refused.message);
         }
+        let record = Arc::make_mut(&mut live.record);
         if record.decision.action != Action::Deny
             && let Some(review) = self.chain.review(record)
         {
@@ -338,10 +339,9 @@ impl Planner<'_> {
         }
     }
 
-    /// Policy and validators over tool, arguments and facts. The strictest answer wins.
-    pub(crate) fn policy_says(&self, live: &Live) -> (Decision, toolgate_model::Risk, Stage) {
+    pub(super) fn question<'a>(&self, live: &'a Live) -> Question<'a> {
         let spec = live.entry.spec();
-        let question = Question {
+        Question {
             tool: &spec.name,
             args: &live.record.call.args,
             facts: &live.record.facts,
@@ -350,7 +350,12 @@ impl Planner<'_> {
             risk: live.record.risk,
             command_wall: self.command_wall,
             wall_from_facts: false,
-        };
+        }
+    }
+
+    /// Policy and validators over tool, arguments and facts. The strictest answer wins.
+    pub(crate) fn policy_says(&self, live: &Live) -> (Decision, toolgate_model::Risk, Stage) {
+        let question = self.question(live);
         let ask = AssertUnwindSafe(|| {
             let verdict = self.policy.judge(&question);
             let (mut decision, mut stage) = (verdict.decision, verdict.stage);
@@ -371,33 +376,6 @@ impl Planner<'_> {
                 Stage::Floor,
             )
         })
-    }
-
-    /// What a wall would refuse whatever policy says. What is merely missing is the tool's to tell:
-    /// an earlier call of the batch may still make it.
-    fn preflight(&self, facts: &Facts, invocation: &dyn Invocation) -> Result<(), ToolError> {
-        if facts.claimed {
-            // What a command claims is held by its own wall, which the tool knows. Foreign code.
-            let asked = catch_unwind(AssertUnwindSafe(|| invocation.refused()));
-            let refused = asked.unwrap_or_else(|payload| {
-                let message = format!(
-                    "Tool panicked while it was asked about its wall: {}",
-                    payload_text(&*payload)
-                );
-                Some(ToolError::new(ErrorKind::Panicked, message))
-            });
-            return refused.map_or(Ok(()), Err);
-        }
-        for (access, path) in facts.paths() {
-            if let Err(error) = self.wall.preflight(path, access)
-                && error.kind().status() == toolgate_model::Status::Denied
-            {
-                return Err(path_error(&error));
-            }
-        }
-        let together = facts.writes.iter().map(std::path::Path::new);
-        let planted = self.wall.check_plants(together);
-        planted.map_err(|error| path_error(&error))
     }
 
     /// What a person is shown. It has the time of the call itself, and ends with the line.
