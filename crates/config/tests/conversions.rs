@@ -17,7 +17,7 @@ use toolgate_gate::OnError;
 use toolgate_gate::plan::Mode as ToolsMode;
 use toolgate_model::{Action, Facts, Run};
 use toolgate_policy::LayerTrust;
-use toolgate_sandbox::paths::{RootAccess, RootRule};
+use toolgate_sandbox::paths::{PathRules, PathWall, RootAccess, RootRule, StageOptions};
 
 fn runs(words: &str) -> Facts {
     let words = words.split(' ').map(str::to_owned).collect();
@@ -297,5 +297,43 @@ fn only_a_trusted_rule_that_names_a_path_for_writing_lifts_its_protection() {
         };
         assert_eq!(project(true), expected, "{body}");
         assert_eq!(project(false), Vec::<PathBuf>::new(), "{body}");
+    }
+}
+
+#[test]
+fn the_rule_that_a_denial_prints_opens_the_path() {
+    let options = || StageOptions {
+        overwrite: true,
+        create_parents: true,
+        nonce: 7,
+    };
+    // What a person's file may hold already.
+    let before = "[tools]\nmax_concurrent = 2\n\n[[tools.rules]]\ntool = '*'\naction = 'deny'\nwrites = ['no']\n";
+    for path in [
+        ".cargo/config.toml",
+        "./a//.envrc",
+        "app/[id]/{x}/.envrc",
+        "~/.bashrc",
+        "quo\"te's/.vscode/tasks.json",
+        "back\\slash/.husky/pre-commit",
+        ".git/rebase-merge/git-rebase-todo",
+        "toolgate.toml",
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let rules = PathRules::new(folder.path());
+        let staged = PathWall::open(&rules).unwrap().stage(path, options());
+        let text = staged.map(drop).unwrap_err().to_string();
+        let (_, rule) = text.split_once("configuration:\n").expect(&text);
+        let named = user(&format!("{before}\n{rule}\n"))
+            .path_rules()
+            .unwrap()
+            .named;
+        let opened = PathWall::open(&PathRules { named, ..rules }).unwrap();
+        let staged = opened.stage(path, options());
+        let mut staged = staged.unwrap_or_else(|error| panic!("{path}: {error}"));
+        staged.write_all(b"x").unwrap();
+        staged.commit().unwrap();
+        let other = opened.stage(format!("other/{path}"), options());
+        assert!(other.is_err(), "{path}");
     }
 }

@@ -571,6 +571,33 @@ fn test_nil_security_policy() {
 }
 
 #[test]
+fn a_link_to_instructions_needs_approval_like_instructions() {
+    paused(async {
+        let workspace = toolgate_testkit::Workspace::new();
+        workspace.write("AGENTS.md", "be kind\n");
+        workspace.write("plain.txt", "plain\n");
+        for (link, to) in [("notes.txt", "AGENTS.md"), ("same.txt", "plain.txt")] {
+            std::os::unix::fs::symlink(to, workspace.path().join(link)).unwrap();
+        }
+        let bench = Rig::new()
+            .workspace(workspace)
+            .tool(states_facts("touch").side_effects())
+            .without_rules()
+            .build();
+        for (path, kind) in [
+            ("AGENTS.md", Some(ErrorKind::NoApprover)),
+            ("notes.txt", Some(ErrorKind::NoApprover)),
+            ("same.txt", None),
+            ("new/CLAUDE.md", Some(ErrorKind::NoApprover)),
+            ("new/README.md", None),
+        ] {
+            let result = bench.one("touch", json!({"writes": [path]})).await;
+            assert_eq!(result.kind(), kind, "{path}");
+        }
+    });
+}
+
+#[test]
 fn a_command_without_a_wall_is_refused_and_says_so() {
     paused(async {
         let bench = Rig::new().tool(shell_tool("cargo test")).build();

@@ -131,6 +131,13 @@ pub enum PathError {
         /// The pattern it fits.
         pattern: String,
     },
+    /// The file has several names, and one of them is denied or may be.
+    Linked {
+        /// The path as it was asked for.
+        path: String,
+        /// The denied name and its pattern; nothing if not all names could be searched.
+        other: Option<(String, String)>,
+    },
     /// Nothing is there.
     NotFound {
         /// The path as it was asked for.
@@ -228,7 +235,9 @@ impl PathError {
         match self {
             Self::Outside { .. } => ErrorKind::OutsideSandbox,
             Self::Protected { .. } => ErrorKind::ProtectedPath,
-            Self::Denied { .. } | Self::Own { .. } => ErrorKind::DeniedPattern,
+            Self::Denied { .. } | Self::Own { .. } | Self::Linked { .. } => {
+                ErrorKind::DeniedPattern
+            }
             Self::NotFound { .. } => ErrorKind::NotFound,
             Self::AlreadyExists { .. } => ErrorKind::AlreadyExists,
             Self::NotAFile { .. } => ErrorKind::NotAFile,

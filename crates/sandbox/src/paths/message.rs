@@ -32,6 +32,15 @@ impl PathError {
                 "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the person.",
                 leading(path, resolved.as_deref())
             ),
+            Self::Linked {
+                path,
+                other: Some((name, pattern)),
+            } => format!(
+                "`{path}` is the same file as `{name}`, which is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the user."
+            ),
+            Self::Linked { path, other: None } => format!(
+                "`{path}` has several names, and not every name could be searched for a denied one, so it is not read. Copy it to a file of its own with a command, or ask the user."
+            ),
             Self::Own { path, resolved } => format!(
                 "{} belongs to Toolgate itself, which keeps its record and what it was allowed there: no tool reads or changes it. Work without it.",
                 leading(path, resolved.as_deref())

@@ -28,6 +28,7 @@ mod folder;
 mod glob;
 mod guard;
 mod ignores;
+mod linked;
 mod lists;
 mod made;
 mod message;
@@ -133,6 +134,7 @@ struct Inner {
     /// Protected against the file tools only.
     protected_from_tools: Patterns,
     named: HashSet<(usize, Vec<u8>)>,
+    linked: linked::Linked,
     own: OwnPlaces,
     /// The own places in each root.
     own_in: Vec<OwnHere>,
@@ -193,6 +195,7 @@ impl PathWall {
                 roots,
                 method,
                 allow_absolute: rules.allow_absolute,
+                linked: linked::Linked::default(),
                 named,
             }),
         })

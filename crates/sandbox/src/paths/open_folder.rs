@@ -196,13 +196,17 @@ impl<'w> Tree<'w> {
         folder: &'a OpenFolder,
         paths: &'a mut EntryPaths,
         entry: &'a Name,
-    ) -> WalkEntry<'a> {
+    ) -> WalkEntry<'a>
+    where
+        'w: 'a,
+    {
         paths.name(&entry.name);
         WalkEntry {
             path: Path::new(OsStr::from_bytes(&paths.path)),
             name: OsStr::from_bytes(&entry.name),
             depth: folder.depth + 1,
             kind: entry.kind,
+            wall: self.wall,
             folder: folder.fd.as_fd(),
             root: self.root,
             real: paths.real(),

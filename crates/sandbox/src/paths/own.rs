@@ -13,6 +13,9 @@ use super::guard::folded;
 /// The rule that a refusal names for configuration.
 pub(crate) const KEPT: &str = "Toolgate's own configuration";
 
+/// The rule that a refusal names for what is closed.
+pub(crate) const CLOSED: &str = "Toolgate's own files";
+
 /// Toolgate's own places: absolute, without links, existing or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnPlaces {

@@ -191,6 +191,11 @@ impl Patterns {
         }
     }
 
+    /// Whether nothing ever fits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.texts.is_empty()
+    }
+
     /// The first pattern that fits the path, or a folder on the way to it.
     pub(crate) fn find(&self, path: &Folded<'_>, scope: Scope) -> Option<&str> {
         path.forms().enumerate().find_map(|(nth, form)| {

@@ -39,9 +39,9 @@ impl PathWall {
     pub fn open_read(&self, path: impl AsRef<Path>) -> Result<ReadHandle, PathError> {
         let request = self.request(path.as_ref(), Access::Read)?;
         let found = self.find(&request, Want::Read, Access::Read)?;
-        let stat =
+        let said =
             rustix::fs::fstat(&found.fd).map_err(|errno| PathError::system(request.raw, errno))?;
-        let stat = FileStat::of(&stat);
+        let stat = FileStat::of(&said);
         if stat.kind != FileKind::File {
             return Err(PathError::NotAFile {
                 path: request.shown(),
@@ -56,6 +56,7 @@ impl PathWall {
         }
         let moved_to = found.moved_to.as_deref();
         self.check_file(&request, found.root, moved_to)?;
+        self.check_links(request.raw, &said)?;
         let name = moved_to.unwrap_or(&request.rel);
         Ok(ReadHandle {
             file: File::from(found.fd),

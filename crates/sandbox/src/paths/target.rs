@@ -84,9 +84,9 @@ impl PathWall {
 
     fn readable(&self, request: &Request<'_>) -> Result<Resolved, PathError> {
         let found = self.find(request, Want::Look, Access::Read)?;
-        let stat =
+        let said =
             rustix::fs::fstat(&found.fd).map_err(|errno| PathError::system(request.raw, errno))?;
-        let stat = FileStat::of(&stat);
+        let stat = FileStat::of(&said);
         let moved_to = found.moved_to.as_deref();
         match stat.kind {
             FileKind::Folder => {}
@@ -96,7 +96,10 @@ impl PathWall {
                     part: request.shown(),
                 });
             }
-            FileKind::File => self.check_file(request, found.root, moved_to)?,
+            FileKind::File => {
+                self.check_file(request, found.root, moved_to)?;
+                self.check_links(request.raw, &said)?;
+            }
             kind => {
                 return Err(PathError::NotAFile {
                     path: request.shown(),

@@ -76,6 +76,7 @@ pub struct WalkEntry<'a> {
     pub depth: usize,
     /// What it is; a link is a link, whatever it leads to.
     pub kind: FileKind,
+    pub(super) wall: &'a PathWall,
     pub(super) folder: BorrowedFd<'a>,
     pub(super) root: usize,
     pub(super) real: &'a [u8],
@@ -102,14 +103,16 @@ impl WalkEntry<'_> {
         let flags = Want::Read.flags() | OFlags::NOFOLLOW;
         let fd = rustix::fs::openat(self.folder, self.name, flags, Mode::empty())
             .map_err(|errno| self.failed(errno))?;
-        let stat = rustix::fs::fstat(&fd).map_err(|errno| self.failed(errno))?;
-        let stat = FileStat::of(&stat);
+        let said = rustix::fs::fstat(&fd).map_err(|errno| self.failed(errno))?;
+        let stat = FileStat::of(&said);
         if stat.kind != FileKind::File {
             return Err(PathError::NotAFile {
                 path: shown(self.path.as_os_str().as_bytes()),
                 kind: stat.kind,
             });
         }
+        let asked = self.path.as_os_str().as_bytes();
+        self.wall.check_links(asked, &said)?;
         Ok(ReadHandle {
             file: File::from(fd),
             root: self.root,

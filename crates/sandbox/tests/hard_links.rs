@@ -1,0 +1,138 @@
+//! A hard link shows nothing of a file that is denied under another name.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    missing_docs
+)]
+
+mod place;
+
+use place::{METHODS, Place, read};
+use toolgate_model::{Access, ErrorKind};
+use toolgate_sandbox::paths::{Flow, PathError, PathWall, Visit, WalkOptions};
+
+fn link(place: &Place, old: &str, new: &str) {
+    place.make(&format!("hard {new} = {old}"));
+}
+
+/// What a walk can read, by name.
+fn walked(wall: &PathWall) -> Vec<(String, Option<String>)> {
+    let options = WalkOptions {
+        hidden: true,
+        ignored: true,
+        ..WalkOptions::default()
+    };
+    let mut all = Vec::new();
+    wall.walk(".", &options, &mut |visit| {
+        if let Visit::Entry(entry) = visit
+            && let Ok(handle) = entry.open().map(Some).or_else(|error| match error {
+                PathError::NotAFile { .. } => Err(()),
+                _ => Ok(None),
+            })
+        {
+            let content = handle
+                .map(|mut handle| String::from_utf8(handle.read_all(1 << 20).unwrap()).unwrap());
+            all.push((entry.path.to_str().unwrap().to_owned(), content));
+        }
+        Flow::Continue
+    })
+    .unwrap();
+    all
+}
+
+#[test]
+fn a_link_to_a_denied_file_is_denied() {
+    for method in METHODS {
+        for (denied, link_name) in [
+            (".env", "notes.txt"),
+            ("deep/er/.env.local", "deep/notes.txt"),
+            ("id_rsa", "src/id.rs"),
+            (".ssh/config", "config.txt"),
+            (".ssh/keys/deep/any", "any.txt"),
+            ("my_secrets/plain/file", "file"),
+            (".git/config", "gitconfig.txt"),
+            ("core.123", "dump"),
+        ] {
+            let place = Place::new();
+            place.make(&format!("file {denied}"));
+            place.make("file honest.txt");
+            link(&place, denied, link_name);
+            link(&place, "honest.txt", "also-honest.txt");
+            let wall = place.wall(method);
+            for error in [
+                read(&wall, link_name).unwrap_err(),
+                wall.preflight(link_name, Access::Read).unwrap_err(),
+            ] {
+                assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{link_name}");
+                let text = error.to_string();
+                assert!(text.contains(&format!("`{denied}`")), "{text}");
+            }
+            assert!(read(&wall, "also-honest.txt").is_ok());
+            let seen = walked(&wall);
+            let content = |name: &str| {
+                let found = seen.iter().find(|(path, _)| path == name);
+                found.map(|(_, content)| content.is_some())
+            };
+            assert_eq!(content(link_name), Some(false), "{seen:?}");
+            assert_eq!(content("also-honest.txt"), Some(true), "{seen:?}");
+        }
+    }
+}
+
+#[test]
+fn a_link_that_is_made_later_is_found() {
+    for method in METHODS {
+        let place = Place::new();
+        for name in [".env", "a.txt"] {
+            place.make(&format!("file {name}"));
+        }
+        link(&place, "a.txt", "b.txt");
+        let wall = place.wall(method);
+        assert!(read(&wall, "b.txt").is_ok());
+        link(&place, ".env", "c.txt");
+        assert!(read(&wall, "c.txt").is_err());
+        // A denied name that did not exist at the search, with a link to it.
+        place.make("file new.pem");
+        link(&place, "new.pem", "d.txt");
+        assert!(read(&wall, "d.txt").is_err());
+        assert!(read(&wall, "b.txt").is_ok());
+        link(&place, "b.txt", "late.key");
+        assert!(read(&wall, "b.txt").is_err());
+    }
+}
+
+#[test]
+fn a_link_leads_across_roots_and_to_own_files() {
+    for method in METHODS {
+        let place = Place::new();
+        std::fs::create_dir(place.top().join("other")).unwrap();
+        std::fs::write(place.top().join("other/.env"), "x").unwrap();
+        std::fs::hard_link(place.top().join("other/.env"), place.ws().join("a.txt")).unwrap();
+        place.make("file data/journal");
+        link(&place, "data/journal", "b.txt");
+        let wall = place.wall_with(method, |rules| {
+            rules.roots.push(toolgate_sandbox::paths::RootRule {
+                path: place.top().join("other"),
+                access: toolgate_sandbox::paths::RootAccess::ReadOnly,
+            });
+            rules.own.closed.push(place.ws().join("data"));
+        });
+        for name in ["a.txt", "b.txt"] {
+            let kind = read(&wall, name).unwrap_err().kind();
+            assert_eq!(kind, ErrorKind::DeniedPattern, "{name}");
+        }
+        // Without a root around the denied name nothing is known of it.
+        assert!(read(&place.wall(method), "a.txt").is_ok());
+    }
+}
+
+#[test]
+fn nothing_is_searched_where_nothing_is_denied() {
+    let place = Place::new();
+    place.make("file .env");
+    link(&place, ".env", "a.txt");
+    let wall = place.wall_with(METHODS[0], |rules| rules.include_default_denies = false);
+    assert!(read(&wall, "a.txt").is_ok());
+}
