@@ -11,6 +11,7 @@
 
 mod lists;
 mod secrets;
+mod words;
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -59,7 +60,7 @@ where
 
 /// Whether a variable holds a secret, by its name alone.
 pub fn is_secret(name: &str) -> bool {
-    fits_any(secrets::SECRETS, name.as_bytes())
+    fits_any(secrets::SECRETS, name.as_bytes()) || words::name_a_secret(name)
 }
 
 /// Whether a program can be given a variable of this name. A function that a shell
@@ -73,10 +74,7 @@ fn is_name(name: &[u8]) -> bool {
 
 fn is_harmless(name: &[u8], value: &[u8]) -> bool {
     let needed = lists::NEEDED.iter().any(|pattern| fits(pattern, name));
-    let known = secrets::SECRETS
-        .iter()
-        .chain(lists::CODE)
-        .any(|pattern| fits(pattern, name));
+    let known = is_secret(&String::from_utf8_lossy(name)) || fits_any(lists::CODE, name);
     needed || !(known || holds_secret(value))
 }
 
