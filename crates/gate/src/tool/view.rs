@@ -48,6 +48,12 @@ impl<'a> View<'a> {
         self.wall.preflight(path, access)
     }
 
+    /// Refuses content that a write to this path would refuse.
+    pub fn check_content(&self, path: &str, content: &[u8]) -> Result<(), ToolError> {
+        let checked = self.wall.check_content(path, content);
+        checked.map_err(|error| path_error(&error))
+    }
+
     /// Reads a file of at most `max_bytes` through the path wall. A missing file is no error.
     pub fn read(&self, path: &str, max_bytes: u64) -> Result<Seen, ToolError> {
         let digest = |sha256| FileDigest {

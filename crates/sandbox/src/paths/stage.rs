@@ -148,6 +148,34 @@ impl PathWall {
     }
 }
 
+impl PathWall {
+    /// Refuses content that a write to this path would refuse. Changes nothing.
+    pub fn check_content(&self, path: impl AsRef<Path>, content: &[u8]) -> Result<(), PathError> {
+        let named_so = path
+            .as_ref()
+            .file_name()
+            .is_some_and(|name| is_attributes(name.as_bytes()));
+        if !named_so {
+            return Ok(());
+        }
+        let request = self.request(path.as_ref(), Access::Write)?;
+        let target = self.write_target(&request)?;
+        let mut attributes = Attributes::default();
+        attributes.extend(content);
+        let rel = target.rel();
+        let replaced = target
+            .existing
+            .map(|_| (target.folder.as_fd(), &*target.name));
+        match attributes.new_driver(replaced) {
+            Some(driver) if !self.is_named(target.root, &rel) => {
+                let why = Protection::Driver { driver };
+                Err(self.protected(request.raw, None, (target.root, &rel), why))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 impl Staged {
     /// The number of the root the file will lie in.
     pub fn root(&self) -> usize {

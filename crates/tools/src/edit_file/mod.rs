@@ -389,6 +389,7 @@ fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
             Some(old) => match apply(&args.edits, &name, &old.text, Secrets::default) {
                 Err(error) => fails(&error.message),
                 Ok((edited, ..)) => {
+                    view.check_content(&args.path, edited.text.as_bytes())?;
                     let regions = edited.regions(&old.text);
                     Difference::of(&old.text, &edited.text, regions).unified(&path, &path)
                 }

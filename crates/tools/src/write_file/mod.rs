@@ -212,6 +212,7 @@ fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
     let old = seen.content.and_then(|bytes| decode(bytes, true));
     let old = old.map(|decoded| decoded.text);
     check_elision(&args.content, old.as_deref())?;
+    view.check_content(&args.path, args.content.as_bytes())?;
     let path = fact_path(&args.path);
     let lines = lines::said(lines::count(&args.content));
     let name = preview_name(&path);

@@ -14,6 +14,7 @@ mod discovery_laws;
 mod edit;
 mod file_laws;
 mod fixture;
+mod guarded;
 mod hidden;
 mod kept;
 mod listing;
