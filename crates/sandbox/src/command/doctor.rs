@@ -3,7 +3,7 @@
 use rustix::io::Errno;
 
 use super::error::WallError;
-use super::fence::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES};
+use super::fence::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES, SCOPES};
 use super::report::{SetupFailure, Step};
 use super::rules::{Omit, Rung, WallRules};
 use super::wall::CommandWall;
@@ -84,13 +84,13 @@ pub fn probe(rules: &WallRules) -> DoctorReport {
         WallState {
             name: "landlock",
             in_force: rung.is_some() && !rules.omit.landlock,
-            why: format!("the kernel has version {abi}"),
+            why: landlock(abi),
             advice: (abi < NEEDED_WITH_NAMESPACES).then_some(LANDLOCK),
         },
         WallState {
             name: "seccomp",
             in_force: rung.is_some() && !rules.omit.seccomp,
-            why: "system calls are filtered for every command".to_owned(),
+            why: "system calls are filtered for every command; Unix sockets exist only as connected pairs".to_owned(),
             advice: None,
         },
         processes(namespaces),
@@ -105,6 +105,17 @@ pub fn probe(rules: &WallRules) -> DoctorReport {
         },
     ];
     DoctorReport { rung, walls }
+}
+
+/// What Landlock does with the version that the kernel has.
+fn landlock(abi: i32) -> String {
+    if abi >= SCOPES {
+        format!("the kernel has version {abi}; abstract sockets and signals are scoped")
+    } else {
+        format!(
+            "the kernel has version {abi}; abstract sockets and signals are shut by seccomp and namespaces alone (version {SCOPES} scopes them as well)"
+        )
+    }
 }
 
 fn processes(namespaces: bool) -> WallState {

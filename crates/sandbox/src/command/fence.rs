@@ -20,7 +20,9 @@ use super::rules::Network;
 /// out of sight there.
 pub(super) const NEEDED_WITH_NAMESPACES: i32 = 3;
 /// What the lower rung needs as well: TCP, device requests, signals and abstract sockets.
-pub(super) const NEEDED_ALONE: i32 = 6;
+pub(super) const NEEDED_ALONE: i32 = SCOPES;
+/// From which version on abstract sockets and signals of others can be shut.
+pub(super) const SCOPES: i32 = 6;
 
 /// What to allow.
 #[derive(Debug)]
@@ -71,11 +73,13 @@ impl Fence<'_> {
         let mut rules = Ruleset::default()
             .set_compatibility(CompatLevel::HardRequirement)
             .handle_access(all)?;
-        if !self.namespaces {
+        // Required where nothing else scopes them; in namespaces seccomp refuses such sockets
+        // and the process namespace keeps signals in, with an older kernel too.
+        if !self.namespaces || self.abi >= SCOPES {
             rules = rules.scope(Scope::AbstractUnixSocket | Scope::Signal)?;
-            if self.network != Network::On {
-                rules = rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
-            }
+        }
+        if !self.namespaces && self.network != Network::On {
+            rules = rules.handle_access(AccessNet::BindTcp | AccessNet::ConnectTcp)?;
         }
         let mut rules = rules.create()?;
         let read = AccessFs::from_read(abi);

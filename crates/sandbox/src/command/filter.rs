@@ -65,6 +65,12 @@ impl Backwards {
         self.put(code, 0, 0, word.offset())
     }
 
+    /// Clears all other bits of the word that was taken, and goes on with the step that was
+    /// written last.
+    pub(super) fn keep_bits(&mut self, bits: u32) -> Place {
+        self.put(libc::BPF_ALU | libc::BPF_AND | libc::BPF_K, 0, 0, bits)
+    }
+
     /// Compares the word that was taken. None where it is too far to go on.
     pub(super) fn compare(
         &mut self,

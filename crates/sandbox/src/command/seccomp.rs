@@ -5,9 +5,14 @@
 //! numbers, which carry the same architecture. Calls in another architecture end the
 //! process.
 //!
+//! Unix sockets exist only as connected pairs. A pair of streams, or of packets in sequence,
+//! stays a pair for good; one of datagrams can be sent to any name, and `sendmsg` keeps the
+//! name in memory.
+//!
 //! A filter cannot count. So what is not permitted is handed to the process that watches
 //! over the command, which counts and refuses (`refusals`). Honest programs run into a
-//! filter a few times in their lives, so that costs next to nothing.
+//! filter a few times in their lives, so that costs next to nothing. A command gets no
+//! listener of its own: when ours is closed, a newer filter could permit what ours hands on.
 
 use std::os::fd::OwnedFd;
 
@@ -96,17 +101,41 @@ const NEVER_HERE: &[Call] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const NEVER_HERE: &[Call] = &[];
 
+/// Not permitted where the IPC namespace is the machine's: Landlock does not know them, and
+/// they reach whatever has the same owner.
+const SHARED_IPC: &[Call] = &[
+    (libc::SYS_shmget, "shmget"),
+    (libc::SYS_shmat, "shmat"),
+    (libc::SYS_shmctl, "shmctl"),
+    (libc::SYS_semget, "semget"),
+    (libc::SYS_semop, "semop"),
+    (libc::SYS_semtimedop, "semtimedop"),
+    (libc::SYS_semctl, "semctl"),
+    (libc::SYS_msgget, "msgget"),
+    (libc::SYS_msgsnd, "msgsnd"),
+    (libc::SYS_msgrcv, "msgrcv"),
+    (libc::SYS_msgctl, "msgctl"),
+    (libc::SYS_mq_open, "mq_open"),
+    (libc::SYS_mq_unlink, "mq_unlink"),
+];
+
+/// Not permitted where the only sockets are pairs, which need no names. A pair could take an
+/// abstract name from the machine's programs, or tell which names exist.
+const NAMES: &[Call] = &[(libc::SYS_bind, "bind"), (libc::SYS_connect, "connect")];
+
 /// Not permitted with some arguments.
 const SOMETIMES: &[Call] = &[
     (libc::SYS_socket, "socket"),
     (libc::SYS_socketpair, "socketpair"),
     (libc::SYS_clone, "clone"),
     (libc::SYS_ioctl, "ioctl"),
+    (libc::SYS_seccomp, "seccomp"),
 ];
 
 /// The name of a call that a filter refuses.
 pub(super) fn name_of(number: i32) -> Option<&'static str> {
-    let mut all = NEVER.iter().chain(NEVER_HERE).chain(SOMETIMES);
+    let always = NEVER.iter().chain(NEVER_HERE);
+    let mut all = always.chain(SHARED_IPC).chain(NAMES).chain(SOMETIMES);
     all.find(|(call, _)| *call == libc::c_long::from(number))
         .map(|(_, name)| *name)
 }
@@ -125,11 +154,63 @@ const NAMESPACES: [i32; 7] = [
 /// Requests that type on a terminal for somebody else.
 const TERMINAL: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
+/// Types of pairs that nobody can connect or send elsewhere.
+const PAIRS: [u32; 2] = [
+    libc::SOCK_STREAM.unsigned_abs(),
+    libc::SOCK_SEQPACKET.unsigned_abs(),
+];
+/// What may be added to the type of a socket.
+const SOCKET_FLAGS: u32 = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK).unsigned_abs();
+/// From here on the types of internet sockets are for other families, or make them: type 10
+/// is a packet socket.
+const OTHER_TYPES: u32 = 4;
+/// The protocol by which an internet socket is one of another family.
+const SMC: u32 = 256;
+/// The flag of `seccomp` that asks for a listener.
+const LISTENER: u32 = 1 << 3;
+
+/// What a filter depends on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Scope {
+    /// Whether sockets of the internet can be made.
+    internet: bool,
+    /// Whether the IPC namespace is the machine's.
+    shared_ipc: bool,
+}
+
+impl Scope {
+    /// Around it stand namespaces, the network's among them.
+    const NAMESPACES: Self = Self {
+        internet: true,
+        shared_ipc: false,
+    };
+    /// No namespaces, and the machine's network.
+    const ALONE: Self = Self {
+        internet: true,
+        shared_ipc: true,
+    };
+    /// No namespaces and no network: Landlock knows TCP only, so sockets of the internet are
+    /// what stands for the network.
+    const ALONE_OFFLINE: Self = Self {
+        internet: false,
+        shared_ipc: true,
+    };
+
+    /// The calls that it does not permit, whatever the arguments.
+    fn never(self) -> impl Iterator<Item = &'static Call> {
+        let ipc = if self.shared_ipc { SHARED_IPC } else { &[] };
+        let names = if self.internet { &[] } else { NAMES };
+        let always = NEVER.iter().chain(NEVER_HERE);
+        always.chain(ipc).chain(names)
+    }
+}
+
 /// The filters, ready to be put in force.
 #[derive(Clone, Debug)]
 pub(super) struct Filters {
-    with_internet: Filter,
-    without_internet: Filter,
+    in_namespaces: Filter,
+    alone: Filter,
+    alone_offline: Filter,
 }
 
 /// One filter in two forms: one that refuses, and one that hands what is to be refused to
@@ -144,26 +225,24 @@ impl Filters {
     /// Builds all filters once. None for a machine whose calls this does not know.
     pub(super) fn build() -> Option<Self> {
         Some(Self {
-            with_internet: Filter::build(&INTERNET)?,
-            without_internet: Filter::build(&[])?,
+            in_namespaces: Filter::build(Scope::NAMESPACES)?,
+            alone: Filter::build(Scope::ALONE)?,
+            alone_offline: Filter::build(Scope::ALONE_OFFLINE)?,
         })
     }
 
     /// Puts one in force for this thread, for good. Gives the descriptor over which refusals
     /// are told and have to be answered; none where the kernel has no such thing, or where
     /// somebody else's filter tells already.
-    ///
-    /// Where there is no network namespace, sockets of the internet are what stands for
-    /// the network, because Landlock knows TCP only.
     pub(super) fn apply(
         &self,
         namespaces: bool,
         network: Network,
     ) -> Result<Option<OwnedFd>, Errno> {
-        let filter = if namespaces || network == Network::On {
-            &self.with_internet
-        } else {
-            &self.without_internet
+        let filter = match (namespaces, network) {
+            (true, _) => &self.in_namespaces,
+            (false, Network::On) => &self.alone,
+            (false, Network::Off | Network::Loopback) => &self.alone_offline,
         };
         match sys::filter_and_listen(&filter.telling) {
             Ok(listener) => Ok(Some(listener)),
@@ -173,10 +252,10 @@ impl Filters {
 }
 
 impl Filter {
-    fn build(sockets: &[u32]) -> Option<Self> {
+    fn build(scope: Scope) -> Option<Self> {
         Some(Self {
-            refusing: program(sockets, NOT_PERMITTED)?,
-            telling: program(sockets, libc::SECCOMP_RET_USER_NOTIF)?,
+            refusing: program(scope, NOT_PERMITTED)?,
+            telling: program(scope, libc::SECCOMP_RET_USER_NOTIF)?,
         })
     }
 }
@@ -197,38 +276,53 @@ const ARCHITECTURE: Option<u32> = if cfg!(target_arch = "x86_64") {
 const NOT_PERMITTED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM.unsigned_abs();
 const NOT_THERE: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS.unsigned_abs();
 
-/// The filter that permits sockets of these families, with the answer to what it does not
-/// permit.
-fn program(sockets: &[u32], not_permitted: u32) -> Option<Vec<Step>> {
+/// The filter for a scope, with the answer to what it does not permit.
+fn program(scope: Scope, not_permitted: u32) -> Option<Vec<Step>> {
     let mut program = Backwards::default();
     let allow = program.answer(libc::SECCOMP_RET_ALLOW);
     let refuse = program.answer(not_permitted);
     let missing = program.answer(NOT_THERE);
     let stop = program.answer(libc::SECCOMP_RET_KILL_PROCESS);
 
-    // A list of families, not a list of bad ones: new ones are not permitted either. A
-    // Unix socket can reach every daemon whose path is visible, and no filter can look at
-    // the path; pairs of sockets reach nobody.
-    let socket = one_of(&mut program, 0, sockets, allow, refuse)?;
-    let pairs = [libc::AF_UNIX.unsigned_abs()];
-    let socketpair = one_of(&mut program, 0, &pairs, allow, refuse)?;
+    // Lists of what is permitted, not of what is bad: new families are not permitted either.
+    // A Unix socket can reach every daemon whose path is visible, and no filter can look at
+    // the path.
+    let socket = if scope.internet {
+        program.compare(Test::Is, SMC, refuse, allow)?;
+        let protocol = program.take(Word::Argument(2));
+        program.compare(Test::IsFrom, OTHER_TYPES, refuse, protocol)?;
+        program.keep_bits(!SOCKET_FLAGS);
+        let kind = program.take(Word::Argument(1));
+        one_of(&mut program, &INTERNET, kind, refuse)?;
+        program.take(Word::Argument(0))
+    } else {
+        refuse
+    };
+    one_of(&mut program, &PAIRS, allow, refuse)?;
+    program.keep_bits(!SOCKET_FLAGS);
+    let kind = program.take(Word::Argument(1));
+    program.compare(Test::Is, libc::AF_UNIX.unsigned_abs(), kind, refuse)?;
+    let socketpair = program.take(Word::Argument(0));
     let namespaces = NAMESPACES.iter().fold(0, |all, flag| all | flag);
     program.compare(Test::HasAnyOf, namespaces.unsigned_abs(), refuse, allow)?;
     let clone = program.take(Word::Argument(0));
     // The kernel looks at the lower half of a request only, and so does the filter.
     let terminal = TERMINAL.map(|request| u32::try_from(request).ok());
     let terminal: Vec<u32> = terminal.into_iter().collect::<Option<_>>()?;
-    let ioctl = one_of(&mut program, 1, &terminal, refuse, allow)?;
+    one_of(&mut program, &terminal, refuse, allow)?;
+    let ioctl = program.take(Word::Argument(1));
+    program.compare(Test::HasAnyOf, LISTENER, refuse, allow)?;
+    let seccomp = program.take(Word::Argument(1));
 
-    let mut calls = NEVER
-        .iter()
-        .chain(NEVER_HERE)
+    let mut calls = scope
+        .never()
         .map(|(call, _)| (*call, refuse))
         .chain([
             (libc::SYS_socket, socket),
             (libc::SYS_socketpair, socketpair),
             (libc::SYS_clone, clone),
             (libc::SYS_ioctl, ioctl),
+            (libc::SYS_seccomp, seccomp),
             (libc::SYS_clone3, missing),
         ])
         .map(|(call, place)| u32::try_from(call).ok().map(|call| (call, place)))
@@ -245,151 +339,14 @@ fn program(sockets: &[u32], not_permitted: u32) -> Option<Vec<Step>> {
     Some(program.finish())
 }
 
-/// Whether an argument is one of these numbers.
-fn one_of(
-    program: &mut Backwards,
-    argument: u8,
-    numbers: &[u32],
-    yes: Place,
-    no: Place,
-) -> Option<Place> {
+/// Whether the word that was taken is one of these numbers.
+fn one_of(program: &mut Backwards, numbers: &[u32], yes: Place, no: Place) -> Option<Place> {
     let mut next = no;
     for number in numbers {
         next = program.compare(Test::Is, *number, yes, next)?;
     }
-    // Without anything to compare with there is nothing to take.
-    let compares = !numbers.is_empty();
-    Some(if compares {
-        program.take(Word::Argument(argument))
-    } else {
-        no
-    })
+    Some(next)
 }
 
 #[cfg(test)]
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    /// A call as the kernel shows it to a filter.
-    #[derive(Clone, Debug)]
-    struct Seen {
-        number: u32,
-        architecture: u32,
-        arguments: [u64; 6],
-    }
-
-    /// What the kernel does with a program.
-    fn run(program: &[Step], seen: &Seen) -> (u32, usize) {
-        let (mut at, mut word, mut steps) = (0, 0, 0);
-        loop {
-            let step = program.get(at).expect("a step");
-            let code = u32::from(step.code);
-            (at, steps) = (at + 1, steps + 1);
-            if code == libc::BPF_RET | libc::BPF_K {
-                return (step.k, steps);
-            }
-            if code == libc::BPF_LD | libc::BPF_W | libc::BPF_ABS {
-                word = match step.k {
-                    0 => seen.number,
-                    4 => seen.architecture,
-                    offset => {
-                        let (index, half) = ((offset - 16) / 8, (offset - 16) % 8);
-                        assert_eq!(half, 0, "only lower halves are looked at");
-                        let argument = seen.arguments.get(index as usize).expect("an argument");
-                        (argument & u64::from(u32::MAX)) as u32
-                    }
-                };
-                continue;
-            }
-            let holds = match code & !(libc::BPF_JMP | libc::BPF_K) {
-                libc::BPF_JEQ => word == step.k,
-                libc::BPF_JGE => word >= step.k,
-                libc::BPF_JSET => word & step.k != 0,
-                other => panic!("no step of ours: {other}"),
-            };
-            at += usize::from(if holds { step.jt } else { step.jf });
-        }
-    }
-
-    /// The same from the lists alone, one call after the other.
-    fn expected(seen: &Seen, sockets: &[u32], not_permitted: u32) -> u32 {
-        if Some(seen.architecture) != ARCHITECTURE {
-            return libc::SECCOMP_RET_KILL_PROCESS;
-        }
-        let number = libc::c_long::from(seen.number);
-        let is_x32 = cfg!(target_arch = "x86_64") && seen.number >= 0x4000_0000;
-        if is_x32 || number == libc::SYS_clone3 {
-            return NOT_THERE;
-        }
-        let [first, second, ..] = seen.arguments.map(|argument| argument as u32);
-        let permitted = match number {
-            libc::SYS_socket => sockets.contains(&first),
-            libc::SYS_socketpair => first == libc::AF_UNIX as u32,
-            libc::SYS_clone => NAMESPACES.iter().all(|flag| first & *flag as u32 == 0),
-            libc::SYS_ioctl => TERMINAL.iter().all(|request| *request as u32 != second),
-            number => !NEVER
-                .iter()
-                .chain(NEVER_HERE)
-                .any(|(call, _)| *call == number),
-        };
-        if permitted {
-            libc::SECCOMP_RET_ALLOW
-        } else {
-            not_permitted
-        }
-    }
-
-    fn agree(seen: &Seen) {
-        for sockets in [&INTERNET[..], &[]] {
-            for answer in [NOT_PERMITTED, libc::SECCOMP_RET_USER_NOTIF] {
-                let program = program(sockets, answer).expect("a filter");
-                let (said, steps) = run(&program, seen);
-                assert_eq!(said, expected(seen, sockets, answer), "{seen:?}");
-                assert!(steps <= 20, "{steps} steps for {seen:?}");
-            }
-        }
-    }
-
-    /// Every call there is, and some that are not, on every architecture we know.
-    #[test]
-    fn filters_say_of_every_call_what_the_lists_say() {
-        let here = ARCHITECTURE.expect("a known machine");
-        for number in (0..1_000).chain([0x3FFF_FFFF, 0x4000_0000, 0x4000_0001, u32::MAX]) {
-            for architecture in [here, here ^ 0x8000_0000, 0] {
-                agree(&Seen {
-                    number,
-                    architecture,
-                    arguments: [0; 6],
-                });
-            }
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn filters_look_at_arguments_as_the_lists_say(
-            number in prop::sample::select(vec![
-                libc::SYS_socket, libc::SYS_socketpair, libc::SYS_clone, libc::SYS_ioctl,
-            ]),
-            low in prop_oneof![
-                0_u32..64,
-                any::<u32>(),
-                (0_u32..32).prop_map(|bit| 1 << bit),
-                prop::sample::select(TERMINAL.map(|request| request as u32).to_vec()),
-            ],
-            high in prop_oneof![Just(0_u32), any::<u32>()],
-        ) {
-            let argument = u64::from(high) << 32 | u64::from(low);
-            for arguments in [[argument, 0, 0, 0, 0, 0], [0, argument, 0, 0, 0, 0]] {
-                agree(&Seen {
-                    number: u32::try_from(number).expect("a number"),
-                    architecture: ARCHITECTURE.expect("a known machine"),
-                    arguments,
-                });
-            }
-        }
-    }
-}
+mod tests;
