@@ -12,6 +12,15 @@ const NO_CAPABILITIES: CapabilitySets = CapabilitySets {
     inheritable: CapabilitySet::empty(),
 };
 
+/// Which part of what the user has one command may use up.
+pub(super) const SHARE: u64 = 4;
+/// Signals that wait, and timers.
+const MOST_SIGNALS: u64 = 16 << 10;
+/// Bytes in message queues.
+const MOST_QUEUE_BYTES: u64 = 800 << 10;
+/// Bytes that one process keeps from being swapped out.
+const MOST_LOCKED: u64 = 64 << 20;
+
 /// Sets the limits, each as the highest the process can ever have.
 pub(super) fn set_limits(limits: &Limits) -> Result<(), Errno> {
     let limit = |resource, most: u64| {
@@ -26,6 +35,17 @@ pub(super) fn set_limits(limits: &Limits) -> Result<(), Errno> {
             },
         )
     };
+    // What is counted for the whole user is not one command's to use up.
+    let share = |resource, most: u64| {
+        let had = rustix::process::getrlimit(resource).maximum;
+        limit(resource, had.map_or(most, |had| (had / SHARE).min(most)))
+    };
+    share(Resource::Sigpending, MOST_SIGNALS)?;
+    share(Resource::Msgqueue, MOST_QUEUE_BYTES)?;
+    limit(Resource::Memlock, MOST_LOCKED)?;
+    // No priority above everybody else's, also where the user may have one.
+    limit(Resource::Rtprio, 0)?;
+    limit(Resource::Nice, 0)?;
     limit(Resource::Core, 0)?;
     limit(Resource::Fsize, limits.file_size)?;
     limit(Resource::Nofile, u64::from(limits.open_files))?;

@@ -7,6 +7,7 @@ use rustix::thread::CpuSet;
 
 use super::seccomp::Filters;
 use super::sys;
+use super::user_limits::UserLimits;
 
 /// What is the same for all commands on this machine.
 #[derive(Debug)]
@@ -17,6 +18,8 @@ pub(super) struct Machine {
     pub(super) landlock_abi: i32,
     /// Whether a PID namespace has a limit of its own.
     pub(super) own_pid_max: bool,
+    /// What all commands together get of what is counted for the user.
+    pub(super) user_limits: UserLimits,
     /// The processors that commands may use; none where there are more than can be told.
     processors: Option<CpuSet>,
 }
@@ -33,6 +36,7 @@ impl Machine {
             },
             landlock_abi: sys::landlock_abi().unwrap_or(0),
             own_pid_max: has_own_pid_max(),
+            user_limits: UserLimits::look(),
             processors: rustix::thread::sched_getaffinity(None).ok(),
         })
     }

@@ -60,6 +60,7 @@ mod shell;
 mod supervise;
 mod sweep;
 mod sys;
+mod user_limits;
 mod vigil;
 mod wall;
 mod warden;

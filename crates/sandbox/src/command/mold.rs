@@ -171,7 +171,7 @@ fn live(control: OwnedFd, kind: Kind, machine: &Machine) -> ! {
 }
 
 fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) -> Result<(), SetupFailure> {
-    let root = NewRoot::prepare(&machine.hidden)?;
+    let root = NewRoot::prepare(&machine.hidden, &machine.user_limits)?;
     let names = match kind.network {
         Network::On => root.name_servers()?,
         Network::Off | Network::Loopback => None,

@@ -19,6 +19,7 @@ use super::message::{Mask, MaskKind};
 use super::report::{SetupFailure, Step};
 use super::rules::Limits;
 use super::sys;
+use super::user_limits::{self, UserLimits};
 
 /// Where the new root hangs in the old tree.
 const PLACE: &str = "/proc";
@@ -58,7 +59,7 @@ fn at(step: Step) -> impl Fn(Errno) -> SetupFailure {
 
 impl NewRoot {
     /// Everything that does not depend on the command.
-    pub(super) fn prepare(hidden: &[String]) -> Result<Self, SetupFailure> {
+    pub(super) fn prepare(hidden: &[String], limits: &UserLimits) -> Result<Self, SetupFailure> {
         rustix::mount::mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -79,6 +80,7 @@ impl NewRoot {
         new.places().map_err(at(Step::Scratch))?;
         // Without one that can be seen in full the kernel lets nobody mount another.
         proc(&format!("{PLACE}/proc")).map_err(at(Step::Proc))?;
+        limits.set(new.root.as_fd()).map_err(at(Step::Limits))?;
         Ok(new)
     }
 
@@ -199,10 +201,11 @@ impl NewRoot {
                 .map_err(|errno| SetupFailure::new(Step::Folder, errno).about(about))?;
         }
         proc("/proc").map_err(at(Step::Proc))?;
+        let root = self.root.as_fd();
         if own_pid_max {
-            self.limit_processes(limits.processes)
-                .map_err(at(Step::Limits))?;
+            user_limits::limit_processes(root, limits.processes).map_err(at(Step::Limits))?;
         }
+        user_limits::forbid_namespaces(root).map_err(at(Step::Limits))?;
         // All of it, not only `sys`: as root, without capabilities, the trigger files
         // beside it can be opened for writing too.
         sys::mount_setattr(&self.root, c"proc", false, RDONLY).map_err(at(Step::Proc))
@@ -426,19 +429,6 @@ impl NewRoot {
             sys::mount_setattr(&self.root, c"", false, RDONLY)
         })()
         .map_err(at(Step::Pivot))
-    }
-
-    /// The process ids of this namespace end here, for root as well.
-    fn limit_processes(&self, processes: u32) -> Result<(), Errno> {
-        // Fewer the kernel does not take: the first 300 are its reserve.
-        let most = processes.max(301).to_string();
-        let file = rustix::fs::openat(
-            &self.root,
-            "proc/sys/kernel/pid_max",
-            OFlags::WRONLY | OFlags::CLOEXEC,
-            Mode::empty(),
-        )?;
-        rustix::io::write(file, most.as_bytes()).map(drop)
     }
 }
 

@@ -123,6 +123,23 @@ const SHARED_IPC: &[Call] = &[
 /// abstract name from the machine's programs, or tell which names exist.
 const NAMES: &[Call] = &[(libc::SYS_bind, "bind"), (libc::SYS_connect, "connect")];
 
+/// Not permitted for another process, where the others are the machine's: Landlock keeps
+/// signals from them, and a limit of processor time ends a process as well as a signal does.
+/// The process is the first argument.
+const OTHERS: &[Call] = &[
+    (libc::SYS_prlimit64, "prlimit64"),
+    (libc::SYS_sched_setaffinity, "sched_setaffinity"),
+    (libc::SYS_sched_setattr, "sched_setattr"),
+    (libc::SYS_sched_setparam, "sched_setparam"),
+    (libc::SYS_sched_setscheduler, "sched_setscheduler"),
+];
+/// The same where the first argument says what the second one is: a process, a group or, from
+/// this number on, a user.
+const OTHERS_BY_KIND: &[(Call, u32)] = &[
+    ((libc::SYS_setpriority, "setpriority"), 2),
+    ((libc::SYS_ioprio_set, "ioprio_set"), 3),
+];
+
 /// Not permitted with some arguments.
 const SOMETIMES: &[Call] = &[
     (libc::SYS_socket, "socket"),
@@ -135,7 +152,9 @@ const SOMETIMES: &[Call] = &[
 /// The name of a call that a filter refuses.
 pub(super) fn name_of(number: i32) -> Option<&'static str> {
     let always = NEVER.iter().chain(NEVER_HERE);
-    let mut all = always.chain(SHARED_IPC).chain(NAMES).chain(SOMETIMES);
+    let by_kind = OTHERS_BY_KIND.iter().map(|(call, _)| call);
+    let some = SOMETIMES.iter().chain(OTHERS).chain(by_kind);
+    let mut all = always.chain(SHARED_IPC).chain(NAMES).chain(some);
     all.find(|(call, _)| *call == libc::c_long::from(number))
         .map(|(_, name)| *name)
 }
@@ -174,31 +193,31 @@ const LISTENER: u32 = 1 << 3;
 struct Scope {
     /// Whether sockets of the internet can be made.
     internet: bool,
-    /// Whether the IPC namespace is the machine's.
-    shared_ipc: bool,
+    /// Whether other processes and the IPC namespace are the machine's.
+    shared: bool,
 }
 
 impl Scope {
     /// Around it stand namespaces, the network's among them.
     const NAMESPACES: Self = Self {
         internet: true,
-        shared_ipc: false,
+        shared: false,
     };
     /// No namespaces, and the machine's network.
     const ALONE: Self = Self {
         internet: true,
-        shared_ipc: true,
+        shared: true,
     };
     /// No namespaces and no network: Landlock knows TCP only, so sockets of the internet are
     /// what stands for the network.
     const ALONE_OFFLINE: Self = Self {
         internet: false,
-        shared_ipc: true,
+        shared: true,
     };
 
     /// The calls that it does not permit, whatever the arguments.
     fn never(self) -> impl Iterator<Item = &'static Call> {
-        let ipc = if self.shared_ipc { SHARED_IPC } else { &[] };
+        let ipc = if self.shared { SHARED_IPC } else { &[] };
         let names = if self.internet { &[] } else { NAMES };
         let always = NEVER.iter().chain(NEVER_HERE);
         always.chain(ipc).chain(names)
@@ -313,10 +332,24 @@ fn program(scope: Scope, not_permitted: u32) -> Option<Vec<Step>> {
     let ioctl = program.take(Word::Argument(1));
     program.compare(Test::HasAnyOf, LISTENER, refuse, allow)?;
     let seccomp = program.take(Word::Argument(1));
+    program.compare(Test::Is, 0, allow, refuse)?;
+    let only_own = program.take(Word::Argument(0));
+    let mut others: Vec<(libc::c_long, Place)> = Vec::new();
+    for ((call, _), user) in OTHERS_BY_KIND {
+        program.compare(Test::IsFrom, *user, refuse, allow)?;
+        let kind = program.take(Word::Argument(0));
+        program.compare(Test::Is, 0, kind, refuse)?;
+        others.push((*call, program.take(Word::Argument(1))));
+    }
+    others.extend(OTHERS.iter().map(|(call, _)| (*call, only_own)));
+    if !scope.shared {
+        others.clear();
+    }
 
     let mut calls = scope
         .never()
         .map(|(call, _)| (*call, refuse))
+        .chain(others)
         .chain([
             (libc::SYS_socket, socket),
             (libc::SYS_socketpair, socketpair),

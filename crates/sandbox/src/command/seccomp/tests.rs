@@ -1,5 +1,9 @@
 //! The filters against the lists they are made from.
-#![allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+#![allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_possible_wrap,
+    clippy::cast_sign_loss
+)]
 
 use std::sync::LazyLock;
 
@@ -78,11 +82,14 @@ fn expected(seen: &Seen, scope: Scope, not_permitted: u32) -> u32 {
         }
         libc::SYS_bind | libc::SYS_connect => scope.internet,
         libc::SYS_seccomp => second & 8 == 0,
+        libc::SYS_setpriority => !scope.shared || (first < 2 && second == 0),
+        libc::SYS_ioprio_set => !scope.shared || (first < 3 && second == 0),
+        number if OTHERS.iter().any(|(call, _)| *call == number) => !scope.shared || first == 0,
         libc::SYS_clone => NAMESPACES.iter().all(|flag| first & *flag as u32 == 0),
         libc::SYS_ioctl => TERMINAL.iter().all(|request| *request as u32 != second),
         number => {
             let listed = |calls: &[Call]| calls.iter().any(|(call, _)| *call == number);
-            let ipc = scope.shared_ipc && listed(SHARED_IPC);
+            let ipc = scope.shared && listed(SHARED_IPC);
             !(listed(NEVER) || listed(NEVER_HERE) || ipc)
         }
     };
@@ -169,9 +176,10 @@ proptest! {
         number in prop::sample::select(vec![
             libc::SYS_socket, libc::SYS_socketpair, libc::SYS_clone, libc::SYS_ioctl,
             libc::SYS_seccomp, libc::SYS_bind, libc::SYS_connect, libc::SYS_shmget,
+            libc::SYS_prlimit64, libc::SYS_setpriority, libc::SYS_ioprio_set,
         ]),
         first in prop_oneof![word(), 0_u64..12],
-        second in word(),
+        second in prop_oneof![word(), Just(0)],
         third in word(),
     ) {
         agree(&Seen {
