@@ -27,7 +27,8 @@ pub(super) fn open_folder(from: impl AsFd, path: impl Arg) -> Result<OwnedFd, Er
     )
 }
 
-fn copy_of(from: impl AsFd, path: &str) -> Result<OwnedFd, Errno> {
+/// A copy of a mount and of all beneath it, attached nowhere.
+pub(super) fn copy_of(from: impl AsFd, path: &str) -> Result<OwnedFd, Errno> {
     let mut flags = OpenTreeFlags::OPEN_TREE_CLONE
         | OpenTreeFlags::OPEN_TREE_CLOEXEC
         | OpenTreeFlags::AT_RECURSIVE
@@ -38,7 +39,8 @@ fn copy_of(from: impl AsFd, path: &str) -> Result<OwnedFd, Errno> {
     rustix::mount::open_tree(from, path, flags)
 }
 
-fn put(tree: &OwnedFd, to: impl AsFd, path: &str) -> Result<(), Errno> {
+/// Attaches a copy.
+pub(super) fn put(tree: &OwnedFd, to: impl AsFd, path: &str) -> Result<(), Errno> {
     let mut flags = MoveMountFlags::MOVE_MOUNT_F_EMPTY_PATH;
     if path.is_empty() {
         flags |= MoveMountFlags::MOVE_MOUNT_T_EMPTY_PATH;

@@ -4,6 +4,7 @@
 //! part; what no rule mentions stays shut even where a mount is missing.
 
 use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
 
 use landlock::{
     ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd,
@@ -37,6 +38,8 @@ pub(super) struct Fence<'a> {
     pub(super) folders: Vec<(BorrowedFd<'a>, bool)>,
     /// Private folders, which may be written.
     pub(super) private: &'a [&'a str],
+    /// What of the system is not for commands, where no mount hides it.
+    pub(super) private_system: &'a [String],
 }
 
 impl Fence<'_> {
@@ -84,7 +87,10 @@ impl Fence<'_> {
         let mut rules = rules.create()?;
         let read = AccessFs::from_read(abi);
         for name in SYSTEM {
-            rules = allow(rules, &format!("/{name}"), read, abi)?;
+            // Links lead to what is allowed, or not, by its own path.
+            if let Ok(path) = std::fs::canonicalize(format!("/{name}")) {
+                rules = self.allow_open(rules, &path, read, abi)?;
+            }
         }
         rules = allow(rules, "/proc", read, abi)?;
         if self.namespaces {
@@ -106,6 +112,35 @@ impl Fence<'_> {
             rules = rules.add_rule(PathBeneath::new(folder, access))?;
         }
         rules.restrict_self()
+    }
+
+    /// Allows a path of the system without what is private in it. Landlock takes nothing
+    /// back, so what lies around that is allowed one by one, and names are allowed as a whole.
+    fn allow_open(
+        &self,
+        rules: RulesetCreated,
+        path: &Path,
+        read: BitFlags<AccessFs>,
+        abi: ABI,
+    ) -> Result<RulesetCreated, RulesetError> {
+        let mut private = self.private_system.iter().map(Path::new);
+        if private.clone().any(|private| path.starts_with(private)) {
+            return Ok(rules);
+        }
+        let Some(text) = path.to_str() else {
+            // No name of the system is like that, and what is not known stays shut.
+            return Ok(rules);
+        };
+        if !private.any(|private| private.starts_with(path)) {
+            return allow(rules, text, read, abi);
+        }
+        let mut rules = allow(rules, text, AccessFs::ReadDir.into(), abi)?;
+        for entry in std::fs::read_dir(path).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| !kind.is_symlink()) {
+                rules = self.allow_open(rules, &entry.path(), read, abi)?;
+            }
+        }
+        Ok(rules)
     }
 }
 
@@ -140,6 +175,7 @@ mod tests {
             network: Network::Off,
             folders: Vec::new(),
             private: &[],
+            private_system: &[],
         }
     }
 

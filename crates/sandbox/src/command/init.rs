@@ -286,7 +286,12 @@ impl Prepared<'_> {
     fn suits(&self, arrived: &Arrived, machine: &Machine) -> Option<Fit> {
         let order = arrived.order().ok()?;
         let furnished = self.furnished.as_ref()?;
-        furnished.suits(&self.root, &order, &arrived.folders, &machine.hidden)
+        furnished.suits(
+            &self.root,
+            &order,
+            &arrived.folders,
+            machine.system.hidden(),
+        )
     }
 }
 

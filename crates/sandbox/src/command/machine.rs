@@ -1,20 +1,18 @@
 //! What the warden has to know about the machine, looked up once.
 
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::Path;
-
 use rustix::thread::CpuSet;
 
 use super::seccomp::Filters;
 use super::sys;
+use super::system::System;
 use super::user_limits::UserLimits;
 
 /// What is the same for all commands on this machine.
 #[derive(Debug)]
 pub(super) struct Machine {
     pub(super) filters: Filters,
-    /// Files of the system that only root can read.
-    pub(super) hidden: Vec<String>,
+    /// How the system is shown.
+    pub(super) system: System,
     pub(super) landlock_abi: i32,
     /// Whether a PID namespace has a limit of its own.
     pub(super) own_pid_max: bool,
@@ -29,11 +27,7 @@ impl Machine {
     pub(super) fn look() -> Option<Self> {
         Some(Self {
             filters: Filters::build()?,
-            hidden: if rustix::process::geteuid().is_root() {
-                only_for_root(Path::new("/etc"))
-            } else {
-                Vec::new()
-            },
+            system: System::look(),
             landlock_abi: sys::landlock_abi().unwrap_or(0),
             own_pid_max: has_own_pid_max(),
             user_limits: UserLimits::look(),
@@ -78,31 +72,4 @@ pub(super) fn has_own_pid_max() -> bool {
         (Some(Ok(major)), Some(Ok(minor))) => (major, minor) >= (6, 14),
         _ => false,
     }
-}
-
-/// What an ordinary user could not read here. User 0 could, even without capabilities,
-/// because it owns it.
-fn only_for_root(folder: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut open = vec![folder.to_path_buf()];
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
-            // Most of it is links, which the names alone tell.
-            if entry.file_type().is_ok_and(|kind| kind.is_symlink()) {
-                continue;
-            }
-            let Ok(metadata) = entry.metadata() else {
-                continue;
-            };
-            let mode = metadata.permissions().mode();
-            let others = if metadata.is_dir() { 0o005 } else { 0o004 };
-            if mode & others != others && metadata.uid() == 0 {
-                found.extend(entry.path().to_str().map(str::to_owned));
-            } else if metadata.is_dir() {
-                open.push(entry.path());
-            }
-        }
-    }
-    found.sort();
-    found
 }

@@ -31,6 +31,7 @@ use super::mounts::NewRoot;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::Network;
 use super::sys::{self, Child, Side};
+use super::system::Tree;
 use super::wire;
 
 /// How long a mold may take to answer.
@@ -70,10 +71,15 @@ impl Mold {
         let failed = |errno| SetupFailure::new(Step::Clone, errno);
         let (ours, theirs) = wire::pair().map_err(failed)?;
         let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
+        let trees = machine.system.trees()?;
         match sys::clone3(flags).map_err(failed)? {
-            Side::Child => live(theirs, kind, machine),
+            Side::Child => {
+                let names: Vec<&str> = trees.iter().map(|(name, _)| *name).collect();
+                live(theirs, kind, machine, &names)
+            }
             Side::Parent(child) => {
-                let_go(&child, &ours)?;
+                let trees: Vec<BorrowedFd<'_>> = trees.iter().map(|(_, fd)| fd.as_fd()).collect();
+                let_go(&child, &ours, &trees)?;
                 Ok(Self {
                     kind,
                     child,
@@ -157,21 +163,28 @@ fn failure_in(bytes: &[u8]) -> SetupFailure {
 }
 
 /// The life of a mold's process, from the clone on.
-fn live(control: OwnedFd, kind: Kind, machine: &Machine) -> ! {
+fn live(control: OwnedFd, kind: Kind, machine: &Machine, names: &[&'static str]) -> ! {
     // As in a sandbox, a parent that is gone already is told by the word that never comes.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if let Ok(control) = sys::keep_only(control)
         && let Ok(packet) = wire::receive(&control, RecvFlags::empty())
         && packet.bytes == GO
-        && let Err(failure) = serve(&control, kind, machine)
+        && packet.fds.len() == names.len()
+        && let trees = names.iter().copied().zip(packet.fds).collect()
+        && let Err(failure) = serve(&control, kind, machine, trees)
     {
         report(&control, &Report::Ended(Outcome::Setup(failure)));
     }
     sys::end(0)
 }
 
-fn serve(control: &OwnedFd, kind: Kind, machine: &Machine) -> Result<(), SetupFailure> {
-    let root = NewRoot::prepare(&machine.hidden, &machine.user_limits)?;
+fn serve(
+    control: &OwnedFd,
+    kind: Kind,
+    machine: &Machine,
+    trees: Vec<Tree>,
+) -> Result<(), SetupFailure> {
+    let root = NewRoot::prepare(trees, machine.system.hidden(), &machine.user_limits)?;
     let names = match kind.network {
         Network::On => root.name_servers()?,
         Network::Off | Network::Loopback => None,
@@ -229,7 +242,7 @@ fn make(
             let of = |name| open(&format!("/proc/{}/ns/{name}", child.pid.as_raw_nonzero()));
             let mounts = of("mnt").map_err(failed)?;
             let ipc = of("ipc").map_err(failed)?;
-            let_go(&child, &ours)?;
+            let_go(&child, &ours, &[])?;
             let mut fds = vec![
                 child.pidfd.as_fd(),
                 ours.as_fd(),
@@ -269,9 +282,9 @@ fn open(path: &str) -> Result<OwnedFd, Errno> {
 
 /// Maps the ids of a process in a new user namespace, and tells it to go on. One that gets
 /// no word, because its line is closed, ends.
-fn let_go(child: &Child, line: &OwnedFd) -> Result<(), SetupFailure> {
+fn let_go(child: &Child, line: &OwnedFd, fds: &[BorrowedFd<'_>]) -> Result<(), SetupFailure> {
     write_maps(child)
-        .and_then(|()| wire::send(line, GO, &[]))
+        .and_then(|()| wire::send(line, GO, fds))
         .map_err(|errno| SetupFailure::new(Step::IdMaps, errno))
 }
 

@@ -5,6 +5,7 @@
 //! no grant can be, so every source stays reachable by its path. A sandbox gets a copy of
 //! what was built, and mounts there what has to be its own.
 
+use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags};
@@ -19,6 +20,7 @@ use super::message::{Mask, MaskKind};
 use super::report::{SetupFailure, Step};
 use super::rules::Limits;
 use super::sys;
+use super::system::Tree;
 use super::user_limits::{self, UserLimits};
 
 /// Where the new root hangs in the old tree.
@@ -38,10 +40,12 @@ const VAR_TMP: &str = "var/tmp";
 /// The new root, while it hangs in the old tree and when it is the only one.
 #[derive(Debug)]
 pub(super) struct NewRoot {
-    root: OwnedFd,
+    pub(super) root: OwnedFd,
     /// Read-only: something that cannot be read, as a file and as a folder, and an
     /// empty folder.
     masks: OwnedFd,
+    /// What lies on private directories of the system in which a folder is shown.
+    covers: RefCell<Vec<OwnedFd>>,
 }
 
 /// A folder of the machine that is shown in the new root.
@@ -59,7 +63,11 @@ fn at(step: Step) -> impl Fn(Errno) -> SetupFailure {
 
 impl NewRoot {
     /// Everything that does not depend on the command.
-    pub(super) fn prepare(hidden: &[String], limits: &UserLimits) -> Result<Self, SetupFailure> {
+    pub(super) fn prepare(
+        trees: Vec<Tree>,
+        hidden: &[String],
+        limits: &UserLimits,
+    ) -> Result<Self, SetupFailure> {
         rustix::mount::mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -71,8 +79,13 @@ impl NewRoot {
         })()
         .map_err(at(Step::NewRoot))?;
         let masks = mask_sources(root.as_fd()).map_err(at(Step::NewRoot))?;
-        let new = Self { root, masks };
-        new.system()?;
+        let covers = RefCell::default();
+        let new = Self {
+            root,
+            masks,
+            covers,
+        };
+        new.system(trees)?;
         for path in hidden {
             new.hide_in_system(path)?;
         }
@@ -89,46 +102,18 @@ impl NewRoot {
         (|| {
             let root = open_folder(CWD, "/")?;
             let masks = open_folder(&root, ".masks")?;
-            Ok(Self { root, masks })
+            let covers = RefCell::default();
+            Ok(Self {
+                root,
+                masks,
+                covers,
+            })
         })()
         .map_err(at(Step::NewRoot))
     }
 
-    fn mkdir(&self, path: &str, mode: u32) -> Result<(), Errno> {
+    pub(super) fn mkdir(&self, path: &str, mode: u32) -> Result<(), Errno> {
         rustix::fs::mkdirat(&self.root, path, Mode::from_raw_mode(mode))
-    }
-
-    fn system(&self) -> Result<(), SetupFailure> {
-        for name in SYSTEM {
-            let path = format!("/{name}");
-            let failed = |errno| SetupFailure::new(Step::System, errno).about(path.as_str());
-            let Ok(stat) = rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW) else {
-                continue;
-            };
-            match FileType::from_raw_mode(stat.st_mode) {
-                FileType::Symlink => {
-                    let target = rustix::fs::readlinkat(CWD, &path, Vec::new()).map_err(failed)?;
-                    rustix::fs::symlinkat(&target, &self.root, name).map_err(failed)?;
-                }
-                FileType::Directory => {
-                    self.mkdir(name, 0o755).map_err(failed)?;
-                    bind(CWD, &path, &self.root, name, RDONLY | NOSUID | NODEV).map_err(failed)?;
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    /// Root sees of the system's configuration what everybody sees. Gives whether the
-    /// file is there.
-    fn hide_in_system(&self, path: &str) -> Result<bool, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::System, errno).about(path);
-        match beneath(self.root.as_fd(), path.trim_start_matches('/').as_bytes()) {
-            Ok(target) => self.hide(&target).map(|_| true).map_err(failed),
-            Err(Errno::NOENT) => Ok(false),
-            Err(errno) => Err(failed(errno)),
-        }
     }
 
     fn devices(&self) -> Result<(), Errno> {
@@ -266,25 +251,8 @@ impl NewRoot {
         Ok(())
     }
 
-    /// Where names are resolved by a service, the file that says so lies outside `/etc`,
-    /// and is shown like a folder. Gives its path.
-    pub(super) fn name_servers(&self) -> Result<Option<Vec<u8>>, SetupFailure> {
-        let Ok(target) = std::fs::canonicalize("/etc/resolv.conf") else {
-            return Ok(None);
-        };
-        let Some(path) = target.to_str().filter(|path| !path.starts_with("/etc/")) else {
-            return Ok(None);
-        };
-        (|| {
-            let file = self.make_file(path.as_bytes())?;
-            bind(CWD, path, &file, "", RDONLY | NOSUID | NODEV)
-        })()
-        .map_err(|errno| SetupFailure::new(Step::System, errno).about(path))?;
-        Ok(Some(path.as_bytes().to_vec()))
-    }
-
     /// Opens a file of the new root, made where it is missing.
-    fn make_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(super) fn make_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         let end = path.iter().rposition(|b| *b == b'/').unwrap_or(0);
         let (folder, name) = path.split_at(end);
         let name = name.strip_prefix(b"/").unwrap_or(name);
@@ -300,15 +268,28 @@ impl NewRoot {
     /// Opens a folder of the new root, made where it is missing.
     fn make_folders(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         let mut at = open_folder(&self.root, ".")?;
+        let mut above: Option<(OwnedFd, &[u8])> = None;
         for part in path.split(|b| *b == b'/').filter(|part| !part.is_empty()) {
-            match rustix::fs::mkdirat(&at, part, Mode::from_raw_mode(0o755)) {
-                // In a read-only place only what exists can be a mount point.
-                Ok(()) | Err(Errno::EXIST | Errno::ROFS) => {}
-                Err(errno) => return Err(errno),
-            }
-            at = open_folder(&at, part)?;
+            let next = match (make_folder(&at, part), &above) {
+                (Err(Errno::ACCESS | Errno::NOENT), Some((outer, name))) => {
+                    // Private: of all that is in there, only the folder is shown.
+                    self.cover(&at)?;
+                    at = open_folder(outer, *name)?;
+                    let next = make_folder(&at, part)?;
+                    self.covers.borrow_mut().push(rustix::io::dup(&at)?);
+                    next
+                }
+                (next, _) => next?,
+            };
+            above = Some((std::mem::replace(&mut at, next), part));
         }
         Ok(at)
+    }
+
+    /// Puts an empty folder on a folder, until [`Self::enter`] writable.
+    fn cover(&self, folder: &OwnedFd) -> Result<(), Errno> {
+        let link = format!("{PLACE}/proc/self/fd/{}", folder.as_raw_fd());
+        tmpfs(&link, "mode=755,size=64k,nr_inodes=64")
     }
 
     /// Where the machine has a folder now, and which one it is.
@@ -379,20 +360,6 @@ impl NewRoot {
         })
     }
 
-    /// Hides again what is no longer hidden of the system: a file that was replaced has
-    /// nothing on it. Gives whether that was necessary.
-    pub(super) fn hide_again(&self, hidden: &[String]) -> Result<bool, SetupFailure> {
-        let is_hidden = |path: &&String| {
-            let path = path.trim_start_matches('/').as_bytes();
-            mount_at(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).is_some()
-        };
-        let mut again = false;
-        for path in hidden.iter().filter(|path| !is_hidden(path)) {
-            again |= self.hide_in_system(path)?;
-        }
-        Ok(again)
-    }
-
     /// Puts a guard on a path of a directory that is shown.
     ///
     /// What is not there any more may have been moved and may come back, so it fails, and
@@ -413,7 +380,7 @@ impl NewRoot {
         .map_err(failed)
     }
 
-    fn hide(&self, target: &OwnedFd) -> Result<OwnedFd, Errno> {
+    pub(super) fn hide(&self, target: &OwnedFd) -> Result<OwnedFd, Errno> {
         let source = if is_folder(target)? { "folder" } else { "file" };
         bind(&self.masks, source, target, "", 0)
     }
@@ -422,6 +389,9 @@ impl NewRoot {
     /// still be put on.
     pub(super) fn enter(&self) -> Result<(), SetupFailure> {
         (|| {
+            for cover in self.covers.borrow_mut().drain(..) {
+                sys::mount_setattr(&cover, c"", false, RDONLY)?;
+            }
             rustix::process::fchdir(&self.root)?;
             rustix::process::pivot_root(".", ".")?;
             rustix::mount::unmount(".", UnmountFlags::DETACH)?;
@@ -446,6 +416,15 @@ pub(super) fn mount_of(fd: &OwnedFd) -> Option<u64> {
 /// The mount that begins at a path of a folder, if one does.
 pub(super) fn mount_on(folder: &Shown, path: &[u8]) -> Option<u64> {
     mount_at(&folder.tree, path, AtFlags::SYMLINK_NOFOLLOW)
+}
+
+/// Opens a folder, made where it is missing.
+fn make_folder(at: &OwnedFd, part: &[u8]) -> Result<OwnedFd, Errno> {
+    match rustix::fs::mkdirat(at, part, Mode::from_raw_mode(0o755)) {
+        // In a read-only place only what exists can be a mount point.
+        Ok(()) | Err(Errno::EXIST | Errno::ROFS) => open_folder(at, part),
+        Err(errno) => Err(errno),
+    }
 }
 
 /// What lies on top of guarded paths. Copies of a read-only mount are read-only.

@@ -84,6 +84,11 @@ pub(super) fn middle_steps(
             .zip(order.folders.iter().map(|folder| folder.writable))
             .collect(),
         private: places.private,
+        private_system: if order.namespaces {
+            &[]
+        } else {
+            machine.system.hidden()
+        },
     }
     .close()
     .map_err(|errno| {

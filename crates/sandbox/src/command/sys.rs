@@ -59,7 +59,6 @@ pub(super) fn clone3(flags: i32) -> Result<Side, Errno> {
 }
 
 /// Sets attributes on a mount, or on all mounts beneath it.
-#[allow(unsafe_code)]
 pub(super) fn mount_setattr(
     mount: impl AsFd,
     path: &CStr,
@@ -72,6 +71,29 @@ pub(super) fn mount_setattr(
         propagation: 0,
         userns_fd: 0,
     };
+    set_attributes(mount, path, recursive, &attributes)
+}
+
+/// Maps the owners of all files in a mount, and in all beneath it, to what they are in a user
+/// namespace, and sets attributes. All of it, or an error.
+pub(super) fn map_owners(mount: impl AsFd, users: impl AsFd, set: u64) -> Result<(), Errno> {
+    let users = users.as_fd().as_raw_fd();
+    let attributes = libc::mount_attr {
+        attr_set: set | libc::MOUNT_ATTR_IDMAP,
+        attr_clr: 0,
+        propagation: 0,
+        userns_fd: u64::try_from(users).map_err(|_| Errno::BADF)?,
+    };
+    set_attributes(mount, c"", true, &attributes)
+}
+
+#[allow(unsafe_code)]
+fn set_attributes(
+    mount: impl AsFd,
+    path: &CStr,
+    recursive: bool,
+    attributes: &libc::mount_attr,
+) -> Result<(), Errno> {
     let mut flags = libc::AT_EMPTY_PATH;
     if recursive {
         flags |= libc::AT_RECURSIVE;
@@ -84,7 +106,7 @@ pub(super) fn mount_setattr(
             mount.as_fd().as_raw_fd(),
             path.as_ptr(),
             flags,
-            std::ptr::from_ref(&attributes),
+            std::ptr::from_ref(attributes),
             size_of::<libc::mount_attr>(),
         )
     };

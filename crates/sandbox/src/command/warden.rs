@@ -17,10 +17,10 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use super::init::{self, GO, Kind, Pattern, Template};
 use super::kin;
 use super::machine::Machine;
-use super::message::{network_byte, network_of};
 use super::mold::Mold;
+use super::packets::{self, Wish};
+pub(super) use super::packets::{BEGUN, run_packet, try_packet};
 use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::Omit;
 use super::sys::{self, Side};
 use super::wire::{self, Packet};
 
@@ -130,6 +130,7 @@ pub(super) fn serve() -> ! {
             ready: None,
             wanted: None,
             blank: None,
+            awaited: None,
             mold: None,
             pattern: None,
             ended: None,
@@ -157,6 +158,8 @@ struct Warden {
     wanted: Option<Kind>,
     /// A mold that has no form yet.
     blank: Option<Mold>,
+    /// What to make one for once the system is searched.
+    awaited: Option<Kind>,
     /// The mold of the last command.
     mold: Option<Rc<Mold>>,
     /// The last command on the upper rung.
@@ -188,9 +191,8 @@ impl Warden {
             if said.next() != Some(false) {
                 // A copy of the old mounts is not what a command should see. Where nobody
                 // tells of changes, every command gets a new one.
-                self.mold = None;
-                self.blank = None;
-                self.ready = None;
+                self.forget();
+                self.machine.system.look_again();
             }
             if ended.contains(&true) {
                 self.set_aside(&ended);
@@ -198,7 +200,13 @@ impl Warden {
             if asked {
                 return wire::receive(socket, RecvFlags::empty());
             }
-            if self.due.is_some_and(|due| due <= Instant::now()) {
+            if self.machine.system.is_searching() {
+                self.machine.system.search_on();
+                if !self.machine.system.is_searching() {
+                    self.forget();
+                }
+                self.make_blank();
+            } else if self.due.is_some_and(|due| due <= Instant::now()) {
                 self.due = None;
                 if let Some(kind) = self.wanted.take() {
                     self.ready = self.make_ahead(kind);
@@ -208,11 +216,26 @@ impl Warden {
         }
     }
 
+    /// Throws away what was made before it was known what to show and to hide.
+    fn forget(&mut self) {
+        (self.mold, self.blank, self.ready) = (None, None, None);
+    }
+
+    /// Makes a mold ahead, unless that would be before it is known what to hide.
+    fn make_blank(&mut self) {
+        if !self.machine.system.is_searching()
+            && let Some(kind) = self.awaited.take()
+        {
+            self.blank = Mold::start(kind, &self.machine).ok();
+        }
+    }
+
     /// Waits until something happens or is due. Says which of these has something to say:
     /// the socket, the sandboxes at work, the machine's mounts.
     fn wait(&self, socket: &OwnedFd) -> Result<Vec<bool>, Errno> {
         let left = |due: Instant| due.saturating_duration_since(Instant::now());
-        let left = self.due.map(left).map(Timespec::try_from);
+        let now = self.machine.system.is_searching().then(Instant::now);
+        let left = now.or(self.due).map(left).map(Timespec::try_from);
         let left = left.transpose().map_err(|_| Errno::INVAL)?;
         let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
         let at_work = self.at_work.iter();
@@ -286,30 +309,21 @@ impl Warden {
             }
             return;
         }
-        let [tag, namespaces, network, landlock, seccomp] = packet.bytes.as_slice() else {
+        let Some((wish, kind)) = packets::read(&packet.bytes) else {
             return;
         };
-        let Ok(network) = network_of(*network) else {
-            return;
-        };
-        let kind = Kind {
-            namespaces: *namespaces == 1,
-            network,
-            omit: Omit {
-                landlock: *landlock == 1,
-                seccomp: *seccomp == 1,
-            },
-        };
-        if *tag == TRY {
+        if wish == Wish::Try {
             let said = match self.tries(kind) {
                 Ok(()) => Report::Ready,
                 Err(failure) => Report::Ended(Outcome::Setup(failure)),
             };
             let works = said == Report::Ready;
             init::report(socket, &said);
-            if works && kind.namespaces {
-                self.blank = Mold::start(kind, &self.machine).ok();
+            self.awaited = Some(kind).filter(|_| works && kind.namespaces);
+            if works && !kind.namespaces {
+                self.machine.system.search_all();
             }
+            self.make_blank();
         } else {
             self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
             self.start(kind, packet);
@@ -348,6 +362,13 @@ impl Warden {
     /// A sandbox that has taken the packet: the one that waits, or another copy of the
     /// mold, or one of a new mold.
     fn find(&mut self, kind: Kind, packet: &Packet) -> Result<Ready, SetupFailure> {
+        if !kind.namespaces {
+            self.machine.system.search_all();
+        }
+        if self.machine.system.is_searching() {
+            self.forget();
+            self.machine.system.finish()?;
+        }
         let ahead = self.ready.take().filter(|ready| ready.kind == kind);
         if !kind.namespaces {
             let ready = match ahead {
@@ -418,34 +439,6 @@ impl Warden {
         }
         ready
     }
-}
-
-/// Asks for a sandbox to be made, and how that went.
-const TRY: u8 = b't';
-/// Brings an order.
-const RUN: u8 = b'r';
-
-/// Says that a program begins.
-pub(super) const BEGUN: &[u8] = b"begun";
-
-/// The packet that asks whether a sandbox can be made.
-pub(super) fn try_packet(kind: Kind) -> [u8; 5] {
-    packet(TRY, kind)
-}
-
-/// The packet that an order travels with.
-pub(super) fn run_packet(kind: Kind) -> [u8; 5] {
-    packet(RUN, kind)
-}
-
-fn packet(tag: u8, kind: Kind) -> [u8; 5] {
-    [
-        tag,
-        u8::from(kind.namespaces),
-        network_byte(kind.network),
-        u8::from(kind.omit.landlock),
-        u8::from(kind.omit.seccomp),
-    ]
 }
 
 /// Gives a packet to a sandbox behind namespaces. It says that it has taken the order

@@ -162,11 +162,11 @@ fn word() -> impl Strategy<Value = u64> {
         254_u32..264,
         (0_u32..16, any::<bool>(), any::<bool>()).prop_map(|(kind, cloexec, nonblock)| {
             let cloexec = u32::from(cloexec) * libc::SOCK_CLOEXEC as u32;
-            kind | cloexec | u32::from(nonblock) * libc::SOCK_NONBLOCK as u32
+            kind | cloexec | (u32::from(nonblock) * libc::SOCK_NONBLOCK as u32)
         }),
     ];
     let high = prop_oneof![Just(0_u32), any::<u32>()];
-    (high, low).prop_map(|(high, low)| u64::from(high) << 32 | u64::from(low))
+    (high, low).prop_map(|(high, low)| (u64::from(high) << 32) | u64::from(low))
 }
 
 proptest! {
