@@ -16,7 +16,7 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use toolgate_gate::journal::{Image, Intended};
-use toolgate_gate::output::{Limits, bound};
+use toolgate_gate::output::Limits;
 use toolgate_gate::tool::{
     Invocation, Output, Preview, RunCtx, Tool, ToolSpec, View, hex, path_error,
 };
@@ -169,10 +169,7 @@ impl Invocation for Undoing {
                     sha256: seen.digest.sha256,
                 });
             }
-            Ok(Preview {
-                text: Some(bound(&text, PREVIEW, None).text),
-                rests_on,
-            })
+            Ok(Preview::bounded(&text, PREVIEW, &[], rests_on))
         };
         Box::pin(std::future::ready(look()))
     }

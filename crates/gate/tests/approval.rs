@@ -304,6 +304,82 @@ proptest! {
     }
 }
 
+/// A long line whose middle does the harm.
+fn hidden_in_the_middle() -> String {
+    let pad = "print(1); ".repeat(400);
+    format!("python3 -c \"{pad}import shutil; shutil.rmtree('/'); {pad}\"")
+}
+
+#[test]
+fn a_question_carries_every_argument_whole() {
+    paused(async {
+        let line = hidden_in_the_middle();
+        let deep = json!({"list": [{"text": line}], "flag": true});
+        for args in [
+            json!({"text": line}),
+            json!({"text": format!("https://host/?{}", "a=1&".repeat(200)), "more": line}),
+            deep,
+        ] {
+            let tool = Scripted::new("write").side_effects();
+            let tool = tool.spec(|spec| spec.schema = json!({"type": "object"}));
+            let bench = Rig::new().tool(tool).build();
+            let approver = ScriptedApprover::new([Answer::no()]);
+            let calls = vec![
+                call("1", "write", args.clone()),
+                call("2", "write", args.clone()),
+            ];
+            bench.run_through(calls, &asking(approver.clone())).await;
+            let items = approver.asked().remove(0).items;
+            assert_eq!(items.len(), 2);
+            for item in items {
+                assert!(item.summary.chars().count() <= 200);
+                assert!(item.whole.contains(&line), "{}", item.whole);
+                assert_eq!(json!(item.args), args);
+            }
+        }
+    });
+}
+
+#[test]
+fn an_event_about_a_plan_carries_every_argument_whole() {
+    paused(async {
+        let line = format!("{}\u{202e}\u{1b}[8m", hidden_in_the_middle());
+        let bench = writes();
+        let collected = Collected::listen(16);
+        let mut passage = asking(ScriptedApprover::new([Answer::no()]));
+        passage.events = collected.sink();
+        let calls = vec![call("1", "write", json!({"text": line}))];
+        bench.run_through(calls, &passage).await;
+        drop(passage);
+        let events = collected.all().await;
+        let plan = events.iter().find_map(|event| match event {
+            Event::CallPlanned { plan } => Some(plan),
+            _ => None,
+        });
+        let whole = plan.and_then(|plan| plan.whole.as_deref()).unwrap();
+        let shown = format!("{}\\u{{202e}}\\u{{1b}}[8m", hidden_in_the_middle());
+        assert!(whole.contains(&shown), "{whole}");
+    });
+}
+
+#[test]
+fn a_remembered_yes_is_described_whole() {
+    paused(async {
+        let path = format!("{}/middle/{}", "a".repeat(150), "b".repeat(150));
+        let tool = Scripted::new("write").side_effects();
+        let bench = Rig::new()
+            .tool(tool.facts(Facts::writing(path.as_str())))
+            .build();
+        let approver = ScriptedApprover::new([Answer::no()]);
+        bench
+            .run_through(vec![write("1")], &asking(approver.clone()))
+            .await;
+        let item = approver.asked().remove(0).items.remove(0);
+        assert!(item.would_remember[0].contains("/middle/"), "{item:?}");
+        assert!(item.locations[0].contains("/middle/"), "{item:?}");
+    });
+}
+
 #[test]
 fn a_name_is_written_out_once_wherever_a_question_says_it() {
     paused(async {

@@ -1246,6 +1246,7 @@ fn a_typed_tool_can_say_everything() {
                     seen.content.map_or(0, |content| content.len())
                 )),
                 rests_on: vec![seen.digest],
+                ..Preview::default()
             })
         })
         .call_timeout(|args| args.seconds.map(Duration::from_secs))

@@ -11,7 +11,8 @@ use std::borrow::Cow;
 use proptest::prelude::*;
 use serde_json::Value;
 use toolgate_gate::output::{
-    APPROVAL_TEXT_CHARS, Sanitizer, approval_text, preview_text, sanitize,
+    APPROVAL_TEXT_CHARS, Sanitizer, approval_text, preview_text, sanitize, whole_args, whole_line,
+    whole_text,
 };
 
 const CASES: &str = include_str!("data/escapes.jsonl");
@@ -289,6 +290,40 @@ proptest! {
         prop_assert_eq!(&read_back(&shown), &text);
         // What is made for a question stays as it is on the way to events and pages.
         prop_assert_eq!(sanitize(&shown), shown.as_ref());
+    }
+
+    #[test]
+    fn a_whole_text_hides_nothing_and_leaves_nothing_out(text in lines(), word in "[a-z]{1,9}") {
+        let shown = whole_text(&text);
+        prop_assert!(!shown.contains(is_forbidden), "{shown:?}");
+        prop_assert!(!shown.contains(['\u{a0}', '\u{200d}', '\u{fe0f}', '\u{3164}']), "{shown:?}");
+        prop_assert_eq!(sanitize(&shown), shown.as_str());
+        // A word is found wherever it stands, and however much stands around it.
+        let long = format!("{}{word}{}", text.repeat(50), text.repeat(50));
+        prop_assert!(whole_text(&long).contains(&word));
+        prop_assert!(whole_line(&long).contains(&word));
+        prop_assert!(!whole_line(&long).contains(is_forbidden));
+        let args = [("a".to_owned(), serde_json::Value::from(long))];
+        prop_assert!(whole_args(&args.into_iter().collect()).contains(&word));
+    }
+
+    #[test]
+    fn two_texts_that_differ_are_shown_differently(a in "[ab\\\\n \n\t\u{200b}\\[\\]x0-9]{0,14}", b in "[ab\\\\n \n\t\u{200b}\\[\\]x0-9]{0,14}") {
+        prop_assert_eq!(whole_line(&a) == whole_line(&b), a == b);
+        prop_assert_eq!(whole_text(&a) == whole_text(&b), a == b);
+    }
+
+    #[test]
+    fn no_argument_can_pass_for_another(a in "(ls|cwd: x|\n|  \\| |- |:|\"){0,8}", b in "(x|\n|command: |\"|5){0,4}") {
+        let args = |first: &str, second: &str| {
+            let args = [("command", first), ("cwd", second)];
+            args.into_iter().map(|(name, text)| (name.to_owned(), text.into())).collect()
+        };
+        let shown = whole_args(&args(&a, &b));
+        let names: Vec<&str> = shown.lines().filter(|line| !line.starts_with(' ')).collect();
+        prop_assert_eq!(names.len(), 2, "{}", shown);
+        prop_assert!(names[0].starts_with("command:") && names[1].starts_with("cwd:"));
+        prop_assert_eq!(whole_args(&args(&b, &a)) == shown, a == b);
     }
 
     #[test]

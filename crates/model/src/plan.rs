@@ -84,6 +84,16 @@ pub struct PlanRecord {
     /// The diff or text a person is shown, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub preview: Option<String>,
+    /// Arguments that the preview shows in another form, such as a patch as its difference.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub previewed: Vec<String>,
+    /// Whether something is missing from the preview because it was too long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preview_cut: bool,
+    /// Every argument that the preview does not show, whole, as lines for a person. Filled for
+    /// people and clients; the record has the arguments themselves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole: Option<String>,
     /// The files that preview rests on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests_on: Vec<FileDigest>,

@@ -4,21 +4,29 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{ApprovalId, CallId, ConversationId, PlanHash, PlanRecord, Risk};
+use toolgate_model::{ApprovalId, Args, CallId, ConversationId, PlanHash, PlanRecord, Risk};
 
 use super::Grant;
-use crate::output::{Redactor, approval_sentence, approval_text};
+use crate::output::{Redactor, approval_text, whole_line, whole_sentence};
 
-/// One call of a question. Every text is made from the parsed call, on one line,
-/// with nothing hidden; only `model_reason` is the model's own words.
+/// One call of a question. Every text is made from the parsed call with nothing hidden; only
+/// `model_reason` is the model's own words. `whole` and `preview` have lines, and all others
+/// are one line each. `summary` is a title and can leave something out of its middle, while
+/// `whole` leaves nothing out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ApprovalItem {
     /// The call.
     pub call_id: CallId,
     /// The tool's canonical name.
     pub tool: String,
-    /// What it will do.
+    /// What it will do, as a title.
     pub summary: String,
+    /// Every argument that the preview does not show, whole.
+    #[serde(default)]
+    pub whole: String,
+    /// The arguments without secrets, and otherwise as they will be used.
+    #[serde(default)]
+    pub args: Args,
     /// How much harm it can do.
     pub risk: Risk,
     /// What it touches.
@@ -29,6 +37,9 @@ pub struct ApprovalItem {
     pub model_reason: Option<String>,
     /// The diff or text to look at, if there is one.
     pub preview: Option<String>,
+    /// Whether something is missing from the preview because it was too long.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub preview_cut: bool,
     /// Folders beyond the walls that the call would need. Only an answer that says so opens them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub could_open: Vec<String>,
@@ -41,18 +52,22 @@ pub struct ApprovalItem {
 impl ApprovalItem {
     /// `grants` are what "always" would save: those that were tried on this very call.
     pub(crate) fn new(plan: &PlanRecord, grants: &[Grant], redactor: &Redactor) -> Self {
-        let shown = |text: &str| approval_text(&redactor.redact(text).0);
-        let sentence = |text: &str| approval_sentence(&redactor.redact(text).0);
+        let shown = |text: &str| whole_line(&redactor.redact(text).0);
+        let sentence = |text: &str| whole_sentence(&redactor.redact(text).0);
+        let title = |text: &str| approval_text(&redactor.redact(text).0);
         let source = &plan.decision.source;
         Self {
             call_id: plan.call.id.clone(),
             tool: plan.tool.clone(),
             summary: plan.summary.clone(),
+            whole: redactor.whole(plan),
+            args: redactor.redacted_args(&plan.call),
             risk: plan.risk,
             locations: plan.locations.iter().map(|place| shown(place)).collect(),
             why: sentence(&format!("{} [{source}]", plan.decision.reason)),
-            model_reason: plan.call.reason.as_deref().map(shown),
+            model_reason: plan.call.reason.as_deref().map(title),
             preview: plan.preview.clone(),
+            preview_cut: plan.preview_cut,
             could_open: plan.opens.iter().map(|folder| shown(folder)).collect(),
             would_remember: grants
                 .iter()

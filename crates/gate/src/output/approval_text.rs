@@ -9,6 +9,9 @@ pub const APPROVAL_TEXT_CHARS: usize = 200;
 /// Fewer are as short written out, and easier to read.
 const COUNTED_FROM: usize = 4;
 
+/// More blanks in a row than this push what follows out of sight: their number is shown.
+pub(super) const MOST_BLANKS: usize = 40;
+
 /// What stands for the middle of a text that is too long.
 const ELLIPSIS: char = '…';
 
@@ -38,6 +41,45 @@ pub fn approval_text(text: &str) -> String {
 #[must_use]
 pub fn approval_sentence(text: &str) -> String {
     line(text, "\\")
+}
+
+/// [`approval_text`] of any length: nothing is left out of its middle, and blanks stay unless
+/// they are so many that they push the rest out of sight; then their number is shown.
+///
+/// ```
+/// # use toolgate_gate::output::whole_line;
+/// assert_eq!(whole_line("a  b\n"), r"a  b\n");
+/// assert_eq!(whole_line(&format!("a{}b", " ".repeat(90))), r"a[\u{20} x90]b");
+/// ```
+#[must_use]
+pub fn whole_line(text: &str) -> String {
+    whole(text, "\\\\")
+}
+
+/// [`approval_sentence`] of any length.
+#[must_use]
+pub fn whole_sentence(text: &str) -> String {
+    whole(text, "\\")
+}
+
+fn whole(text: &str, backslash: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let mut count = 1;
+        if c == ' ' || is_unclear(c) {
+            while chars.next_if_eq(&c).is_some() {
+                count += 1;
+            }
+        }
+        match c {
+            '\\' => shown.push_str(backslash),
+            ' ' if count <= MOST_BLANKS => shown.extend(std::iter::repeat_n(' ', count)),
+            ' ' => shown.push_str(&format!("[\\u{{20}} x{count}]")),
+            _ => shown.push_str(&piece(c, count)),
+        }
+    }
+    shown
 }
 
 fn line(text: &str, backslash: &str) -> String {
@@ -99,7 +141,8 @@ fn rendered(
     (pieces, true)
 }
 
-fn piece(c: char, count: usize) -> String {
+/// One character that cannot be seen, or several of it.
+pub(super) fn piece(c: char, count: usize) -> String {
     let one = match c {
         '\n' => "\\n".to_owned(),
         '\r' => "\\r".to_owned(),

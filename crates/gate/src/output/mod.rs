@@ -4,6 +4,7 @@
 //!  bytes of a command ─▶ Sanitizer ─▶ RedactStream ─▶ Bounder ─▶ what the model gets
 //!                        no control     no secrets      head, marker, tail
 //!  words of a question ─▶ Redactor ─▶ approval_text ─▶ one line a person can trust
+//!  arguments of a call ─▶ Redactor ─▶ whole_args ─▶ all of them, as lines a person can trust
 //!  text of a preview   ─▶ Redactor ─▶ preview_text  ─▶ lines a person can trust
 //!  message of an error ─▶ error_text ─▶ what the model gets instead of output
 //!  plans, calls, records ─▶ Redactor::shown_plan and its kin ─▶ events, explanations, exports
@@ -26,8 +27,11 @@ mod preview_text;
 mod redact;
 mod sanitize;
 mod shown;
+mod whole;
 
-pub use approval_text::{APPROVAL_TEXT_CHARS, approval_sentence, approval_text};
+pub use approval_text::{
+    APPROVAL_TEXT_CHARS, approval_sentence, approval_text, whole_line, whole_sentence,
+};
 pub use bound::{Bounded, Bounder, DEFAULT_MAX_BYTES, Limits, UNKNOWN_CAPACITY_BYTES, bound};
 pub use error_text::error_text;
 pub use preview_text::{preview_name, preview_text};
@@ -36,3 +40,4 @@ pub use redact::{
     SecretClass,
 };
 pub use sanitize::{Sanitizer, sanitize};
+pub use whole::{whole_args, whole_text, whole_value};

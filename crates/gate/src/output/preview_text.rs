@@ -60,12 +60,12 @@ pub fn preview_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(lines.replace('\t', "\\t"))
 }
 
-fn is_unseen(c: char) -> bool {
+pub(super) fn is_unseen(c: char) -> bool {
     c != '\n' && c != '\t' && is_unclear(c)
 }
 
 /// How the first character is written if it cannot stay.
-fn escape(text: &str) -> Option<String> {
+pub(super) fn escape(text: &str) -> Option<String> {
     let c = text.chars().next().filter(|c| is_unseen(*c))?;
     if text.starts_with("\r\n") {
         return Some("\\r".to_owned());
@@ -74,7 +74,7 @@ fn escape(text: &str) -> Option<String> {
 }
 
 /// Whether a backslash before this would look like an escape.
-fn reads_as_escape(text: &str) -> bool {
+pub(super) fn reads_as_escape(text: &str) -> bool {
     if text.starts_with("r\n") {
         return true;
     }

@@ -10,11 +10,11 @@
 //! beside them: `--token` and what follows it are two texts and one secret.
 
 use serde_json::{Map, Value};
-use toolgate_model::{AtomAnswer, Decision, Facts, PlanRecord, Run, ToolCall};
+use toolgate_model::{Args, AtomAnswer, Decision, Facts, PlanRecord, Run, ToolCall};
 use toolgate_policy::atom_texts;
 
 use super::redact::{RedactedSpan, Redactor, SecretClass};
-use super::sanitize;
+use super::{sanitize, whole_args};
 
 /// What becomes of a text.
 type Change<'a> = &'a dyn Fn(&str) -> String;
@@ -44,10 +44,31 @@ impl Redactor {
         }
     }
 
+    /// The arguments of a call without secrets.
+    #[must_use]
+    pub fn redacted_args(&self, call: &ToolCall) -> Args {
+        let mut call = call.clone();
+        self.redact_call(&mut call);
+        call.args
+    }
+
+    /// Every argument of a plan that its preview does not show, whole, as lines for a person.
+    #[must_use]
+    pub fn whole(&self, plan: &PlanRecord) -> String {
+        let mut args = self.redacted_args(&plan.call);
+        args.retain(|name, _| !plan.previewed.contains(name));
+        whole_args(&args)
+    }
+
     /// A plan for people and clients. The hash stays that of the exact call.
     #[must_use]
     pub fn shown_plan(&self, plan: &PlanRecord) -> PlanRecord {
-        let mut plan = plan.clone();
+        // Before anything invisible is taken out of the arguments.
+        let whole = Some(self.whole(plan)).filter(|whole| !whole.is_empty());
+        let mut plan = PlanRecord {
+            whole,
+            ..plan.clone()
+        };
         self.show_map(&mut plan.call.args);
         for text in plan
             .call

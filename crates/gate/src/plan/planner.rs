@@ -215,6 +215,9 @@ impl Planner<'_> {
                 decision,
                 call,
                 preview: None,
+                previewed: Vec::new(),
+                preview_cut: false,
+                whole: None,
                 rests_on: Vec::new(),
                 opens: Vec::new(),
             }),
@@ -259,6 +262,9 @@ impl Planner<'_> {
             facts,
             call,
             preview: None,
+            previewed: Vec::new(),
+            preview_cut: false,
+            whole: None,
             rests_on: Vec::new(),
             opens,
         };
@@ -332,6 +338,9 @@ impl Planner<'_> {
                 record.preview = preview
                     .text
                     .map(|text| preview_text(&self.redactor.redact(&text).0).into_owned());
+                let shows = record.preview.as_ref().map_or(&[][..], |_| preview.shows);
+                record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
+                record.preview_cut = record.preview.is_some() && preview.cut;
                 record.plan_hash = self.hash(&live.entry, &record.call, &preview.rests_on);
                 record.rests_on = preview.rests_on;
                 Ok(Plan::Ask(NeedsApproval { live }))

@@ -32,6 +32,8 @@ pub use read_args::read_args;
 pub use typed::{TypedTool, typed};
 pub use view::{Seen, View, hex, path_error};
 
+use crate::output::{Limits, bound};
+
 pub use toolgate_model::Facts;
 pub use toolgate_policy::Hidden;
 
@@ -187,8 +189,31 @@ pub trait Invocation: Send + Sync + 'static {
 pub struct Preview {
     /// A diff or another text.
     pub text: Option<String>,
+    /// Names of arguments that the text shows in another form. All others are shown whole
+    /// beside it, so an argument that is named here without need would stay unseen.
+    pub shows: &'static [&'static str],
+    /// Whether something is missing from the text because it was too long.
+    pub cut: bool,
     /// The files it was made from. If one changes before the call runs, the answer is void.
     pub rests_on: Vec<FileDigest>,
+}
+
+impl Preview {
+    /// A text within its limits that shows these arguments, and the files it was made from.
+    pub fn bounded(
+        text: &str,
+        limits: Limits,
+        shows: &'static [&'static str],
+        rests_on: Vec<FileDigest>,
+    ) -> Self {
+        let bounded = bound(text, limits, None);
+        Self {
+            text: Some(bounded.text),
+            shows,
+            cut: bounded.truncated,
+            rests_on,
+        }
+    }
 }
 
 /// How the text of an output is to be treated on its way to the model.

@@ -28,7 +28,6 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::output::bound;
 use toolgate_gate::tool::{
     Invocation, Output, Preview, RunCtx, Tool, ToolSpec, View, read_args, typed,
 };
@@ -213,27 +212,27 @@ impl Patching {
         });
         let applied = apply::apply(&self.patch, &mut desk);
         let items = desk.into_items();
-        let text = match applied {
+        let (text, shows): (String, &'static [&'static str]) = match applied {
             Ok(_) => {
                 let outcomes = outcomes(items);
                 let texts: Vec<String> = outcomes.iter().map(Outcome::shown).collect();
                 if texts.is_empty() {
-                    "No changes.\n".to_owned()
+                    ("No changes.\n".to_owned(), &[])
                 } else {
-                    texts.concat()
+                    (texts.concat(), &["patch"])
                 }
             }
-            // An earlier call of the batch may still make the files what this one needs.
-            Err(Failure::Patch(error)) => format!(
-                "as the files are now, this call will fail: {}\n",
-                told::failed(&error, self.patch.format(), &Secrets::default()).message
-            ),
+            // An earlier call of the batch may still make the files what this one needs: then
+            // the patch itself is shown.
+            Err(Failure::Patch(error)) => {
+                let failed = told::failed(&error, self.patch.format(), &Secrets::default());
+                let why = failed.message;
+                let text = format!("as the files are now, this call will fail: {why}\n");
+                (text, &[])
+            }
             Err(Failure::Tool(error)) => return Err(error),
         };
-        Ok(Preview {
-            text: Some(bound(&text, PREVIEW, None).text),
-            rests_on,
-        })
+        Ok(Preview::bounded(&text, PREVIEW, shows, rests_on))
     }
 }
 

@@ -381,8 +381,12 @@ fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
     let path = fact_path(&args.path);
     let name = preview_name(&path);
     // An earlier call of the batch may still make the file what this one needs.
-    let fails = |why: &str| format!("as the files are now, this call will fail: {why}\n");
-    let text = match seen.content {
+    // Then the edits themselves are shown: the yes counts for whatever the file is by then.
+    let fails = |why: &str| {
+        let text = format!("as the files are now, this call will fail: {why}\n");
+        (text, &[][..])
+    };
+    let (text, shows): (String, &'static [&'static str]) = match seen.content {
         None => fails(&format!("`{name}` does not exist")),
         Some(bytes) => match decode(bytes, true) {
             None => fails(&format!("`{name}` is binary")),
@@ -391,13 +395,11 @@ fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
                 Ok((edited, ..)) => {
                     view.check_content(&args.path, edited.text.as_bytes())?;
                     let regions = edited.regions(&old.text);
-                    Difference::of(&old.text, &edited.text, regions).unified(&path, &path)
+                    let difference = Difference::of(&old.text, &edited.text, regions);
+                    (difference.unified(&path, &path), &["edits"])
                 }
             },
         },
     };
-    Ok(Preview {
-        text: Some(bound(&text, PREVIEW, None).text),
-        rests_on: vec![seen.digest],
-    })
+    Ok(Preview::bounded(&text, PREVIEW, shows, vec![seen.digest]))
 }

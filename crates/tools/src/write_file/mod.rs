@@ -233,8 +233,10 @@ fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
             "the file exists and overwrite is not set: as it is, this call will fail\n",
         );
     }
-    Ok(Preview {
-        text: Some(bound(&text, PREVIEW, None).text),
-        rests_on: vec![seen.digest],
-    })
+    Ok(Preview::bounded(
+        &text,
+        PREVIEW,
+        &["content"],
+        vec![seen.digest],
+    ))
 }
