@@ -117,7 +117,7 @@ fn tell_misnamed(config: &Effective, registry: &Registry, out: &Out) {
         .collect();
     let canonical = |name: &str| registry.canonical(name);
     for finding in misnamed(&config.rules().layers, &known, &canonical) {
-        out.remark(&finding.to_string());
+        out.remark(finding.to_string());
     }
 }
 
@@ -188,7 +188,7 @@ impl App {
         last_word: impl FnOnce(&mut Settings),
     ) -> Result<Self, Failure> {
         for ignored in config.ignored() {
-            out.remark(&format!("{ignored}; `toolgate trust` lets this file widen"));
+            out.remark(format!("{ignored}; `toolgate trust` lets this file widen"));
         }
         let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
         let registry = Arc::new(Registry::new());
@@ -342,7 +342,7 @@ impl App {
         for result in &results {
             if let Some(why) = result.metadata.get("not_remembered") {
                 let why = why.as_str().unwrap_or_default();
-                out.remark(&format!("the yes was not remembered: {why}"));
+                out.remark(format!("the yes was not remembered: {why}"));
             }
         }
         results

@@ -188,7 +188,7 @@ impl Source {
     /// A way there.
     pub(crate) fn client(&self, endpoint: Endpoint, out: &Out) -> Result<Client, Failure> {
         if !endpoint.secrets().is_empty() && !endpoint.is_encrypted() && !endpoint.is_local() {
-            out.remark(&format!(
+            out.remark(format!(
                 "the key of {} goes unencrypted to {}",
                 self.name,
                 endpoint.address()

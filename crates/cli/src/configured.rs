@@ -7,6 +7,7 @@ use toolgate_model::nearest::nearest;
 use toolgate_policy::Trust;
 
 use crate::args::Common;
+use crate::clean::{Clean, say};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
@@ -59,9 +60,9 @@ pub(crate) fn configuration(
         })
     };
     load().map_err(|error| match error {
-        ConfigError::Mistakes(mistakes) => Failure::usage(format!(
+        ConfigError::Mistakes(mistakes) => Failure::usage(say!(
             "the configuration has mistakes\n{}",
-            mistakes.pictures(Out::colours_on_stderr())
+            Clean::painted(&mistakes.pictures(Out::colours_on_stderr()))
         )),
         other => Failure::usage(other.to_string()),
     })

@@ -1,7 +1,6 @@
 //! A conversation that was cut off: what is known of its calls, what the person wants to
 //! become of them, and their one result each. Nothing is run again.
 
-use anstream::adapter::strip_str;
 use serde_json::{Value, json};
 use toolgate_engine::{DISCARDED, Outcome, Streamed};
 use toolgate_gate::journal::{Entry, Journal, Record as Noted};
@@ -11,7 +10,8 @@ use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::Content;
 use toolgate_sandbox::paths::PathWall;
 
-use crate::out::style::{BOLD, DIM, GREEN, RESET, YELLOW};
+use crate::clean::style::{BOLD, DIM, GREEN, YELLOW};
+use crate::clean::{Clean, say};
 use crate::{clock, question};
 
 /// What becomes of calls that were cut off.
@@ -136,23 +136,21 @@ impl CutOff {
     }
 
     /// Each call of the batch that was cut off, and what is known of it.
-    pub(crate) fn pictured(&self) -> Vec<String> {
+    pub(crate) fn pictured(&self) -> Vec<Clean> {
         let finished = self.turn.finished.iter().map(|(call, tool)| {
             let (call, tool) = (approval_text(call), approval_text(tool));
-            format!("{BOLD}{call}{RESET}  {tool}  {GREEN}finished{RESET}")
+            say!("{}  {}  {}", BOLD.on(call), tool, GREEN.on("finished"))
         });
         finished.chain(self.calls.iter().map(pictured)).collect()
     }
 
     /// Shows the calls and asks what becomes of them; nothing where nobody is there.
     pub(crate) async fn ask(&self) -> Option<Choice> {
-        let calls: String = self
-            .pictured()
-            .iter()
-            .map(|line| format!("  {}\n", strip_str(line)))
-            .collect();
-        let question = format!(
-            "The last turn was cut off:\n{calls}Nothing is run again. Resume with what there is (keep), or discard the results of all these calls?"
+        let calls = self.pictured();
+        let calls = calls.iter().map(|line| say!("  {}\n", line.plain()));
+        let question = say!(
+            "The last turn was cut off:\n{}Nothing is run again. Resume with what there is (keep), or discard the results of all these calls?",
+            Clean::join(calls, "")
         );
         match question::choose(question, &["keep", "discard"]).await? {
             "keep" => Some(Choice::Keep),
@@ -260,11 +258,11 @@ const fn named(class: Class) -> &'static str {
     }
 }
 
-fn pictured(call: &Unfinished) -> String {
+fn pictured(call: &Unfinished) -> Clean {
     let class = match call.class() {
-        Class::NotStarted => format!("{GREEN}not started{RESET}"),
-        Class::Finished => format!("{GREEN}finished{RESET}"),
-        Class::OutcomeUnknown => format!("{YELLOW}outcome unknown{RESET}"),
+        Class::NotStarted => GREEN.on("not started"),
+        Class::Finished => GREEN.on("finished"),
+        Class::OutcomeUnknown => YELLOW.on("outcome unknown"),
     };
     let half = if call.half_changed {
         ", in the middle of changing files"
@@ -272,11 +270,13 @@ fn pictured(call: &Unfinished) -> String {
         ""
     };
     // What a model called a call is not obeyed by a terminal.
-    format!(
-        "{BOLD}{}{RESET}  {}  {class}{half}  {DIM}{}{RESET}",
-        approval_text(call.call.as_str()),
+    say!(
+        "{}  {}  {}{}  {}",
+        BOLD.on(approval_text(call.call.as_str())),
         approval_text(call.tool.as_deref().unwrap_or("not planned")),
-        clock::shown(call.received_ms)
+        class,
+        half,
+        DIM.on(clock::shown(call.received_ms))
     )
 }
 
@@ -351,15 +351,15 @@ impl Settled<'_> {
     }
 
     /// For a person.
-    pub(crate) fn lines(&self) -> Vec<String> {
+    pub(crate) fn lines(&self) -> Vec<Clean> {
         let files = self.recovery.iter().flat_map(|recovery| &recovery.files);
         let files = files.map(|file| {
             let (path, note) = (approval_text(&file.path), approval_text(&file.note));
-            format!("    {path}: {note}")
+            say!("    {}: {}", path, note)
         });
         let result = self.result.iter().map(|result| {
             let content = approval_text(&result.content);
-            format!("    {DIM}{content}{RESET}")
+            say!("    {}", DIM.on(content))
         });
         let first = std::iter::once(pictured(self.call));
         first.chain(files).chain(result).collect()

@@ -2,7 +2,8 @@
 
 use similar::TextDiff;
 
-use crate::out::style::{BOLD, CYAN, GREEN, RED, RESET};
+use crate::clean::style::{BOLD, CYAN, GREEN, PLAIN, RED};
+use crate::clean::{Clean, Style};
 
 /// Beyond this many lines nobody reads a comparison, and making it takes long.
 const MOST_LINES: usize = 20_000;
@@ -40,16 +41,21 @@ pub(crate) fn shown(name: &str, now: Option<&[u8]>, then: Option<&[u8]>) -> Stri
 }
 
 /// The same for a terminal: harmless, with nothing hidden, and in colours.
-pub(crate) fn painted(diff: &str) -> String {
+pub(crate) fn painted(diff: &str) -> Clean {
     let diff = toolgate_gate::output::preview_text(diff);
-    let line = |line: &str| match line.chars().next() {
-        _ if line.starts_with("---") || line.starts_with("+++") => format!("{BOLD}{line}{RESET}"),
-        Some('+') => format!("{GREEN}{line}{RESET}"),
-        Some('-') => format!("{RED}{line}{RESET}"),
-        Some('@') => format!("{CYAN}{line}{RESET}"),
-        _ => line.to_owned(),
-    };
-    diff.lines().map(line).collect::<Vec<_>>().join("\n")
+    let line = |line: &str| coloured(line).on(Clean::lines(line));
+    Clean::join(diff.lines().map(line), "\n")
+}
+
+/// The colour of a line of a difference.
+pub(crate) fn coloured(line: &str) -> Style {
+    match line.chars().next() {
+        _ if line.starts_with("---") || line.starts_with("+++") => BOLD,
+        Some('+') => GREEN,
+        Some('-') => RED,
+        Some('@') => CYAN,
+        _ => PLAIN,
+    }
 }
 
 #[cfg(test)]
@@ -70,11 +76,10 @@ mod tests {
     #[test]
     fn a_terminal_gets_colours_and_no_orders() {
         let painted = painted("--- a\n+++ a\n@@ -1 +1 @@\n-\u{1b}]0;evil\u{7}x\n+y\n");
+        let painted = painted.as_str();
         assert!(!painted.contains("\u{1b}]"), "{painted:?}");
-        assert!(
-            painted.contains(&format!("{RED}-\\u{{1b}}]0;evil\\u{{7}}x{RESET}")),
-            "{painted:?}"
-        );
-        assert!(painted.contains(&format!("{BOLD}--- a{RESET}")));
+        let evil = RED.on("-\\u{1b}]0;evil\\u{7}x");
+        assert!(painted.contains(evil.as_str()), "{painted:?}");
+        assert!(painted.contains(BOLD.on("--- a").as_str()));
     }
 }

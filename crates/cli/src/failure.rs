@@ -1,30 +1,30 @@
-//! Mistakes of the person and troubles of the machine, as opposed to results of calls.
-
-use std::fmt;
+//! Mistakes of the user and troubles of the machine, as opposed to results of calls.
 
 use toolgate_model::ErrorKind;
+
+use crate::clean::Clean;
 
 /// Why a command could not do its job.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// The command line or the configuration is wrong.
-    Usage(String),
-    /// A person has to say something, and nobody is there.
-    Nobody(String),
+    Usage(Clean),
+    /// An approver has to answer, and there is none.
+    Nobody(Clean),
     /// Something on this machine went wrong.
-    Internal(String),
+    Internal(Clean),
 }
 
 impl Failure {
-    pub(crate) fn usage(message: impl Into<String>) -> Self {
+    pub(crate) fn usage(message: impl Into<Clean>) -> Self {
         Self::Usage(message.into())
     }
 
-    pub(crate) fn nobody(message: impl Into<String>) -> Self {
+    pub(crate) fn nobody(message: impl Into<Clean>) -> Self {
         Self::Nobody(message.into())
     }
 
-    pub(crate) fn internal(message: impl Into<String>) -> Self {
+    pub(crate) fn internal(message: impl Into<Clean>) -> Self {
         Self::Internal(message.into())
     }
 
@@ -35,14 +35,10 @@ impl Failure {
             Self::Internal(_) => 1,
         }
     }
-}
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    pub(crate) fn message(&self) -> &Clean {
         match self {
-            Self::Usage(message) | Self::Nobody(message) | Self::Internal(message) => {
-                f.write_str(message)
-            }
+            Self::Usage(message) | Self::Nobody(message) | Self::Internal(message) => message,
         }
     }
 }

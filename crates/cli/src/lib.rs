@@ -11,6 +11,7 @@
 mod app;
 mod args;
 mod asked;
+mod clean;
 mod clock;
 mod commands;
 mod configured;
@@ -26,6 +27,7 @@ mod log;
 mod orphans;
 mod out;
 mod own;
+mod pages;
 mod panics;
 mod presets;
 mod question;
@@ -44,6 +46,7 @@ use clap::Parser;
 use tokio::runtime::Runtime;
 
 use args::Cli;
+use clean::Clean;
 use failure::Failure;
 use log::Log;
 use out::Out;
@@ -51,18 +54,10 @@ use out::Out;
 /// Runs the program with these arguments.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     panics::keep_quiet();
-    let cli = match Cli::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => {
-            // Help and version go to standard output and are no mistake.
-            let code = if error.use_stderr() { 2 } else { 0 };
-            return match error.print() {
-                Ok(()) => ExitCode::from(code),
-                // A reader that has gone has seen what it wanted.
-                Err(gone) if gone.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::from(code),
-                Err(_) => ExitCode::from(code.max(1)),
-            };
-        }
+        Err(error) => return misread(error, &args),
     };
     let out = Out::new(&cli.common);
     match run(cli, &out) {
@@ -71,6 +66,27 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
             out.failure(&failure);
             ExitCode::from(failure.exit_code())
         }
+    }
+}
+
+/// Help, the version, or what is wrong with the arguments. They are repeated in it, so it is
+/// made again from arguments that can be printed.
+fn misread(error: clap::Error, args: &[OsString]) -> ExitCode {
+    let clean = args.iter().map(|arg| Clean::line(arg.to_string_lossy()));
+    let clean: Vec<String> = clean.map(|arg| arg.as_str().to_owned()).collect();
+    let again = Cli::try_parse_from(clean).err();
+    let error = again
+        .filter(|again| again.kind() == error.kind())
+        .unwrap_or(error);
+    let told = Clean::painted(&error.render().ansi().to_string());
+    // Help and version go to standard output and are no mistake.
+    if error.use_stderr() {
+        out::told_in_pieces(told);
+        return ExitCode::from(2);
+    }
+    match out::shown(told) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
     }
 }
 

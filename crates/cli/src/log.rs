@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use serde_json::{Map, Value, json};
 use toolgate_gate::middleware::{Audit, AuditLine};
+use toolgate_model::characters::escape_json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
@@ -85,7 +86,9 @@ impl Log {
     fn write(&self, mut line: Map<String, Value>, fields: Fields) {
         line.insert("time".to_owned(), clock::stamp(clock::now_ms()).into());
         line.extend(fields.0);
-        let text = format!("{}\n", Value::Object(line));
+        // Whoever looks at it looks with a terminal.
+        let text = Value::Object(line).to_string();
+        let text = format!("{}\n", escape_json(&text));
         let file = self.shared.file.lock();
         let mut file = file.unwrap_or_else(PoisonError::into_inner);
         if file.write_all(text.as_bytes()).is_err() {

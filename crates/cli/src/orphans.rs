@@ -193,7 +193,7 @@ pub(crate) fn end(folder: &Path, out: &Out) {
     let left = end_all(folder);
     if left > 0 {
         let noun = if left == 1 { "process" } else { "processes" };
-        out.remark(&format!("ended {left} {noun} that a killed run had left"));
+        out.remark(format!("ended {left} {noun} that a killed run had left"));
     }
 }
 

@@ -2,6 +2,9 @@
 
 use std::panic;
 
+use crate::clean::say;
+use crate::out;
+
 /// Silences the hook of the standard library. What panicked inside the line becomes a
 /// result; what panicked outside ends the program with a line that says so.
 pub(crate) fn keep_quiet() {
@@ -10,10 +13,10 @@ pub(crate) fn keep_quiet() {
             tokio::task::try_id().is_some() || tokio::runtime::Handle::try_current().is_ok();
         if !inside_the_line {
             let place = info.location().map(ToString::to_string).unwrap_or_default();
-            let _ = std::io::Write::write_fmt(
-                &mut std::io::stderr(),
-                format_args!("toolgate: internal error at {place}; please report it\n"),
-            );
+            out::told(say!(
+                "toolgate: internal error at {}; please report it",
+                place
+            ));
         }
     }));
 }

@@ -2,13 +2,14 @@
 
 use std::io;
 
+use crate::clean::{Clean, say};
 use crate::terminal::Terminal;
 use crate::tty::{self, Tty};
 
 /// Asks until one of the words, or its first letter, is typed; nothing where nobody is
 /// there or the person goes away. An empty line is no answer.
 pub(crate) async fn choose(
-    question: String,
+    question: Clean,
     words: &'static [&'static str],
 ) -> Option<&'static str> {
     if !Terminal::is_there() {
@@ -19,12 +20,12 @@ pub(crate) async fn choose(
 }
 
 fn converse(
-    question: &str,
+    question: &Clean,
     words: &'static [&'static str],
     tty: &mut Tty,
 ) -> io::Result<Option<&'static str>> {
     loop {
-        tty.show(&format!("{question} [{}] > ", words.join("/")))?;
+        tty.show(say!("{} [{}] > ", question, words.join("/")))?;
         let Some(line) = tty.line()? else {
             return Ok(None);
         };

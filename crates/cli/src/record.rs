@@ -84,7 +84,7 @@ impl Record {
         let here = workspace.to_string_lossy();
         let unfinished = match journal.unfinished(None).await {
             Ok(unfinished) => unfinished,
-            Err(trouble) => return out.remark(&trouble.to_string()),
+            Err(trouble) => return out.remark(trouble.to_string()),
         };
         let cut_off = unfinished
             .iter()
@@ -110,10 +110,10 @@ impl Record {
             let told = mended.await.unwrap_or_else(|trouble| trouble.to_string());
             let (id, of) = (call.call.as_str(), call.conversation.as_str());
             let (id, of) = (approval_text(id), approval_text(of));
-            out.remark(&format!("call {id} of {of}: {told}"));
+            out.remark(format!("call {id} of {of}: {told}"));
             // It was taken for this alone; whoever wants to go on with it can have it.
             if let Err(trouble) = journal.end(&call.conversation).await {
-                out.remark(&trouble.to_string());
+                out.remark(trouble.to_string());
             }
         }
     }
@@ -144,13 +144,13 @@ impl Record {
         if let Ok(log) = log {
             let key = session.id().as_str();
             if let Err(error) = journal.set(&reads(workspace), key, log).await {
-                out.remark(&format!(
+                out.remark(format!(
                     "what this conversation has read is not remembered: {error}"
                 ));
             }
         }
         if let Err(error) = journal.end(session.id()).await {
-            out.remark(&format!("the conversation was not given back: {error}"));
+            out.remark(format!("the conversation was not given back: {error}"));
         }
     }
 }

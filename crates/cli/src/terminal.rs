@@ -1,13 +1,20 @@
 //! Asking the person on the terminal itself, never on standard input.
 
 use std::collections::BTreeSet;
-use std::io::{self, IsTerminal};
+use std::io;
 
 use futures::future::BoxFuture;
-use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Choice, Remember, Unanswered};
+use toolgate_gate::approve::{
+    Answer, ApprovalItem, ApprovalRequest, Approver, Choice, Remember, Unanswered,
+};
+use toolgate_gate::output::whole_args;
 use toolgate_model::{CallId, Risk};
 
-use crate::out::style::{BOLD, CYAN, DIM, GREEN, RED, RESET, YELLOW};
+use crate::clean::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW};
+use crate::clean::{Clean, Style, say};
+use crate::difference::coloured;
+use crate::out::Out;
+use crate::pages::{self, Line, Read};
 use crate::tty::{self, Tty};
 
 /// The person at the terminal this program was started from.
@@ -17,7 +24,7 @@ pub(crate) struct Terminal;
 impl Terminal {
     /// Whether somebody is there: there is a terminal and what is shown on it can be seen.
     pub(crate) fn is_there() -> bool {
-        std::io::stderr().is_terminal() && Self::can_be_asked()
+        Out::stderr_is_seen() && Self::can_be_asked()
     }
 
     /// Whether there is a terminal at all, for a person who wants to be asked on it.
@@ -40,26 +47,58 @@ impl Approver for Terminal {
 }
 
 fn converse(request: &ApprovalRequest, tty: &mut Tty) -> io::Result<Option<Answer>> {
-    tty.show(&question(request, crate::out::colours_wanted()))?;
+    let colours = crate::out::colours_wanted();
+    let choices = choices(request);
+    let (_, columns) = tty.size();
+    let below = Line::of(PLAIN, &choices).rows(columns).len() + 1;
+    let no = |line: &str| is_no(line) || line.trim().eq_ignore_ascii_case("q");
+    let read = pages::read(
+        tty,
+        &question(request),
+        (below, colours),
+        "[n]o, or n with words for the model",
+        no,
+    )?;
+    if let Read::Stopped(line) = read {
+        let answer = line.and_then(|line| understand(&line, request));
+        return gone_or(answer.unwrap_or_else(|| Answer::no().by("terminal")), tty);
+    }
     loop {
-        tty.show(&choices(request))?;
+        tty.show(&choices)?;
         let Some(line) = tty.line()? else {
-            // Who ends the input says no; a terminal that is gone cannot be written to.
-            tty.show("\n")?;
-            return Ok(Some(Answer::no().by("terminal")));
+            return gone_or(Answer::no().by("terminal"), tty);
         };
         if let Some(answer) = understand(&line, request) {
             return Ok(Some(answer));
         }
-        if line.trim() != "?" {
-            tty.show("Not understood. ")?;
+        match line.trim() {
+            "w" | "W" => {
+                let back = |line: &str| line.trim().eq_ignore_ascii_case("q");
+                pages::read(tty, &all(request), (below, colours), "[q] back", back)?;
+                continue;
+            }
+            "?" => {}
+            _ => tty.show("Not understood. ")?,
         }
         tty.show(HELP)?;
     }
 }
 
+/// An answer after which the cursor stands in a line of its own. Who ends the input says no; a
+/// terminal that is gone cannot be written to.
+fn gone_or(answer: Answer, tty: &mut Tty) -> io::Result<Option<Answer>> {
+    tty.show("\n")?;
+    Ok(Some(answer))
+}
+
+/// Whether a line says no, with or without words.
+fn is_no(line: &str) -> bool {
+    let word = line.split_whitespace().next().unwrap_or_default();
+    ["n", "no"].contains(&word.to_ascii_lowercase().as_str())
+}
+
 /// What can be answered.
-fn choices(request: &ApprovalRequest) -> String {
+fn choices(request: &ApprovalRequest) -> Clean {
     let open = if could_open(request) {
         "[o] yes, and open the folders  [oc] the same for this conversation  "
     } else {
@@ -75,7 +114,18 @@ fn choices(request: &ApprovalRequest) -> String {
     } else {
         ""
     };
-    format!("[y]es  [n]o, or n with words for the model  {some}{open}{always}[?] help > ")
+    let whole = if request.items.iter().any(|item| item.preview_cut) {
+        "[w] show the whole call  "
+    } else {
+        ""
+    };
+    say!(
+        "[y]es  [n]o, or n with words for the model  {}{}{}{}[?] help > ",
+        some,
+        whole,
+        open,
+        always
+    )
 }
 
 /// Whether there is anything that a yes could be remembered as.
@@ -85,7 +135,7 @@ fn could_remember(request: &ApprovalRequest) -> bool {
 }
 
 /// What the answers mean.
-const HELP: &str = "y runs it. n does not, and words after it go to the model: n use the other file. Numbers run these calls only: 1,3. c and p, where they are offered, also remember the yes.\n";
+const HELP: &str = "y runs it. n does not, and words after it go to the model: n use the other file. Numbers run these calls only: 1,3. c and p, where they are offered, also remember the yes. w shows every argument whole.\n";
 
 fn could_open(request: &ApprovalRequest) -> bool {
     request.items.iter().any(|item| !item.could_open.is_empty())
@@ -129,56 +179,72 @@ fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
     }
 }
 
-/// The question as the person sees it. Every text in it was made harmless by the gate.
-fn question(request: &ApprovalRequest, colours: bool) -> String {
-    let paint = |code: &'static str| if colours { code } else { "" };
-    let (bold, dim, reset) = (paint(BOLD), paint(DIM), paint(RESET));
-    let mut text = format!("\n{bold}Toolgate asks{reset}\n");
-    for (index, item) in request.items.iter().enumerate() {
-        let risk = match item.risk {
-            Risk::Low => paint(GREEN),
-            Risk::Medium => paint(YELLOW),
-            Risk::High => paint(RED),
-        };
-        text.push_str(&format!(
-            "  {bold}{}{reset}  {}  {risk}{} risk{reset}\n",
-            index + 1,
-            item.summary,
-            item.risk
-        ));
-        text.push_str(&format!("     {dim}{}{reset}\n", item.why));
+/// The question as the user sees it: a title for each call, and below it all of the call. No
+/// line of a call can pass for one of the question's own.
+fn question(request: &ApprovalRequest) -> Vec<Line> {
+    let mut lines = vec![Line::default(), Line::of(BOLD, "Toolgate asks")];
+    for (number, item) in (1_usize..).zip(&request.items) {
+        lines.push(title(number, item));
+        lines.extend(whole(&item.whole));
+        lines.push(below(DIM, &item.why));
         if let Some(reason) = &item.model_reason {
-            text.push_str(&format!("     {dim}the model says: {reason}{reset}\n"));
+            lines.push(below(DIM, say!("the model says: {}", reason)));
         }
         for line in item.preview.iter().flat_map(|preview| preview.lines()) {
-            let colour = match line.chars().next() {
-                Some('+') => paint(GREEN),
-                Some('-') => paint(RED),
-                Some('@') => paint(CYAN),
-                _ => "",
-            };
-            text.push_str(&format!("     {colour}{line}{reset}\n"));
+            let text = Clean::lines(line);
+            lines.push(Line::of(DIM, "     \u{2502} ").and(coloured(line), text));
+        }
+        if item.preview_cut {
+            lines.push(below(
+                YELLOW,
+                "This is not all of it: [w] shows the whole call.",
+            ));
         }
         if !item.could_open.is_empty() {
-            text.push_str(&format!(
-                "     {dim}[o] would open for reading: {}{reset}\n",
-                item.could_open.join(", ")
-            ));
+            let folders = item.could_open.join(", ");
+            lines.push(below(DIM, say!("[o] would open for reading: {}", folders)));
         }
         if !item.would_remember.is_empty() {
-            text.push_str(&format!(
-                "     {dim}[c]/[p] would remember: {}{reset}\n",
-                item.would_remember.join("; ")
-            ));
+            let grants = item.would_remember.join("; ");
+            lines.push(below(DIM, say!("[c]/[p] would remember: {}", grants)));
         }
     }
-    text
+    lines
+}
+
+/// Every argument of every call.
+fn all(request: &ApprovalRequest) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for (number, item) in (1_usize..).zip(&request.items) {
+        lines.push(title(number, item));
+        lines.extend(whole(&whole_args(&item.args)));
+    }
+    lines
+}
+
+fn title(number: usize, item: &ApprovalItem) -> Line {
+    let risk = match item.risk {
+        Risk::Low => GREEN,
+        Risk::Medium => YELLOW,
+        Risk::High => RED,
+    };
+    Line::of(BOLD, say!("  {}", number))
+        .and(PLAIN, say!("  {}  ", item.summary))
+        .and(risk, say!("{} risk", item.risk))
+}
+
+fn whole(text: &str) -> impl Iterator<Item = Line> + '_ {
+    text.lines().map(|line| below(PLAIN, Clean::lines(line)))
+}
+
+fn below(style: Style, text: impl Into<Clean>) -> Line {
+    Line::of(PLAIN, "     ").and(style, text)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use toolgate_gate::approve::ApprovalItem;
+    use serde_json::json;
     use toolgate_model::ApprovalId;
 
     fn request() -> ApprovalRequest {
@@ -186,11 +252,17 @@ mod tests {
             call_id: id.into(),
             tool: "write_file".into(),
             summary: format!("Write {id}.txt"),
+            whole: format!("path: {id}.txt\n"),
+            args: json!({"path": format!("{id}.txt"), "content": "new"})
+                .as_object()
+                .unwrap()
+                .clone(),
             risk: Risk::Medium,
             locations: vec![],
             why: "side effects [built-in]".into(),
             model_reason: Some("because".into()),
             preview: Some("+new\n-old\n@@\n same".into()),
+            preview_cut: false,
             could_open: Vec::new(),
             would_remember: vec!["write_file: write \"a\"".into()],
             plan_hash: "h".into(),
@@ -236,14 +308,19 @@ mod tests {
     fn only_what_can_be_answered_is_offered() {
         let mut request = request();
         let all = choices(&request);
+        let all = all.as_str();
         assert!(all.contains("[1] or [2]") && all.contains("[c]") && all.contains("[p]"));
         assert!(all.contains("n with words"), "{all}");
         let third = request.items[0].clone();
         request.items.push(third);
-        assert!(choices(&request).contains("[1,3] only these"));
+        assert!(choices(&request).as_str().contains("[1,3] only these"));
+        assert!(!all.contains("[w]"));
+        request.items[2].preview_cut = true;
+        assert!(choices(&request).as_str().contains("[w]"));
         request.items.truncate(1);
         request.items[0].would_remember.clear();
         let few = choices(&request);
+        let few = few.as_str();
         assert!(!few.contains("[1") && !few.contains("[c]") && !few.contains("[p]"));
         assert_eq!(understand("c", &request), None);
         assert_eq!(understand("p", &request), None);
@@ -251,9 +328,16 @@ mod tests {
 
     #[test]
     fn the_question_shows_what_will_happen_and_why() {
-        let plain = question(&request(), false);
+        let rows = |columns| -> Vec<Clean> {
+            let lines = question(&request());
+            lines.iter().flat_map(|line| line.rows(columns)).collect()
+        };
+        let coloured = Clean::join(rows(200), "\n");
+        let plain = coloured.plain();
+        let plain = plain.as_str();
         for part in [
             "Write a.txt",
+            "path: a.txt",
             "medium risk",
             "side effects [built-in]",
             "the model says: because",
@@ -263,6 +347,6 @@ mod tests {
             assert!(plain.contains(part), "{part}: {plain}");
         }
         assert!(!plain.contains('\x1b'));
-        assert!(question(&request(), true).contains(GREEN));
+        assert!(coloured.as_str().contains(GREEN.on("+new").as_str()));
     }
 }

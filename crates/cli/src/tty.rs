@@ -11,7 +11,9 @@ use std::os::fd::OwnedFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::termios::{QueueSelector, tcflush};
+use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
+
+use crate::clean::Clean;
 
 /// The terminal while a question is open.
 pub(crate) struct Tty {
@@ -55,8 +57,28 @@ impl Tty {
     }
 
     /// Shows a text.
-    pub(crate) fn show(&mut self, text: &str) -> io::Result<()> {
-        self.file.write_all(text.as_bytes())
+    pub(crate) fn show(&mut self, text: impl Into<Clean>) -> io::Result<()> {
+        self.file.write_all(text.into().as_str().as_bytes())
+    }
+
+    /// How many rows and columns are seen at once. A terminal that does not say so has those of
+    /// the oldest ones.
+    pub(crate) fn size(&self) -> (usize, usize) {
+        let size = tcgetwinsize(&self.file).ok();
+        let or = |known: Option<u16>, usual: usize| match known {
+            Some(count) if count > 0 => usize::from(count),
+            _ => usual,
+        };
+        (
+            or(size.map(|size| size.ws_row), 24),
+            or(size.map(|size| size.ws_col), 80),
+        )
+    }
+
+    /// Forgets what was typed so far: it answers nothing that is shown later.
+    pub(crate) fn forget_typed(&mut self) -> io::Result<()> {
+        self.typed.clear();
+        Ok(tcflush(&self.file, QueueSelector::IFlush)?)
     }
 
     /// The next line; nothing where the person goes away or nobody waits any longer.

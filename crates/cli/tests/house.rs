@@ -137,6 +137,52 @@ fn libraries_never_print_never_look_at_the_environment_and_never_exit() {
     }
 }
 
+/// The modules of the program that write to a terminal, and the one that makes what they take.
+const PRINT: [&str; 3] = ["cli/src/out.rs", "cli/src/tty.rs", "cli/src/clean.rs"];
+
+#[test]
+fn the_program_prints_clean_text_through_one_door() {
+    let mut found = Vec::new();
+    sources(&crates().join("cli/src"), &mut found);
+    for path in found {
+        if PRINT.iter().any(|name| path.ends_with(name)) {
+            continue;
+        }
+        let text = std::fs::read_to_string(&path).unwrap();
+        let code = text.split("#[cfg(test)]").next().unwrap();
+        for word in [
+            "print!(",
+            "println!(",
+            "dbg!(",
+            "io::stdout",
+            "io::stderr",
+            " stdout()",
+            " stderr()",
+            "(stdout()",
+            "(stderr()",
+            "/dev/tty",
+            "/dev/std",
+            "/dev/fd",
+            "/proc/self/fd",
+            "anstream",
+            "Clean::said",
+            "clean::Said",
+            ".leak(",
+            "Style(",
+            "\\x1b",
+            "\\u{1b}[",
+        ] {
+            // Keys that a terminal sends are no output.
+            let excused = path.ends_with("cli/src/pages.rs") && word == "\\u{1b}[";
+            assert!(
+                excused || !code.contains(word),
+                "{} has {word}: print through `Out` or `Tty`",
+                path.display()
+            );
+        }
+    }
+}
+
 #[test]
 fn a_module_stays_small_enough_to_read() {
     let mut long = Vec::new();

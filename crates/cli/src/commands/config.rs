@@ -3,11 +3,12 @@
 use serde_json::json;
 
 use crate::args::{Common, ConfigCommand};
+use crate::clean::say;
+use crate::clean::style::{BOLD, DIM};
 use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, RESET};
 use crate::presets;
 
 pub(crate) fn run(common: &Common, out: &Out, command: &ConfigCommand) -> Result<u8, Failure> {
@@ -22,24 +23,24 @@ pub(crate) fn run(common: &Common, out: &Out, command: &ConfigCommand) -> Result
                 }
                 let plain = |text: &str| toolgate_gate::output::approval_text(text);
                 let purpose = purpose.as_deref().unwrap_or("says nothing about itself");
-                out.text(&format!(
-                    "{BOLD}{}{RESET}  {DIM}{}{RESET}",
-                    plain(&name),
-                    plain(purpose)
+                out.text(say!(
+                    "{}  {}",
+                    BOLD.on(plain(&name)),
+                    DIM.on(plain(purpose))
                 ))?;
             }
         }
         ConfigCommand::Show => {
             let config = configuration(common, &Home::find()?, &workspace(common)?)?;
             for ignored in config.ignored() {
-                out.remark(&ignored.to_string());
+                out.remark(ignored.to_string());
             }
             let rows = config.show();
             if out.json {
                 out.json_line(&rows)?;
             } else {
                 for row in &rows {
-                    out.text(&row.to_string())?;
+                    out.text(row.to_string())?;
                 }
             }
         }

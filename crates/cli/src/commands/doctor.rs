@@ -6,11 +6,12 @@ use toolgate_sandbox::command::{DoctorReport, Network, Rung, WallRules, WallStat
 use toolgate_sandbox::paths::PathWall;
 
 use crate::args::Common;
+use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
+use crate::clean::{Clean, say};
 use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, GREEN, RED, RESET, YELLOW};
 use crate::own::path_rules;
 use crate::walls::wall_rules;
 
@@ -27,7 +28,7 @@ pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, Failure> {
     if out.json {
         out.json_page(&page(&report, &rules, switched_off))?;
     } else {
-        out.text(&picture(&report, &rules, switched_off))?;
+        out.text(picture(&report, &rules, switched_off))?;
     }
     Ok(u8::from(report.refuses()))
 }
@@ -79,34 +80,32 @@ fn page(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> Value {
     })
 }
 
-fn picture(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> String {
+fn picture(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> Clean {
     let (_, meaning) = verdict(report, switched_off);
     let colour = match report.rung {
         Some(Rung::Namespaces) if !switched_off => GREEN,
         Some(_) => YELLOW,
         None => RED,
     };
-    let mut lines = vec![format!("{BOLD}{colour}{meaning}{RESET}")];
+    let mut lines = vec![BOLD.on(colour.on(meaning))];
     lines.extend(report.walls.iter().map(line));
-    lines.push(format!("  {DIM}network{RESET}        {}", network(rules)));
+    lines.push(say!("  {}        {}", DIM.on("network"), network(rules)));
     for grant in &rules.grants {
-        lines.push(format!(
-            "  {DIM}granted{RESET}        {}",
-            grant.path.display()
-        ));
+        lines.push(say!("  {}        {}", DIM.on("granted"), grant.path));
     }
-    lines.join("\n")
+    Clean::join(lines, "\n")
 }
 
-fn line(wall: &WallState) -> String {
+fn line(wall: &WallState) -> Clean {
     let mark = if wall.in_force {
-        format!("{GREEN}✓{RESET}")
+        GREEN.on("✓")
     } else {
-        format!("{YELLOW}✗{RESET}")
+        YELLOW.on("✗")
     };
-    let mut text = format!("{mark} {BOLD}{:<15}{RESET}{}", wall.name, wall.why);
+    let name = BOLD.on(say!("{:<15}", wall.name));
+    let mut text = say!("{} {}{}", mark, name, wall.why);
     if let Some(advice) = wall.advice {
-        text.push_str(&format!("\n    {DIM}→ {advice}{RESET}"));
+        text.push(say!("\n    {}", DIM.on(say!("→ {}", advice))));
     }
     text
 }

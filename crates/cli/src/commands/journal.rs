@@ -3,19 +3,20 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_gate::output::Redactor;
+use toolgate_gate::output::{Redactor, whole_value};
 use toolgate_journal::{
     Anchor, Body, Conversation, Coverage, Filter, Line, Options, Prune, Reader, SqliteJournal,
     Trouble, Verified,
 };
 
 use crate::args::{Common, ExportFormat, JournalCommand};
+use crate::clean::style::{BOLD, DIM, GREEN, RED};
+use crate::clean::{Clean, say};
 use crate::configured::{configuration, workspace};
 use crate::export::{self, Transcript};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, GREEN, RED, RESET};
 use crate::{clock, record, secrets};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -82,14 +83,10 @@ fn list(path: &Path, out: &Out) -> Result<u8, Failure> {
         if out.json {
             out.json_line(&listed(conversation))?;
         } else {
-            out.text(&pictured(conversation))?;
+            out.text(pictured(conversation))?;
         }
     }
-    out.remark(&format!(
-        "{} conversations in {}",
-        all.len(),
-        path.display()
-    ));
+    out.remark(say!("{} conversations in {}", all.len(), path));
     Ok(0)
 }
 
@@ -113,25 +110,28 @@ fn counted(calls: &std::collections::BTreeMap<toolgate_journal::State, u64>) -> 
     Value::Object(counts.collect())
 }
 
-fn pictured(conversation: &Conversation) -> String {
+fn pictured(conversation: &Conversation) -> Clean {
     let calls: u64 = conversation.calls.values().sum();
     let noun = if calls == 1 { "call" } else { "calls" };
     let finished = conversation.calls.get(&toolgate_journal::State::Finished);
     let open = calls - finished.copied().unwrap_or(0);
     let open = if open == 0 {
-        String::new()
+        Clean::default()
     } else {
-        format!(", {RED}{open} without a result{RESET}")
+        say!(", {}", RED.on(say!("{} without a result", open)))
     };
     let held = conversation
         .held_by
-        .map(|process| format!(", in use by process {process}"))
-        .unwrap_or_default();
-    format!(
-        "{BOLD}{}{RESET}  {}  {calls} {noun}{open}{held}  {DIM}{}{RESET}",
-        conversation.id,
+        .map(|process| say!(", in use by process {}", process));
+    say!(
+        "{}  {}  {} {}{}{}  {}",
+        BOLD.on(&conversation.id),
         clock::shown(conversation.started_ms),
-        conversation.workspace.as_deref().unwrap_or_default()
+        calls,
+        noun,
+        open,
+        held,
+        DIM.on(conversation.workspace.as_deref())
     )
 }
 
@@ -149,7 +149,7 @@ fn show(
         let written = if out.json {
             out.json_line(&entry(&line, redactor))
         } else {
-            out.text(&entry_pictured(&line, redactor))
+            out.text(entry_pictured(&line, redactor))
         };
         stopped = written.err();
         stopped.is_none()
@@ -189,16 +189,18 @@ fn entry(line: &Line, redactor: &Redactor) -> Value {
     })
 }
 
-fn entry_pictured(line: &Line, redactor: &Redactor) -> String {
-    // What a model wrote is not obeyed by a terminal.
-    let body = toolgate_gate::output::approval_text(&said(&line.body, redactor).to_string());
-    format!(
-        "{DIM}{:>5}  {}{RESET}  {BOLD}{}{RESET}  {}  {DIM}{body}{RESET}",
-        line.seq,
-        clock::shown(line.at_ms),
-        line.kind,
+/// An entry for a person: what it is in a line, and all that it says below.
+fn entry_pictured(line: &Line, redactor: &Redactor) -> Clean {
+    let mut shown = say!(
+        "{}  {}  {}",
+        DIM.on(say!("{:>5}  {}", line.seq, clock::shown(line.at_ms))),
+        BOLD.on(&line.kind),
         line.call
-    )
+    );
+    for text in whole_value(&said(&line.body, redactor)).lines() {
+        shown.push(say!("\n       {}", DIM.on(Clean::lines(text))));
+    }
+    shown
 }
 
 fn export(
@@ -232,11 +234,10 @@ fn export(
 
 fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, Failure> {
     let Some(file) = output else {
-        return out.raw(page).map(|()| 0);
+        return out.raw(Clean::lines(page)).map(|()| 0);
     };
-    std::fs::write(file, page)
-        .map_err(|error| Failure::internal(format!("{}: {error}", file.display())))?;
-    out.remark(&format!("Written to {}", file.display()));
+    std::fs::write(file, page).map_err(|error| Failure::internal(say!("{}: {}", file, error)))?;
+    out.remark(say!("Written to {}", file));
     Ok(0)
 }
 
@@ -249,27 +250,29 @@ fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure>
         out.json_line(&verdict(&found))?;
     } else {
         for problem in &found.problems {
-            // Names in a changed file are not obeyed by a terminal.
-            let problem = toolgate_gate::output::approval_text(&problem.to_string());
-            out.text(&format!("{RED}✗{RESET} {problem}"))?;
+            out.text(say!("{} {}", RED.on("✗"), problem.to_string()))?;
         }
         if found.more_problems > 0 {
-            out.text(&format!("and {} more", found.more_problems))?;
+            out.text(say!("and {} more", found.more_problems))?;
         }
         let word = if found.is_sound() {
-            format!("{GREEN}sound{RESET}")
+            GREEN.on("sound")
         } else {
-            format!("{RED}not as it was written{RESET}")
+            RED.on("not as it was written")
         };
-        out.text(&format!(
-            "{BOLD}{word}{RESET}: {} conversations, {} entries, {} commits, {} contents pruned",
-            found.conversations, found.entries, found.commits, found.pruned
+        out.text(say!(
+            "{}: {} conversations, {} entries, {} commits, {} contents pruned",
+            BOLD.on(word),
+            found.conversations,
+            found.entries,
+            found.commits,
+            found.pruned
         ))?;
         if let Some(remark) = covered(found.coverage) {
-            out.remark(&remark);
+            out.remark(remark);
         }
         if let Some(anchor) = &found.anchor {
-            out.remark(&format!(
+            out.remark(say!(
                 "A cut-off end is only found by comparing with an anchor kept elsewhere. The present one, for --against:\n{}",
                 serde_json::to_string(anchor).unwrap_or_default()
             ));
@@ -330,9 +333,11 @@ async fn prune(path: &Path, what: Prune, out: &Out) -> Result<u8, Failure> {
             "before_ms": pruned.before_ms,
         }))?;
     } else {
-        out.text(&format!(
+        out.text(say!(
             "Let go of what {} entries said and of {} contents of files, {} bytes together.",
-            pruned.bodies, pruned.images, pruned.bytes
+            pruned.bodies,
+            pruned.images,
+            pruned.bytes
         ))?;
     }
     Ok(0)

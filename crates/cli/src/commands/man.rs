@@ -5,6 +5,7 @@ use std::path::Path;
 use clap::CommandFactory;
 
 use crate::args::Cli;
+use crate::clean::Clean;
 use crate::failure::Failure;
 use crate::out::Out;
 
@@ -17,12 +18,12 @@ pub(crate) fn run(out: &Out, dir: Option<&Path>) -> Result<u8, Failure> {
             clap_mangen::Man::new(Cli::command())
                 .render(&mut page)
                 .map_err(failed)?;
-            out.raw(&String::from_utf8_lossy(&page))?;
+            out.raw(Clean::lines(String::from_utf8_lossy(&page)))?;
         }
         Some(dir) => {
             std::fs::create_dir_all(dir).map_err(failed)?;
             clap_mangen::generate_to(Cli::command(), dir).map_err(failed)?;
-            out.remark(&format!("wrote the manual pages to {}", dir.display()));
+            out.remark(format!("wrote the manual pages to {}", dir.display()));
         }
     }
     Ok(0)

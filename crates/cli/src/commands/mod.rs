@@ -19,6 +19,7 @@ mod undo;
 use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
+use crate::clean::Clean;
 use crate::failure::Failure;
 use crate::out::Out;
 
@@ -53,7 +54,8 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);
-            out.raw(&String::from_utf8_lossy(&script)).map(|()| 0)
+            out.raw(Clean::lines(String::from_utf8_lossy(&script)))
+                .map(|()| 0)
         }
         Command::Man { dir } => man::run(out, dir.as_deref()),
     }

@@ -4,11 +4,12 @@ use serde_json::json;
 
 use crate::args::{Asked, Common};
 use crate::asked::Source;
+use crate::clean::say;
+use crate::clean::style::{BOLD, DIM, RED};
 use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, RED, RESET};
 
 pub(crate) async fn run(common: &Common, out: &Out, asked: &Asked) -> Result<u8, Failure> {
     let config = configuration(common, &Home::find()?, &workspace(common)?)?;
@@ -38,7 +39,7 @@ async fn list(source: &Source, out: &Out) -> Result<Vec<String>, String> {
     let client = source
         .endpoint(wire)
         .and_then(|endpoint| source.client(endpoint, out))
-        .map_err(|failure| failure.to_string())?;
+        .map_err(|failure| failure.message().as_str().to_owned())?;
     let models = client
         .models()
         .await
@@ -58,15 +59,11 @@ fn show(source: &Source, listed: Result<Vec<String>, String>, out: &Out) -> Resu
         }));
     }
     let chosen = source.model.as_deref().unwrap_or("no model chosen");
-    out.text(&format!(
-        "{BOLD}{}{RESET}  {DIM}{}{RESET}",
-        source.name,
-        plain(chosen)
-    ))?;
+    out.text(say!("{}  {}", BOLD.on(&source.name), DIM.on(plain(chosen))))?;
     match listed {
         Ok(models) => models
             .iter()
-            .try_for_each(|model| out.text(&format!("  {}", plain(model)))),
-        Err(error) => out.text(&format!("  {RED}{}{RESET}", plain(&error))),
+            .try_for_each(|model| out.text(say!("  {}", plain(model)))),
+        Err(error) => out.text(say!("  {}", RED.on(plain(&error)))),
     }
 }

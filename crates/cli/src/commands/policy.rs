@@ -12,10 +12,11 @@ use toolgate_policy::{Example, Finding, check, misfits};
 
 use crate::app::{App, Purpose};
 use crate::args::{Common, GrantsCommand, PolicyCommand};
+use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
+use crate::clean::{Clean, say};
 use crate::commands::exec::CALL;
 use crate::failure::Failure;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, GREEN, RED, RESET, YELLOW};
 
 pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> Result<u8, Failure> {
     match command {
@@ -38,10 +39,10 @@ async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result
         return Err(Failure::internal("the call was not planned"));
     };
     let page = explanation(plan, app.gate.redactor());
-    if out.json || !std::io::IsTerminal::is_terminal(&std::io::stdout()) {
+    if out.json || !Out::stdout_is_seen() {
         out.json_line(&page)?;
     } else {
-        out.text(&picture(&page))?;
+        out.text(picture(&page))?;
     }
     Ok(match page.get("decision").and_then(Value::as_str) {
         Some("allow") => 0,
@@ -89,6 +90,7 @@ fn explanation(plan: &Plan, redactor: &Redactor) -> Value {
         "decision": decision.action,
         "risk": record.map_or(Risk::Low, |record| record.risk),
         "summary": record.map_or("", |record| record.summary.as_str()),
+        "whole": record.and_then(|record| record.whole.as_deref()).unwrap_or_default(),
         "reason": decision.reason,
         "rule": decision.rule,
         "source": decision.source,
@@ -103,23 +105,26 @@ fn explanation(plan: &Plan, redactor: &Redactor) -> Value {
 }
 
 /// The explanation for a person.
-fn picture(page: &Value) -> String {
+fn picture(page: &Value) -> Clean {
     let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
     let colour = |answer: &str| match answer {
         "allow" => GREEN,
         "ask" => YELLOW,
         _ => RED,
     };
-    let mut lines = vec![
-        format!(
-            "{}{}{RESET}  {BOLD}{}{RESET}  {} risk",
-            colour(text("decision")),
-            text("decision"),
-            text("summary"),
-            text("risk")
-        ),
-        format!("  {}", text("reason")),
-    ];
+    let mut lines = vec![say!(
+        "{}  {}  {} risk",
+        colour(text("decision")).on(text("decision")),
+        BOLD.on(text("summary")),
+        text("risk")
+    )];
+    // The summary is a title; nothing is missing here.
+    lines.extend(
+        text("whole")
+            .lines()
+            .map(|line| say!("    {}", Clean::lines(line))),
+    );
+    lines.push(say!("  {}", text("reason")));
     for atom in page
         .get("atoms")
         .and_then(Value::as_array)
@@ -128,15 +133,19 @@ fn picture(page: &Value) -> String {
     {
         let part = |key: &str| atom.get(key).and_then(Value::as_str).unwrap_or_default();
         let answer = part("answer");
-        lines.push(format!(
-            "  {} {DIM}→{RESET} {} {DIM}→{RESET} {} {DIM}→{RESET} {}{answer}{RESET}",
+        let arrow = DIM.on("→");
+        lines.push(say!(
+            "  {} {} {} {} {} {} {}",
             part("atom"),
+            arrow,
             part("layer"),
+            arrow,
             part("rule"),
-            colour(answer)
+            arrow,
+            colour(answer).on(answer)
         ));
     }
-    lines.join("\n")
+    Clean::join(lines, "\n")
 }
 
 fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
@@ -165,11 +174,12 @@ fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
                 YELLOW
             };
             let kind = finding.kind.as_str().replace('_', " ");
-            out.text(&format!("{colour}{kind}{RESET} {finding}"))?;
+            out.text(say!("{} {}", colour.on(kind), finding.to_string()))?;
         }
-        out.remark(&format!(
-            "{}, {mistakes} of them {}",
+        out.remark(say!(
+            "{}, {} of them {}",
             counted(findings.len(), "finding"),
+            mistakes,
             if mistakes == 1 {
                 "a mistake"
             } else {
@@ -276,9 +286,9 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
                 out.json_line(&all)?;
             } else {
                 for grant in &all {
-                    out.text(&format!("{BOLD}{}{RESET}  {}", grant.id, grant.describe()))?;
+                    out.text(say!("{}  {}", BOLD.on(&grant.id), grant.describe()))?;
                 }
-                out.remark(&format!(
+                out.remark(say!(
                     "{} for this project",
                     counted(all.len(), "remembered approval")
                 ));
@@ -287,7 +297,7 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
         }
         Some(GrantsCommand::Revoke { id }) => {
             if app.grants.revoke(&id).map_err(failed)? {
-                out.remark(&format!("{id} is taken back"));
+                out.remark(format!("{id} is taken back"));
                 Ok(0)
             } else {
                 Err(Failure::usage(format!(

@@ -49,7 +49,7 @@ async fn choose(resumed: &Resumed, cut_off: &CutOff, out: &Out) -> Option<Choice
     let choice = cut_off.ask().await;
     if choice.is_none() {
         for line in cut_off.pictured() {
-            out.remark(&line);
+            out.remark(line);
         }
         out.failure(&Failure::internal(
             "nobody is there to ask; say --keep to go on with what there is, or --discard to give up the results of all these calls",
@@ -77,7 +77,7 @@ fn report(
         return Ok(0);
     }
     for line in settled.iter().flat_map(Settled::lines) {
-        out.text(&line)?;
+        out.text(line)?;
     }
     if settled.iter().any(Settled::is_unknown) {
         out.remark(
@@ -94,7 +94,7 @@ fn report(
     if settled.is_empty() && cut_off.turn().is_none() {
         out.remark("Nothing was cut off.");
     }
-    out.remark(&format!(
+    out.remark(format!(
         "Conversation {id} can go on: `toolgate run --conversation {id} …`"
     ));
     Ok(0)

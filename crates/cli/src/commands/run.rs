@@ -15,6 +15,7 @@ use toolgate_gate::output::approval_text;
 use toolgate_model::Event;
 
 use crate::args::{Common, RunArgs};
+use crate::clean::{Clean, say};
 use crate::failure::Failure;
 use crate::out::Out;
 use prepare::Prepared;
@@ -52,13 +53,13 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     drop(noted);
     shown?;
     if let Some(trouble) = recorded.and_then(|recorded| recorded.trouble()) {
-        out.remark(&trouble);
+        out.remark(trouble);
     }
     let id = session.id();
     if app.record.durable().is_ok() {
         // A script has come to its end; somebody else has to answer from here on.
         let asked = args.script.as_ref().map_or("", |_| "--provider NAME ");
-        out.remark(&format!(
+        out.remark(format!(
             "conversation {id}: go on with `toolgate run --conversation {id} {asked}…`"
         ));
     } else {
@@ -89,18 +90,18 @@ fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, Failure> {
     // Half an answer is not what was asked for.
     let is_answer = !matches!(finished.outcome, Outcome::Cancelled | Outcome::Failed(_));
     if is_answer && !seen && !out.json && !text.trim().is_empty() {
-        out.raw(&format!("{}\n", text.trim_end()))?;
+        out.raw(say!("{}\n", Clean::lines(text.trim_end())))?;
     }
     Ok(match &finished.outcome {
         Outcome::Done(stop) => {
             if stop.is_cut_short() {
-                out.remark(&format!("the answer breaks off: {}", stop.as_str()));
+                out.remark(format!("the answer breaks off: {}", stop.as_str()));
             }
             0
         }
         Outcome::ResultsWanted(calls) => {
             for call in calls {
-                out.remark(&format!(
+                out.remark(format!(
                     "your result is wanted for {} ({})",
                     approval_text(call.id.as_str()),
                     approval_text(&call.name)

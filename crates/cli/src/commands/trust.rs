@@ -6,11 +6,12 @@ use toolgate_config::{Source, StoreError, TrustStore};
 use toolgate_gate::{Clock, SystemClock};
 
 use crate::args::{Common, TrustCommand};
+use crate::clean::say;
+use crate::clean::style::{BOLD, DIM};
 use crate::configured::{PROJECT_FILE, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, RESET};
 
 pub(crate) fn run(
     common: &Common,
@@ -30,12 +31,10 @@ pub(crate) fn run(
                 out.json_line(&all)?;
             } else {
                 for file in &all {
-                    out.text(&format!(
-                        "{BOLD}{}{RESET}  {DIM}sha256 {}{RESET}",
-                        file.path, file.sha256
-                    ))?;
+                    let digest = DIM.on(say!("sha256 {}", file.sha256));
+                    out.text(say!("{}  {}", BOLD.on(&file.path), digest))?;
                 }
-                out.remark(&format!("{} trusted files", all.len()));
+                out.remark(format!("{} trusted files", all.len()));
             }
             Ok(0)
         }
@@ -45,7 +44,7 @@ pub(crate) fn run(
                 None => workspace(common)?.join(PROJECT_FILE),
             };
             if store.revoke(&file).map_err(failed)? {
-                out.remark(&format!("{} is no longer trusted", file.display()));
+                out.remark(format!("{} is no longer trusted", file.display()));
                 Ok(0)
             } else {
                 Err(Failure::usage(format!(
@@ -65,7 +64,7 @@ fn trust(out: &Out, store: &TrustStore, file: &Path) -> Result<u8, Failure> {
     if out.json {
         out.json_line(&trusted)?;
     } else {
-        out.remark(&format!("{} may widen until it changes", trusted.path));
+        out.remark(format!("{} may widen until it changes", trusted.path));
     }
     Ok(0)
 }

@@ -16,6 +16,7 @@ use toolgate_sandbox::paths::PathWall;
 
 use crate::app::{App, Purpose};
 use crate::args::{Approve, Common, Undone};
+use crate::clean::Clean;
 use crate::failure::Failure;
 use crate::kept::Kept;
 use crate::out::Out;
@@ -46,9 +47,9 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         if out.json {
             out.json_line(result)?;
         } else if result.error.is_some() {
-            out.failure(&Failure::internal(result.display.clone()));
+            out.failure(&Failure::internal(Clean::output(&result.display)));
         } else {
-            out.text(&result.display)?;
+            out.text(Clean::output(&result.display))?;
         }
         Ok(result.exit_code())
     };
@@ -74,7 +75,7 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
     };
     show(wall, &files, out)?;
     if beyond > 0 {
-        out.remark(&format!(
+        out.remark(format!(
             "{beyond} of the calls ran commands; what those did is not taken back."
         ));
     }
@@ -202,7 +203,7 @@ fn show(wall: &PathWall, files: &[Back], out: &Out) -> Result<(), Failure> {
         let now = now.as_ref().map(|now| now.bytes.as_slice());
         let name = file.name.to_string_lossy();
         let diff = difference::shown(&name, now, file.content.as_deref());
-        out.text(&difference::painted(&diff))?;
+        out.text(difference::painted(&diff))?;
     }
     Ok(())
 }
@@ -220,7 +221,7 @@ async fn consent(common: &Common, undone: &Undone) -> Consent {
         Some(Approve::None) => return Consent::NobodyThere,
         Some(Approve::Ask) | None => {}
     }
-    match question::choose("Take this back?".to_owned(), &["yes", "no"]).await {
+    match question::choose("Take this back?".into(), &["yes", "no"]).await {
         Some("yes") => Consent::Given("terminal"),
         Some(_) => Consent::Refused,
         None => Consent::NobodyThere,

@@ -11,12 +11,13 @@ use toolgate_model::ToolCall;
 
 use super::transcript::{Said, Story, Transcript};
 use super::words;
+use crate::clean::Clean;
 use crate::clock;
 
 const STYLE: &str = include_str!("page.css");
 
 pub(super) fn render(transcript: &Transcript) -> String {
-    let title = safe(&transcript.conversation);
+    let title = named(&transcript.conversation);
     let mut page = Page(String::new());
     page.add(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
@@ -44,7 +45,7 @@ pub(super) fn render(transcript: &Transcript) -> String {
             } => answered(&mut page, text, thinking.as_deref(), calls, *by_model, &at),
             Said::Ended { outcome, error } => page.add(&format!(
                 "<li class=\"said ended\"><h2>The turn ended: {}</h2>{at}<p class=\"words\">{}</p></li>",
-                safe(outcome),
+                named(outcome),
                 safe(error.as_deref().unwrap_or_default())
             )),
             Said::Tool(story) => {
@@ -85,6 +86,11 @@ fn safe(text: &str) -> String {
     safe
 }
 
+/// A name as text: one line, with everything written out that could not be seen.
+fn named(text: &str) -> String {
+    safe(Clean::line(text).as_str())
+}
+
 fn time(at_ms: u64) -> String {
     format!(
         "<time datetime=\"{}\">{}</time>",
@@ -96,7 +102,7 @@ fn time(at_ms: u64) -> String {
 fn head(page: &mut Page, transcript: &Transcript) {
     page.add(&format!(
         "<header>\n<p class=\"kicker\">Toolgate · conversation</p>\n<h1>{}</h1>\n<dl>",
-        safe(&transcript.conversation)
+        named(&transcript.conversation)
     ));
     let first = transcript.messages.first();
     let began = first.map(|message| message.at_ms);
@@ -135,7 +141,7 @@ fn head(page: &mut Page, transcript: &Transcript) {
         if let Some(value) = value {
             page.add(&format!(
                 "<div><dt>{name}</dt><dd>{}</dd></div>",
-                safe(&value)
+                named(&value)
             ));
         }
     }
@@ -170,7 +176,7 @@ fn strip(page: &mut Page, transcript: &Transcript) {
             "<a class=\"{class}\" href=\"#call-{}\" style=\"--left:{left};--wide:{wide}\" title=\"{}\"><span>{}</span><b>{bar}</b></a>",
             at + 1,
             words::took(story),
-            safe(story.tool()),
+            named(story.tool()),
         ));
     }
     page.add("</nav>");
@@ -197,7 +203,7 @@ fn answered(
     }
     if !calls.is_empty() {
         let names = calls.iter().map(|call| {
-            let (name, id) = (safe(&call.name), safe(call.id.as_str()));
+            let (name, id) = (named(&call.name), named(call.id.as_str()));
             format!("<code title=\"{id}\">{name}</code>")
         });
         let names: Vec<String> = names.collect();
@@ -214,11 +220,14 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
     let class = end.replace(' ', "-");
     page.add(&format!(
         "<li class=\"call {class}\" id=\"call-{number}\"><h2><span class=\"tool\">{}</span> <code>{}</code> <b class=\"chip\">{end}</b></h2>{at}",
-        safe(story.tool()),
-        safe(story.call.id.as_str())
+        named(story.tool()),
+        named(story.call.id.as_str())
     ));
     if let Some(plan) = &story.plan {
-        page.add(&format!("<p class=\"summary\">{}</p>", safe(&plan.summary)));
+        page.add(&format!(
+            "<p class=\"summary\">{}</p>",
+            named(&plan.summary)
+        ));
     }
     page.add("<dl>");
     let reason = story.call.reason.as_deref();
@@ -234,7 +243,7 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
         if let Some(value) = value {
             page.add(&format!(
                 "<div><dt>{name}</dt><dd>{}</dd></div>",
-                safe(&value)
+                named(&value)
             ));
         }
     }
@@ -244,7 +253,7 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
             let (sign, word) = words::change(file);
             page.add(&format!(
                 "<li class=\"{word}\"><b>{sign}</b> <code>{}</code> {word}</li>",
-                safe(&file.path)
+                named(&file.path)
             ));
         }
         page.add("</ul>");

@@ -1,6 +1,7 @@
 //! The documented form, for other programs.
 
 use serde::Serialize;
+use toolgate_model::characters::escape_json;
 use toolgate_model::{ToolCall, ToolResult};
 use toolgate_providers::Usage;
 
@@ -54,9 +55,8 @@ pub(super) fn render(transcript: &Transcript) -> String {
         usage: transcript.usage.as_ref(),
     };
     // Text, numbers and lists of them always serialize.
-    let mut page = serde_json::to_string_pretty(&exported).unwrap_or_default();
-    page.push('\n');
-    page
+    let page = serde_json::to_string_pretty(&exported).unwrap_or_default();
+    format!("{}\n", escape_json(&page))
 }
 
 fn entry(message: &Message) -> Entry<'_> {

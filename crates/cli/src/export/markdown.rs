@@ -9,6 +9,7 @@ use toolgate_gate::output::sanitize;
 
 use super::transcript::{Said, Story, Transcript};
 use super::words;
+use crate::clean::Clean;
 use crate::clock;
 
 pub(super) fn render(transcript: &Transcript) -> String {
@@ -135,7 +136,8 @@ fn fenced(language: &str, text: &str) -> String {
 
 /// A name within a line.
 fn code(text: &str) -> String {
-    let text = one_line(text);
+    let text = Clean::line(text);
+    let text = text.as_str();
     let longest = text
         .split(|letter| letter != '`')
         .map(str::len)

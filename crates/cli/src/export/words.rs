@@ -1,6 +1,7 @@
 //! What is said about a call to a person, the same on paper and on a page.
 
 use toolgate_gate::journal::{IntendedFile, Recovered};
+use toolgate_model::characters::escape_json;
 use toolgate_model::{Action, Status};
 
 use super::transcript::{Said, Story, Transcript};
@@ -119,7 +120,11 @@ pub(super) fn ended(story: &Story) -> &'static str {
 /// The arguments, where they are known.
 pub(super) fn arguments(story: &Story) -> Option<String> {
     let known = !story.gone.call;
-    known.then(|| serde_json::to_string_pretty(&story.call.args).unwrap_or_default())
+    known.then(|| {
+        let args = serde_json::to_string_pretty(&story.call.args).unwrap_or_default();
+        // Written out: a reader has to see what was hidden from them, too.
+        escape_json(&args).into_owned()
+    })
 }
 
 /// What stands where a result should be.

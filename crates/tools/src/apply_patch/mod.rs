@@ -216,10 +216,12 @@ impl Patching {
             Ok(_) => {
                 let outcomes = outcomes(items);
                 let texts: Vec<String> = outcomes.iter().map(Outcome::shown).collect();
-                if texts.is_empty() {
-                    ("No changes.\n".to_owned(), &[])
-                } else {
-                    (texts.concat(), &["patch"])
+                // Of a binary file only that it is one is shown.
+                let is_shown = |outcome: &Outcome| outcome.difference().is_some();
+                match (texts.is_empty(), outcomes.iter().all(is_shown)) {
+                    (true, _) => ("No changes.\n".to_owned(), &[]),
+                    (false, true) => (texts.concat(), &["patch"]),
+                    (false, false) => (texts.concat(), &[]),
                 }
             }
             // An earlier call of the batch may still make the files what this one needs: then

@@ -27,10 +27,11 @@ use toolgate_providers::replay::Script;
 
 use crate::app::{App, Purpose};
 use crate::args::Common;
+use crate::clean::style::{BOLD, DIM, GREEN, RED};
+use crate::clean::{Clean, say};
 use crate::failure::Failure;
 use crate::home::Home;
 use crate::out::Out;
-use crate::out::style::{BOLD, DIM, GREEN, RED, RESET};
 
 /// What the model says and does.
 const SCRIPT: &str = include_str!("script.toml");
@@ -136,10 +137,12 @@ async fn watch(
             // The last words are the answer, which comes at the end.
             let said = std::mem::take(&mut words);
             if !said.is_empty() && !matches!(event, Event::TurnFinished { .. }) {
-                shown = shown.and_then(|()| out.text(&format!("\n{DIM}the model:{RESET} {said}")));
+                shown = shown.and_then(|()| {
+                    out.text(say!("\n{} {}", DIM.on("the model:"), Clean::output(&said)))
+                });
             }
             if let Some(line) = told::told(&event) {
-                shown = shown.and_then(|()| out.text(&line));
+                shown = shown.and_then(|()| out.text(line));
             }
         }
         if let Event::CallFinished { result } = event {
@@ -153,11 +156,13 @@ fn intro(out: &Out) -> Result<(), Failure> {
     if out.json || out.quiet {
         return Ok(());
     }
-    out.text(&format!(
-        "{BOLD}Toolgate stands between a model and your machine.{RESET}\n\
+    out.text(say!(
+        "{}\n\
          A scripted model works on a throw-away project. It was asked: {QUESTION}\n\
          Every call it makes goes through the real line:\n\
-         {DIM}assemble → plan (schema, facts, policy, walls) → approve → execute → settle{RESET}"
+         {}",
+        BOLD.on("Toolgate stands between a model and your machine."),
+        DIM.on("assemble → plan (schema, facts, policy, walls) → approve → execute → settle")
     ))
 }
 
@@ -219,18 +224,23 @@ fn closing(out: &Out, answer: &str, record: &Verified, walled: bool) -> Result<u
         return Ok(0);
     }
     let commands = if walled {
-        format!("{RED}out of time{RESET}; commands ran behind the wall")
+        say!("{}; commands ran behind the wall", RED.on("out of time"))
     } else {
-        format!(
-            "{RED}commands refused{RESET}, because no wall stands here (`toolgate doctor` says why)"
+        say!(
+            "{}, because no wall stands here (`toolgate doctor` says why)",
+            RED.on("commands refused")
         )
     };
-    out.text(&format!(
-        "\n{BOLD}{}{RESET}\n\n\
-         {BOLD}Seven calls, exactly seven results:{RESET} {GREEN}allowed{RESET}, {GREEN}asked and done{RESET}, \
-         {RED}denied{RESET}, {RED}damaged{RESET}, {commands}.\n\
+    out.text(say!(
+        "\n{}\n\n{} {}, {}, {}, {}, {}.\n\
          {} entries are on record, and its chain verifies. Nothing outside the throw-away workspace was touched.",
-        answer.trim_end(),
+        BOLD.on(Clean::output(answer.trim_end())),
+        BOLD.on("Seven calls, exactly seven results:"),
+        GREEN.on("allowed"),
+        GREEN.on("asked and done"),
+        RED.on("denied"),
+        RED.on("damaged"),
+        commands,
         record.entries
     ))?;
     Ok(0)

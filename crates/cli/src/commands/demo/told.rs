@@ -2,13 +2,14 @@
 
 use toolgate_model::{Action, CallId, Event, Status, ToolResult};
 
-use crate::out::style::{BOLD, CYAN, DIM, GREEN, RED, RESET, YELLOW};
+use crate::clean::style::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
+use crate::clean::{Clean, say};
 
 /// How much of a result is shown below its first line.
 const MORE_LINES: usize = 8;
 
 /// A line about an event, if it is one of a stage.
-pub(super) fn told(event: &Event) -> Option<String> {
+pub(super) fn told(event: &Event) -> Option<Clean> {
     Some(match event {
         Event::CallReceived { call_id, tool } => {
             let tool = if tool.is_empty() {
@@ -16,7 +17,7 @@ pub(super) fn told(event: &Event) -> Option<String> {
             } else {
                 tool
             };
-            format!("{CYAN}assemble{RESET}  {call_id}  {BOLD}{tool}{RESET}")
+            say!("{}  {}  {}", CYAN.on("assemble"), call_id, BOLD.on(tool))
         }
         Event::CallPlanned { plan } => {
             let (colour, word) = match plan.decision.action {
@@ -24,51 +25,63 @@ pub(super) fn told(event: &Event) -> Option<String> {
                 Action::Ask => (YELLOW, "ask"),
                 Action::Deny => (RED, "deny"),
             };
-            format!(
-                "{CYAN}plan{RESET}      {}  {}  {colour}{word}{RESET}  {DIM}{}{RESET}",
-                plan.call.id, plan.summary, plan.decision.reason
+            say!(
+                "{}      {}  {}  {}  {}",
+                CYAN.on("plan"),
+                plan.call.id,
+                plan.summary,
+                colour.on(word),
+                DIM.on(&plan.decision.reason)
             )
         }
         Event::ApprovalRequested { call_ids, risk, .. } => {
             let ids: Vec<&str> = call_ids.iter().map(CallId::as_str).collect();
-            format!(
-                "{CYAN}approve{RESET}   {YELLOW}the person is asked{RESET} about {} ({risk} risk)",
-                ids.join(", ")
+            say!(
+                "{}   {} about {} ({} risk)",
+                CYAN.on("approve"),
+                YELLOW.on("the person is asked"),
+                ids.join(", "),
+                risk
             )
         }
         Event::ApprovalAnswered { approved, .. } => {
             let ids: Vec<&str> = approved.iter().map(CallId::as_str).collect();
-            format!(
-                "{CYAN}approve{RESET}   {GREEN}yes{RESET} to {} {DIM}(scripted here; on your terminal it is you){RESET}",
-                ids.join(", ")
+            say!(
+                "{}   {} to {} {}",
+                CYAN.on("approve"),
+                GREEN.on("yes"),
+                ids.join(", "),
+                DIM.on("(scripted here; on your terminal it is you)")
             )
         }
-        Event::CallStarted { call_id, tool } => format!("{CYAN}execute{RESET}   {call_id}  {tool}"),
+        Event::CallStarted { call_id, tool } => {
+            say!("{}   {}  {}", CYAN.on("execute"), call_id, tool)
+        }
         Event::CallFinished { result } => settled(result),
         _ => return None,
     })
 }
 
-fn settled(result: &ToolResult) -> String {
+fn settled(result: &ToolResult) -> Clean {
     let (colour, word) = match result.status() {
         Status::Ok => (GREEN, "ok"),
         Status::Error => (RED, "error"),
         Status::Denied => (RED, "denied"),
         Status::Cancelled => (YELLOW, "cancelled"),
     };
-    let kind = result
-        .kind()
-        .map(|kind| format!(" {kind}"))
-        .unwrap_or_default();
+    let kind = result.kind().map(|kind| say!(" {}", kind));
     let mut lines = result.display.lines();
     let first = lines.next().unwrap_or_default();
-    let mut told = format!(
-        "{CYAN}settle{RESET}    {}  {colour}{word}{kind}{RESET}  {first} {DIM}{} ms{RESET}",
-        result.call_id, result.duration_ms
+    let mut told = say!(
+        "{}    {}  {}  {} {}",
+        CYAN.on("settle"),
+        result.call_id,
+        colour.on(say!("{}{}", word, kind)),
+        first,
+        DIM.on(say!("{} ms", result.duration_ms))
     );
     for line in lines.filter(|line| !line.is_empty()).take(MORE_LINES) {
-        told.push_str("\n            ");
-        told.push_str(line);
+        told.push(say!("\n            {}", Clean::lines(line)));
     }
     told
 }

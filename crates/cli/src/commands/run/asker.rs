@@ -17,6 +17,7 @@ use toolgate_providers::{Provider, StreamLimits};
 use crate::app::App;
 use crate::args::RunArgs;
 use crate::asked::Source;
+use crate::clean::{Clean, say};
 use crate::failure::Failure;
 use crate::input;
 use crate::out::Out;
@@ -194,7 +195,7 @@ fn seed() -> u64 {
 fn read_script(path: &Path) -> Result<Script, Failure> {
     let bytes = input::file(Some(path), INPUT)?;
     let told = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("the script {}: {error}", path.display()))
+        Failure::usage(say!("the script {}: {}", path, Clean::lines(error)))
     };
     let text = String::from_utf8(bytes).map_err(|error| told(&error))?;
     Script::from_toml(&text).map_err(|fault| told(&fault))

@@ -1,13 +1,12 @@
 //! What a person sees of a turn while it goes on.
 
-use std::io::IsTerminal;
-
 use toolgate_gate::output::{approval_text, sanitize};
 use toolgate_model::{Action, CallId, Event, Status, Stream, ToolResult};
 
+use crate::clean::style::{BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW};
+use crate::clean::{Clean, Style, say};
 use crate::failure::Failure;
 use crate::out::Out;
-use crate::out::style::{BOLD, CYAN, DIM, GREEN, RED, RESET, YELLOW};
 
 /// Progress for the person. On a terminal the answer is shown as it comes in; elsewhere
 /// standard output gets the last answer alone, when it is known to be the last.
@@ -44,9 +43,9 @@ impl Progress {
     pub(super) fn new(out: &Out) -> Self {
         let live = if out.quiet || out.json {
             Live::Nowhere
-        } else if std::io::stdout().is_terminal() {
+        } else if Out::stdout_is_seen() {
             Live::Output
-        } else if std::io::stderr().is_terminal() {
+        } else if Out::stderr_is_seen() {
             Live::Error
         } else {
             Live::Nowhere
@@ -64,9 +63,9 @@ impl Progress {
             Event::TextDelta { text } => match self.live {
                 Live::Output => {
                     self.open = (!text.ends_with('\n')).then_some(Open::Words);
-                    out.raw(text)?;
+                    out.raw(Clean::lines(text))?;
                 }
-                Live::Error => self.piece(text, "", out),
+                Live::Error => self.piece(text, PLAIN, out),
                 Live::Nowhere => self.words.push_str(text),
             },
             Event::ThinkingDelta { text } if self.live != Live::Nowhere => {
@@ -80,7 +79,7 @@ impl Progress {
                 self.ended.retain(
                     |open| !matches!(open, Open::Output(call, _) if *call == result.call_id),
                 );
-                out.remark(&finished(result));
+                out.remark(finished(result));
             }
             Event::TurnFinished { outcome, .. } => {
                 if matches!(outcome.as_str(), "failed" | "cancelled") {
@@ -98,12 +97,12 @@ impl Progress {
             }
             Event::Error { message } => {
                 self.told_aside(out)?;
-                out.remark(&format!("{RED}!{RESET} {}", sanitize(message)));
+                out.remark(say!("{} {}", RED.on("!"), Clean::output(message)));
             }
             _ => {
                 if let Some(line) = told(event) {
                     self.end_line(out)?;
-                    out.remark(&line);
+                    out.remark(line);
                 }
             }
         }
@@ -115,10 +114,9 @@ impl Progress {
         self.live == Live::Output
     }
 
-    fn piece(&mut self, text: &str, style: &str, out: &Out) {
+    fn piece(&mut self, text: &str, style: Style, out: &Out) {
         self.open = (!text.ends_with('\n')).then_some(Open::Words);
-        let end = if style.is_empty() { "" } else { RESET };
-        out.piece(&format!("{style}{text}{end}"));
+        out.piece(style.on(Clean::lines(text)));
     }
 
     /// A piece of a command's output. Its line stays open until somebody else writes.
@@ -134,7 +132,7 @@ impl Progress {
         if self.open.as_ref() != Some(&from) {
             self.end_line(out)?;
         }
-        out.piece(&format!("{DIM}{text}{RESET}"));
+        out.piece(DIM.on(Clean::lines(text)));
         self.open = (!text.ends_with('\n')).then_some(from);
         Ok(())
     }
@@ -143,7 +141,7 @@ impl Progress {
         self.end_line(out)?;
         let words = std::mem::take(&mut self.words);
         if !words.trim().is_empty() {
-            out.remark(words.trim());
+            out.remark(Clean::lines(words.trim()));
         }
         Ok(())
     }
@@ -162,16 +160,16 @@ impl Progress {
     }
 }
 
-fn told(event: &Event) -> Option<String> {
+fn told(event: &Event) -> Option<Clean> {
     Some(match event {
         Event::CallPlanned { plan } if plan.decision.action != Action::Deny => {
-            format!("{CYAN}·{RESET} {BOLD}{}{RESET}", plan.summary)
+            say!("{} {}", CYAN.on("·"), BOLD.on(&plan.summary))
         }
         _ => return None,
     })
 }
 
-fn finished(result: &ToolResult) -> String {
+fn finished(result: &ToolResult) -> Clean {
     let (colour, word) = match result.status() {
         Status::Ok => (GREEN, "ok"),
         Status::Error => (RED, "error"),
@@ -182,10 +180,11 @@ fn finished(result: &ToolResult) -> String {
         .error
         .as_ref()
         .map(|error| approval_text(&error.message));
-    format!(
-        "  {colour}{word}{RESET} {DIM}{} {} ms{RESET}{}",
-        approval_text(&result.tool),
-        result.duration_ms,
-        why.map(|why| format!("  {why}")).unwrap_or_default()
+    let took = say!("{} {} ms", approval_text(&result.tool), result.duration_ms);
+    say!(
+        "  {} {}{}",
+        colour.on(word),
+        DIM.on(took),
+        why.map(|why| say!("  {}", why))
     )
 }

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use anstream::adapter::strip_str;
 use toolgate_engine::History;
 use toolgate_gate::session::Session;
 use toolgate_journal::{Body, Filter, Reader, SqliteJournal, Trouble};
@@ -10,6 +9,7 @@ use toolgate_model::ConversationId;
 
 use crate::app::App;
 use crate::args::Common;
+use crate::clean::{Clean, say};
 use crate::cut_off::{CutOff, Settled};
 use crate::failure::Failure;
 use crate::out::Out;
@@ -45,7 +45,7 @@ pub(super) async fn take_up(
         let settled = cut_off.settle(journal, app.gate.wall(), chosen).await;
         let settled = settled.map_err(told)?;
         for line in settled.iter().flat_map(Settled::lines) {
-            out.remark(&line);
+            out.remark(line);
         }
         if let Some(told) = cut_off.given_up(chosen) {
             out.remark(&told);
@@ -106,29 +106,32 @@ fn read(journal: &SqliteJournal, id: &ConversationId) -> Result<History, Trouble
 /// What to type where nobody can be asked.
 fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
     let command = typed_before(common);
-    let command = format!("{command} resume {}", typed(id.as_str()));
-    Failure::nobody(format!(
-        "the last turn was cut off before its calls had their results:\n{}\nnothing is run again; say what becomes of them, then go on:\n  {command} --keep     resumes with what there is\n  {command} --discard  gives the calls up",
-        listed(cut_off)
+    let command = say!("{} resume {}", command, typed(id.as_str()));
+    Failure::nobody(say!(
+        "the last turn was cut off before its calls had their results:\n{}\nnothing is run again; say what becomes of them, then go on:\n  {} --keep     resumes with what there is\n  {} --discard  gives the calls up",
+        listed(cut_off),
+        command,
+        command
     ))
 }
 
 /// What to type where the person has something to answer first.
 fn wanted(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
     let (command, id) = (typed_before(common), typed(id.as_str()));
-    Failure::usage(format!(
-        "calls of the last turn wait for results of yours:\n{}\nsupply them, or give the calls up:\n  {command} run --conversation {id} --results FILE\n  {command} resume {id} --discard",
-        listed(cut_off)
+    Failure::usage(say!(
+        "calls of the last turn wait for results of yours:\n{}\nsupply them, or give the calls up:\n  {} run --conversation {} --results FILE\n  {} resume {} --discard",
+        listed(cut_off),
+        command,
+        id,
+        command,
+        id
     ))
 }
 
-fn listed(cut_off: &CutOff) -> String {
+fn listed(cut_off: &CutOff) -> Clean {
     let calls = cut_off.pictured();
-    let calls: Vec<String> = calls
-        .iter()
-        .map(|line| format!("  {}", strip_str(line)))
-        .collect();
-    calls.join("\n")
+    let calls = calls.iter().map(|line| say!("  {}", line.plain()));
+    Clean::join(calls, "\n")
 }
 
 /// The program with the files that were named.
