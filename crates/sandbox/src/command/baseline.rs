@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::found::{Found, Guarded, Identity, Link, Why};
 use super::message::Reader;
-use super::planted::Attributes;
+use super::planted::Judged;
 use super::records::Record;
 
 const PREFIX: &str = "commands-";
@@ -167,7 +167,7 @@ fn encode<'a>(stood: impl Iterator<Item = (&'a Path, &'a Found)>) -> Vec<u8> {
                 put(&mut out, &link.target);
             }
         }
-        let drivers = found.attributes.iter().filter(|(_, of)| of.names_driver);
+        let drivers = found.judged.iter().filter(|(_, of)| of.is_obeyed);
         let drivers: Vec<&Vec<u8>> = drivers.map(|(path, _)| path).collect();
         put_count(&mut out, drivers.len());
         drivers.into_iter().for_each(|path| put(&mut out, path));
@@ -226,9 +226,9 @@ fn one(rest: &mut Reader<'_>) -> Option<Stood> {
     }
     let mut attributes = BTreeMap::new();
     for _ in 0..rest.u32().ok()? {
-        attributes.insert(rest.text().ok()?, Attributes::that_names_a_driver());
+        attributes.insert(rest.text().ok()?, Judged::obeyed());
     }
-    found.attributes = attributes;
+    found.judged = attributes;
     let tree = PathBuf::from(std::ffi::OsStr::from_bytes(&tree));
     Some(Stood { tree, found })
 }

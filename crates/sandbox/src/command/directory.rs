@@ -140,6 +140,7 @@ impl Directory {
             path: &self.path,
             handle: self.handle(),
             how: rules.set_aside,
+            root: self.root,
         };
         let names = self.search(rules, vacant, None);
         tree.sweep(

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rustix::fs::Statx;
 use rustix::io::Errno;
 
-use super::planted::Attributes;
+use super::planted::Judged;
 
 /// Why a path is guarded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -140,8 +140,8 @@ impl std::fmt::Display for Missed {
 pub(super) struct Found {
     /// Parents before children, so that masks can be put on in this order.
     pub(super) guarded: Vec<Guarded>,
-    /// Files of attributes, which are judged by what they say.
-    pub(super) attributes: BTreeMap<Vec<u8>, Attributes>,
+    /// Files that are judged by what they say.
+    pub(super) judged: BTreeMap<Vec<u8>, Judged>,
     /// The inodes of denied files: another name of one of them is denied too.
     pub(super) denied: HashSet<u64>,
     /// The inodes of the files in every directory that is not denied.

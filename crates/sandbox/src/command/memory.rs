@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::found::Guarded;
-use super::planted::Attributes;
+use super::planted::Judged;
 
 /// How old a change has to be before the time of the next one is sure to differ, where the
 /// file system may keep whole seconds only.
@@ -80,8 +80,8 @@ pub(super) struct Contents {
     pub(super) guarded: Vec<Guarded>,
     /// The inodes of denied files.
     pub(super) denied: Vec<u64>,
-    /// The files of attributes.
-    pub(super) attributes: Vec<Vec<u8>>,
+    /// The files that are judged by what they say.
+    pub(super) judged: Vec<Vec<u8>>,
     /// The inodes of all files.
     pub(super) inodes: Arc<[u64]>,
     /// The directories to look into.
@@ -125,8 +125,8 @@ pub(super) struct Memory {
     known: HashMap<Vec<u8>, Known>,
     next: HashMap<Vec<u8>, Known>,
     pub(super) links: Links,
-    /// What files of attributes said.
-    judged: HashMap<Vec<u8>, Attributes>,
+    /// What judged files said.
+    judged: HashMap<Vec<u8>, Judged>,
 }
 
 impl Memory {
@@ -187,9 +187,9 @@ impl Memory {
         }
     }
 
-    /// What a file of attributes says. It is read again only where it changed.
-    pub(super) fn judge(&mut self, tree: BorrowedFd<'_>, path: &[u8]) -> Option<Attributes> {
-        let judged = Attributes::at(tree, path, self.judged.get(path))?;
+    /// What a judged file says. It is read again only where it changed.
+    pub(super) fn judge(&mut self, tree: BorrowedFd<'_>, path: &[u8]) -> Option<Judged> {
+        let judged = Judged::at(tree, path, self.judged.get(path))?;
         self.judged.insert(path.to_vec(), judged);
         Some(judged)
     }

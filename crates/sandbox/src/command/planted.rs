@@ -6,8 +6,8 @@ use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
 
 use crate::paths::names_driver;
 
-/// A file of attributes that is longer than this counts as one that names a driver.
-const MOST_ATTRIBUTES: usize = 1 << 20;
+/// A file that is longer than this counts as one that says what it should not.
+const MOST_BYTES: usize = 1 << 20;
 
 /// The names in a directory that git looks at to tell a repository.
 #[derive(Debug, Default)]
@@ -45,22 +45,92 @@ impl RepositoryNames {
     }
 }
 
-/// What a `.gitattributes` says, and the state in which it said so.
+/// Files that programs obey only if they say certain things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Attributes {
-    inode: u64,
-    changed: (i64, u64),
-    /// Whether it makes git run a program that the configuration names.
-    pub(super) names_driver: bool,
+enum Kind {
+    /// `.gitattributes`, where it names a driver.
+    Attributes,
+    /// The steps of a rebase or a sequence, where one is a command.
+    Steps,
+    /// A file that Python's `site` reads, where a line is code.
+    SitePath,
 }
 
-impl Attributes {
+impl Kind {
+    fn of(path: &[u8]) -> Option<Self> {
+        let mut names = path.rsplit(|byte| *byte == b'/');
+        let name = names.next()?.to_ascii_lowercase();
+        if name == b".gitattributes" {
+            return Some(Self::Attributes);
+        }
+        if name.ends_with(b".pth") {
+            let site = |part: &[u8]| {
+                let part = part.to_ascii_lowercase();
+                part == b"site-packages" || part == b"dist-packages" || part.starts_with(b"python")
+            };
+            return names.any(site).then_some(Self::SitePath);
+        }
+        let parent = names.next().map(<[u8]>::to_ascii_lowercase);
+        let steps = match parent.as_deref() {
+            Some(b"rebase-merge") => name.starts_with(b"git-rebase-todo"),
+            Some(b"sequencer") => name == b"todo",
+            _ => false,
+        };
+        (steps && names.any(|part| part.eq_ignore_ascii_case(b".git"))).then_some(Self::Steps)
+    }
+
+    fn is_obeyed(self, content: &[u8]) -> bool {
+        let mut lines = content.split(|byte| matches!(byte, b'\n' | b'\r'));
+        let first_word = |line: &[u8]| -> Vec<u8> {
+            let line = line.trim_ascii_start();
+            let end = line.iter().position(u8::is_ascii_whitespace);
+            line.get(..end.unwrap_or(line.len()))
+                .unwrap_or_default()
+                .to_vec()
+        };
+        match self {
+            Self::Attributes => names_driver(content),
+            Self::Steps => lines.any(|line| matches!(first_word(line).as_slice(), b"x" | b"exec")),
+            // Python looks at the very beginning of a line only, after a byte order mark.
+            Self::SitePath => lines.any(|line| first_word(line).ends_with(b"import")),
+        }
+    }
+
+    fn rule(self) -> &'static str {
+        match self {
+            Self::Attributes => ".gitattributes that names a driver",
+            Self::Steps => "a step of a rebase that is a command",
+            Self::SitePath => "a .pth file with code",
+        }
+    }
+}
+
+/// Whether a file is judged by what it says.
+pub(super) fn is_judged(path: &[u8]) -> bool {
+    Kind::of(path).is_some()
+}
+
+/// Why a file is guarded that says what it should not.
+pub(super) fn rule_of(path: &[u8]) -> &'static str {
+    Kind::of(path).map_or("a file that is executed", Kind::rule)
+}
+
+/// What a file says, and the state in which it said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Judged {
+    inode: u64,
+    changed: (i64, u64),
+    /// Whether a program would execute something because of it.
+    pub(super) is_obeyed: bool,
+}
+
+impl Judged {
     /// What is known of a file only by what it said.
-    pub(super) fn that_names_a_driver() -> Self {
+    pub(super) fn obeyed() -> Self {
         Self {
             inode: 0,
             changed: (0, 0),
-            names_driver: true,
+            is_obeyed: true,
         }
     }
 
@@ -92,14 +162,14 @@ impl Attributes {
                 Ok(read) => content.extend(chunk.iter().take(read)),
                 Err(_) => break false,
             }
-            if content.len() > MOST_ATTRIBUTES {
+            if content.len() > MOST_BYTES {
                 break false;
             }
         };
         Some(Self {
             inode,
             changed,
-            names_driver: !complete || names_driver(&content),
+            is_obeyed: !complete || Kind::of(path).is_none_or(|kind| kind.is_obeyed(&content)),
         })
     }
 }
@@ -107,6 +177,53 @@ impl Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn files_are_judged_by_what_they_say() {
+        for (path, content, obeyed) in [
+            (".gitattributes", "* filter=x", Some(true)),
+            ("a/.GitAttributes", "*.png binary", Some(false)),
+            (
+                ".git/rebase-merge/git-rebase-todo",
+                "pick a b\nexec make",
+                Some(true),
+            ),
+            (
+                ".git/rebase-merge/git-rebase-todo.backup",
+                " x make",
+                Some(true),
+            ),
+            (
+                ".git/worktrees/w/rebase-merge/git-rebase-todo",
+                "pick exec",
+                Some(false),
+            ),
+            (".git/sequencer/todo", "pick a x", Some(false)),
+            ("rebase-merge/git-rebase-todo", "exec x", None),
+            (".git/rebase-merge/done", "exec x", None),
+            (
+                "v/lib/python3.11/site-packages/a.pth",
+                "import os",
+                Some(true),
+            ),
+            (
+                "v/lib/python3.11/site-packages/a.pth",
+                "\u{feff}import os",
+                Some(true),
+            ),
+            (
+                "v/lib/python3/dist-packages/a.pth",
+                "../src\n# import\n",
+                Some(false),
+            ),
+            ("weights/model.pth", "import", None),
+        ] {
+            let path = path.as_bytes();
+            assert_eq!(is_judged(path), obeyed.is_some(), "{path:?}");
+            let judged = Kind::of(path).map(|kind| kind.is_obeyed(content.as_bytes()));
+            assert_eq!(judged, obeyed, "{path:?} {content:?}");
+        }
+    }
 
     #[test]
     fn a_repository_is_told_by_three_names() {

@@ -26,7 +26,7 @@ use rustix::path::Arg;
 use super::found::{Found, Guarded, Identity, Link, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
 use super::owner::Reopened;
-use super::planted::RepositoryNames;
+use super::planted::{RepositoryNames, is_judged};
 use crate::paths::{KEPT, OwnHere, PathWall};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
@@ -104,7 +104,7 @@ impl Search<'_> {
 
     fn run_once(&self, memory: &mut Memory) -> Found {
         let mut found = Found::default();
-        let mut attributes: Vec<Vec<u8>> = Vec::new();
+        let mut to_judge: Vec<Vec<u8>> = Vec::new();
         let mut left = self.most;
         let mut buffer = Vec::with_capacity(BUFFER);
         let mut open: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Nothing)];
@@ -144,7 +144,7 @@ impl Search<'_> {
             };
             found.guarded.extend(contents.guarded.iter().cloned());
             found.denied.extend(&contents.denied);
-            attributes.extend(contents.attributes.iter().cloned());
+            to_judge.extend(contents.judged.iter().cloned());
             let directories = contents.folders.iter();
             open.extend(
                 directories
@@ -173,11 +173,11 @@ impl Search<'_> {
         memory.end();
         if self.writable {
             self.add_link_targets(&mut found.guarded);
-            let judged = attributes.into_iter().filter_map(|path| {
+            let judged = to_judge.into_iter().filter_map(|path| {
                 let judged = memory.judge(self.folder, &path)?;
                 Some((path, judged))
             });
-            found.attributes = judged.collect();
+            found.judged = judged.collect();
         }
         found.guarded.sort();
         found
@@ -277,9 +277,11 @@ impl Search<'_> {
                     contents.guarded.push(whole.map_err(unknown)?);
                 }
             } else if within == Inside::Nothing
-                && name.to_bytes().eq_ignore_ascii_case(b".gitattributes")
+                && is_judged(&path)
+                && !is_opened(&self.opened, &path)
+                && !self.is_named(&path)
             {
-                contents.attributes.push(path);
+                contents.judged.push(path);
             }
         }
         contents.inodes = inodes.into();

@@ -17,13 +17,14 @@ use super::found::{Found, Guarded, Missed, Why};
 use super::guards::{Hidden, ancestors};
 use super::owner::Reopened;
 use super::placeholders::is_empty;
+use super::planted::rule_of;
+use super::reach::Remedy;
 use super::rules::SetAside;
 use super::search::join;
+use crate::paths::RootAccess;
 
 /// So often is searched again for what was moved aside to hold more.
 const ROUNDS: usize = 8;
-/// The rule that is named for a file of attributes.
-const DRIVER: &str = ".gitattributes that names a driver";
 
 /// Something that appeared under a guarded name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Appeared {
     pub link_restored: bool,
     /// Whether a command of an earlier run made it, which was killed.
     pub earlier: bool,
+    /// What lets commands write there; none where nothing does.
+    pub remedy: Option<Remedy>,
 }
 
 /// What was left to do after a command.
@@ -59,6 +62,8 @@ pub(super) struct Tree<'a> {
     pub(super) path: &'a Path,
     pub(super) handle: BorrowedFd<'a>,
     pub(super) how: SetAside,
+    /// The number of the root, if it is one.
+    pub(super) root: Option<usize>,
 }
 
 impl Tree<'_> {
@@ -111,13 +116,13 @@ impl Tree<'_> {
             !same && !self.is_empty_directory(&found.path)
         };
         let mut new: Vec<Guarded> = after.guarded.iter().filter(is_new).cloned().collect();
-        for (path, attributes) in &after.attributes {
-            let stood = before.attributes.get(path);
-            let named = stood.is_some_and(|stood| stood.names_driver);
-            if attributes.names_driver && !named {
+        for (path, judged) in &after.judged {
+            let stood = before.judged.get(path);
+            let said_so = stood.is_some_and(|stood| stood.is_obeyed);
+            if judged.is_obeyed && !said_so {
                 new.push(Guarded {
                     path: path.clone(),
-                    why: Why::Protected(DRIVER.to_owned()),
+                    why: Why::Protected(rule_of(path).to_owned()),
                     link: None,
                     id: Default::default(),
                 });
@@ -147,6 +152,7 @@ impl Tree<'_> {
             error: None,
             link_restored: false,
             earlier: false,
+            remedy: None,
         };
         let stays = match new.why {
             Why::Denied(_) => self.how != SetAside::ProtectedAndDenied,
@@ -158,6 +164,7 @@ impl Tree<'_> {
         }
         match self.move_aside(&new.path, reopened, is_free) {
             Ok(to) => {
+                one.remedy = self.remedy(new);
                 one.moved_to = Some(at(&to));
                 let old = before.guarded.iter().find(|old| old.path == new.path);
                 if let Some(link) = old.and_then(|old| old.link.as_ref()) {
@@ -167,6 +174,18 @@ impl Tree<'_> {
             Err(errno) => one.error = Some(errno),
         }
         one
+    }
+
+    /// The configuration that opens a protected path of a root.
+    fn remedy(self, new: &Guarded) -> Option<Remedy> {
+        let path = Path::new(OsStr::from_bytes(&new.path));
+        let path = match (self.root?, &new.why) {
+            (_, Why::Own) => return None,
+            (0, _) => path.to_path_buf(),
+            _ => self.path.join(path),
+        };
+        let access = RootAccess::ReadWrite;
+        path.to_str().is_some().then_some(Remedy { path, access })
     }
 
     /// Renames in the same directory, to a random name that no rule guards.

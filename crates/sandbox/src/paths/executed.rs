@@ -315,6 +315,9 @@ pub(crate) const PROTECTED: &[&str] = &[
     // Our own configuration.
     ".toolgate/",
     "toolgate.toml",
+    // Loaded before every program of a project with Plug'n'Play.
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
 ];
 
 /// Protected like [`PROTECTED`], in `.config` folders.
@@ -431,8 +434,6 @@ pub(crate) const PROTECTED_FROM_TOOLS: &[&str] = &[
     "**/bin/activate",
     "**/bin/activate.*",
     // What a package manager writes with every change of its packages.
-    ".pnp.cjs",
-    ".pnp.loader.mjs",
     "**/node_modules/.bin/",
     ".terraform/",
 ];

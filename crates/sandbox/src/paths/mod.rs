@@ -72,8 +72,6 @@ pub use survey::Surveyor;
 pub use target::Resolved;
 pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
 
-// The sweep after a command asks the same question.
-#[allow(unused_imports)]
 pub(crate) use attributes::names_driver;
 pub(crate) use own::{KEPT, OwnHere};
 use patterns::{Patterns, Rule};

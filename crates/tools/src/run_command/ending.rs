@@ -123,7 +123,10 @@ fn said_of(settled: &Settled) -> String {
             "[the check for protected names after the command was not complete: {missed}. Look at what the command made before you use it]\n"
         )
     });
-    bounded(hidden).chain(bounded(appeared)).chain(missed).collect()
+    bounded(hidden)
+        .chain(bounded(appeared))
+        .chain(missed)
+        .collect()
 }
 
 /// The first lines, and how many there are beyond.
@@ -161,8 +164,11 @@ fn said_of_one(appeared: &Appeared) -> String {
             } else {
                 ""
             };
+            let remedy = appeared.remedy.as_ref().map_or_else(String::new, |remedy| {
+                format!(". A user can open it to commands, under [tools.sandbox]: {remedy}")
+            });
             format!(
-                "[{path} is a protected name ({rule}): what {who} made there was moved to {}{link}]\n",
+                "[{path} is a protected name ({rule}): what {who} made there was moved to {}{link}{remedy}]\n",
                 to.display()
             )
         }
