@@ -2,8 +2,10 @@
 //! for an ordinary user: `data/red_team.jsonl`.
 //!
 //! A row has `setup` and `host`, which run outside of the sandbox before and after the
-//! `commands`; what may not be in any output (`secret`), what has to be in the last one
-//! (`last`), what may not exist afterwards (`absent`) and what has to (`present`).
+//! `commands`; these are handed over in a form that planning cannot read, so that the sandbox
+//! alone stands in their way. The rest says what may not be in any output (`secret`), what has
+//! to be in the last one (`last`), what may not exist afterwards (`absent`) and what has to
+//! (`present`).
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
@@ -49,6 +51,10 @@ fn check(row: &Row, user: User) -> Result<(), String> {
     on_the_host(&place, &row.setup);
     let mut outputs = Vec::new();
     for line in &row.commands {
+        let hidden: String = line.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let line = format!(
+            "python3 -c 'import subprocess; subprocess.run([\"bash\", \"-c\", bytes.fromhex(\"{hidden}\").decode()])'"
+        );
         let args = json!({"command": line, "timeout_seconds": 60}).to_string();
         let mut command = place.toolgate();
         command.arg("--workspace").arg(place.path("ws"));

@@ -142,6 +142,8 @@ const EXECUTED: &[&str] = &[
     ".config/husky/init.sh",
     ".local/bin/ls",
     ".local/share/applications/x.desktop",
+    ".pnp.cjs",
+    ".pnp.loader.mjs",
 ];
 
 /// Protected against file tools only.
@@ -150,8 +152,6 @@ const WRITTEN_BY_PROGRAMS: &[&str] = &[
     ".git/worktrees/w/rebase-merge/git-rebase-todo",
     ".git/rebase-apply/next",
     ".git/sequencer/todo",
-    ".pnp.cjs",
-    ".pnp.loader.mjs",
     ".venv/lib/python3.12/site-packages/x.pth",
     "lib/python3/dist-packages/x.pth",
     ".venv/bin/activate",
