@@ -222,6 +222,7 @@ impl App {
             }
             Ok((record, redactor))
         })?;
+        around.tell_earlier(out);
         if !matches!(purpose, Purpose::Look) {
             tell_misnamed(&config, &registry, out);
         }

@@ -13,6 +13,7 @@ use toolgate_sandbox::paths::{PathWall, Root, RootAccess};
 use toolgate_tools::CommandSettings;
 
 use crate::home::Home;
+use crate::out::Out;
 use crate::secrets;
 
 /// What stands around commands, and what they are given.
@@ -62,6 +63,25 @@ impl AroundCommands {
     /// Where the wall stands.
     pub(crate) fn wall(&self) -> Option<&CommandWall> {
         self.settings.wall.get()?.as_ref().ok()
+    }
+
+    /// Reports what commands of a killed run had left under protected names.
+    pub(crate) fn tell_earlier(&self, out: &Out) {
+        for one in self.wall().map(CommandWall::earlier).unwrap_or_default() {
+            let path = one.path.display();
+            out.remark(match (&one.moved_to, one.error) {
+                (Some(to), _) => format!(
+                    "{path} is a protected name ({}): an interrupted command had made it, and it was moved to {}. Move it back if it is yours.",
+                    one.rule,
+                    to.display()
+                ),
+                (None, Some(error)) => format!(
+                    "{path} is a protected name ({}): an interrupted command had made it, and it could not be moved ({error}). Look at it before you use it.",
+                    one.rule
+                ),
+                (None, None) => continue,
+            });
+        }
     }
 
     /// Why every command is asked about, where it is.

@@ -46,15 +46,20 @@ fn on_the_host(place: &Place, script: &str) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// A line that does the same and whose facts are not known.
+fn unreadable(line: &str) -> String {
+    let hex: String = line.bytes().map(|byte| format!("{byte:02x}")).collect();
+    format!(
+        "python3 -c 'import subprocess; subprocess.run([\"bash\", \"-c\", bytes.fromhex(\"{hex}\").decode()])'"
+    )
+}
+
 fn check(row: &Row, user: User) -> Result<(), String> {
     let place = Place::new(user);
     on_the_host(&place, &row.setup);
     let mut outputs = Vec::new();
     for line in &row.commands {
-        let hidden: String = line.bytes().map(|byte| format!("{byte:02x}")).collect();
-        let line = format!(
-            "python3 -c 'import subprocess; subprocess.run([\"bash\", \"-c\", bytes.fromhex(\"{hidden}\").decode()])'"
-        );
+        let line = unreadable(line);
         let args = json!({"command": line, "timeout_seconds": 60}).to_string();
         let mut command = place.toolgate();
         command.arg("--workspace").arg(place.path("ws"));
@@ -123,4 +128,38 @@ fn no_attack_in_several_steps_gets_through() {
         wrong.len(),
         wrong.join("\n")
     );
+}
+
+#[test]
+fn what_a_killed_run_planted_is_moved_aside_by_the_next_start() {
+    for user in users() {
+        let place = Place::new(user);
+        let exec = |line: &str| {
+            let mut command = place.toolgate();
+            command.arg("--workspace").arg(place.path("ws"));
+            command.args(["exec", "--approve", "all", "run_command"]);
+            command.arg(json!({"command": line, "timeout_seconds": 60}).to_string());
+            command
+        };
+        let planting = "mkdir -p sub/.vscode; echo x > sub/.vscode/f; touch ready; sleep 50";
+        let mut first = exec(&unreadable(planting))
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        while !place.path("ws/ready").exists() {
+            assert!(std::time::Instant::now() < until, "the command never began");
+            std::thread::yield_now();
+        }
+        first.kill().unwrap();
+        first.wait().unwrap();
+        let next = exec("true").output().unwrap();
+        let (stdout, stderr) = (
+            String::from_utf8_lossy(&next.stdout),
+            String::from_utf8_lossy(&next.stderr),
+        );
+        assert!(!place.path("ws/sub/.vscode").exists(), "{stdout} {stderr}");
+        assert!(stderr.contains("interrupted"), "{stderr}");
+        assert!(stdout.contains("interrupted run"), "{stdout}");
+    }
 }
