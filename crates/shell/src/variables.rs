@@ -3,6 +3,95 @@
 //! As data: a name, or a name that ends in `*` for every name that starts so.
 //! The list of exceptions is looked at first.
 
+/// Names that every program reads alike: language, terminal, time zone.
+const COMMON: &[&str] = &[
+    "CI",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "COLORTERM",
+    "COLUMNS",
+    "CONTINUOUS_INTEGRATION",
+    "FORCE_COLOR",
+    "LANG",
+    "LANGUAGE",
+    "LC_*",
+    "LINES",
+    "NO_COLOR",
+    "SOURCE_DATE_EPOCH",
+    "TERM",
+    "TZ",
+];
+
+/// Names that programs which run others read, and that choose neither code nor files.
+const TOLD: &[&str] = &[
+    "APP_ENV",
+    "ASPNETCORE_ENVIRONMENT",
+    "BABEL_ENV",
+    "BAZEL_TEST",
+    "BUILDKIT_PROGRESS",
+    "COMPOSE_PROJECT_NAME",
+    "COREPACK_ENABLE_DOWNLOAD_PROMPT",
+    "COVERAGE",
+    "CYPRESS_CI",
+    "DEBUG",
+    "DEBIAN_FRONTEND",
+    "DEBUG_COLORS",
+    "DISABLE_TELEMETRY",
+    "DOTNET_CLI_TELEMETRY_OPTOUT",
+    "DOTNET_NOLOGO",
+    "DO_NOT_TRACK",
+    "ENVIRONMENT",
+    "FLASK_DEBUG",
+    "FLASK_ENV",
+    "GENERATE_SOURCEMAP",
+    "GOARCH",
+    "GOARM",
+    "GODEBUG",
+    "GOGC",
+    "GOMAXPROCS",
+    "GOMEMLIMIT",
+    "GOOS",
+    "GOTRACEBACK",
+    "HEADLESS",
+    "HOST",
+    "HUSKY",
+    "INSTA_UPDATE",
+    "JEST_WORKER_ID",
+    "LOG_FORMAT",
+    "LOG_LEVEL",
+    "LOGLEVEL",
+    "MIX_ENV",
+    "NEXT_TELEMETRY_DISABLED",
+    "NODE_ENV",
+    "NODE_NO_WARNINGS",
+    "PORT",
+    "PROPTEST_CASES",
+    "PY_COLORS",
+    "PYTHONASYNCIODEBUG",
+    "PYTHONDEVMODE",
+    "PYTHONFAULTHANDLER",
+    "PYTHONNOUSERSITE",
+    "PYTHONOPTIMIZE",
+    "QUICKCHECK_TESTS",
+    "RACK_ENV",
+    "RAILS_ENV",
+    "RAILS_LOG_TO_STDOUT",
+    "RUST_BACKTRACE",
+    "RUST_LIB_BACKTRACE",
+    "RUST_LOG",
+    "RUST_LOG_STYLE",
+    "RUST_MIN_STACK",
+    "RUST_TEST_NOCAPTURE",
+    "RUST_TEST_THREADS",
+    "RUST_TEST_TIME_UNIT",
+    "SKIP_PREFLIGHT_CHECK",
+    "STAGE",
+    "TOKIO_WORKER_THREADS",
+    "UPDATE_EXPECT",
+    "VERBOSE",
+    "VITEST",
+];
+
 /// Names that fall under a pattern below and still only change how output looks or where it goes.
 const HARMLESS: &[&str] = &[
     "CARGO_BUILD_JOBS",
@@ -23,6 +112,8 @@ const HARMLESS: &[&str] = &[
     "GIT_TERMINAL_PROMPT",
     "NPM_CONFIG_LOGLEVEL",
     "npm_config_loglevel",
+    "YARN_ENABLE_IMMUTABLE_INSTALLS",
+    "YARN_ENABLE_TELEMETRY",
     "PIP_NO_INPUT",
     "PIP_DISABLE_PIP_VERSION_CHECK",
     "PIP_NO_CACHE_DIR",
@@ -82,6 +173,7 @@ const POWERFUL: &[&str] = &[
     "SSL_CERT_*",
     "TERMCAP",
     "TERMINFO*",
+    "TEXTDOMAIN*",
     // Programs that other programs start.
     "ALTERNATE_EDITOR",
     "ASKPASS",
@@ -124,7 +216,11 @@ const POWERFUL: &[&str] = &[
     "GREP_*",
     "GZIP",
     "GIT_*",
+    "HGEDITOR",
+    "HGMERGE",
+    "HGPLAIN*",
     "HGRCPATH",
+    "JJ_*",
     "RIPGREP_CONFIG_PATH",
     "TAR_*",
     "TAPE",
@@ -137,6 +233,9 @@ const POWERFUL: &[&str] = &[
     // Languages and their tools.
     "AR",
     "AS",
+    "AWKLIBPATH",
+    "AWKPATH",
+    "BUN_*",
     "BUNDLE_*",
     "CARGO_*",
     "CARGO",
@@ -146,18 +245,33 @@ const POWERFUL: &[&str] = &[
     "CFLAGS",
     "CPPFLAGS",
     "CXXFLAGS",
+    "CCC_*",
     "CGO_*",
     "CLASSPATH",
     "CMAKE_*",
+    "COLLECT_*",
+    "COMPILER_PATH",
+    "COMPOSER",
     "COMPOSER_*",
+    "COREPACK_*",
+    "CPATH",
+    "CPLUS_INCLUDE_PATH",
+    "C_INCLUDE_PATH",
+    "DEPENDENCIES_OUTPUT",
     "DENO_*",
     "DOTNET_*",
     "ELECTRON_*",
     "ERL_*",
+    "GCC_*",
     "GEM_*",
+    "GHC*",
+    "GNUMAKEFLAGS",
     "GO111MODULE",
+    "GOAUTH",
     "GOBIN",
+    "GOCACHEPROG",
     "GOENV",
+    "GOEXPERIMENT",
     "GOFLAGS",
     "GOPATH",
     "GOPROXY",
@@ -169,18 +283,20 @@ const POWERFUL: &[&str] = &[
     "JULIA_*",
     "LD",
     "LDFLAGS",
+    "LIBRARY_PATH",
     "LUA_*",
     "MAKE",
     "MAKEFILES",
     "MAKEFLAGS",
     "MAVEN_*",
     "MFLAGS",
+    "MSBUILD*",
+    "MSBuild*",
     "NODE_EXTRA_CA_CERTS",
     "NODE_OPTIONS",
     "NODE_PATH",
     "NODE_REPL_*",
-    "NPM_CONFIG_*",
-    "npm_config_*",
+    "OBJC_INCLUDE_PATH",
     "PERL5*",
     "PERLLIB",
     "PERL_*",
@@ -191,6 +307,7 @@ const POWERFUL: &[&str] = &[
     "POETRY_*",
     "PYTEST_*",
     "PYTHON*",
+    "RAKEOPT",
     "RUBYLIB",
     "RUBYOPT",
     "RUSTC*",
@@ -198,31 +315,34 @@ const POWERFUL: &[&str] = &[
     "RUSTFLAGS",
     "RUSTUP_*",
     "R_*",
+    "SUNPRO_DEPENDENCIES",
+    "SWIFT_*",
     "TCLLIBPATH",
     "TS_NODE_*",
     "UV_*",
+    "VALGRIND_*",
     "VIRTUAL_ENV",
-    "YARN_*",
+    "ZIG_*",
     "_JAVA_*",
+    "__CARGO_*",
     // Where requests go and who is asked.
-    "ALL_PROXY",
     "ANSIBLE_*",
     "AWS_*",
     "DOCKER_*",
-    "FTP_PROXY",
-    "HTTPS_PROXY",
-    "HTTP_PROXY",
     "KUBECONFIG",
     "KUBECTL_*",
-    "NO_PROXY",
-    "all_proxy",
-    "ftp_proxy",
-    "http_proxy",
-    "https_proxy",
-    "no_proxy",
     "TERRAFORM_*",
     "TF_*",
     "XDG_*",
+];
+
+/// The same where the program that reads them does not care for the case; in lower case here.
+const ANY_CASE: &[&str] = &[
+    "npm_config_*",
+    "npm_package_*",
+    "npm_lifecycle_*",
+    "pnpm_config_*",
+    "yarn_*",
 ];
 
 /// Names of files and folders that later commands write to.
@@ -287,12 +407,43 @@ pub(crate) fn is_written(name: &str) -> bool {
 
 /// Whether setting this variable changes what later commands do.
 pub(crate) fn is_powerful(name: &str) -> bool {
-    !listed(HARMLESS, name)
-        && (listed(POWERFUL, name)
-            || name.ends_with("_PAGER")
-            || name.ends_with("_EDITOR")
-            || name.ends_with("_COMMAND")
-            || name.ends_with("_ASKPASS"))
+    let lower = name.to_ascii_lowercase();
+    let free = !listed(HARMLESS, name) && !listed(TOLD, name);
+    free && (listed(POWERFUL, name)
+        || listed(ANY_CASE, &lower)
+        || lower.ends_with("_proxy")
+        || name.ends_with("_PAGER")
+        || name.ends_with("_EDITOR")
+        || name.ends_with("_COMMAND")
+        || name.ends_with("_ASKPASS"))
+}
+
+/// Whether a value makes a harmless variable name files: messages and time zones are read from
+/// the path that stands there.
+pub(crate) fn names_files(name: &str, value: Option<&str>) -> bool {
+    let locale = name == "LANG" || name == "LANGUAGE" || name.starts_with("LC_");
+    match value {
+        Some(value) if locale => value.contains('/'),
+        Some(value) if name == "TZ" => value.starts_with([':', '/']) || value.contains(".."),
+        Some(value) if name == "TERM" => value.contains('/'),
+        Some(value) if name == "PYTHONWARNINGS" => value.contains('.'),
+        Some(_) => false,
+        None => locale || matches!(name, "TZ" | "TERM" | "PYTHONWARNINGS"),
+    }
+}
+
+/// Whether a program that runs others does the same with this variable as without it.
+pub(crate) fn is_harmless(name: &str, value: Option<&str>) -> bool {
+    let known = listed(COMMON, name) || listed(TOLD, name) || listed(HARMLESS, name);
+    (known || is_written(name)) && !names_files(name, value)
+}
+
+/// The same for programs that take every variable for a setting of the build, and expand it.
+pub(crate) fn is_harmless_to_builds(name: &str, value: Option<&str>) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "._-,@:+/".contains(c);
+    listed(COMMON, name)
+        && !names_files(name, value)
+        && value.is_some_and(|value| value.chars().all(plain))
 }
 
 fn listed(list: &[&str], name: &str) -> bool {

@@ -15,7 +15,9 @@
 mod effects;
 mod hosts;
 mod inside;
+mod names;
 mod probe;
+mod runners;
 pub(crate) mod scan;
 mod special;
 pub(crate) mod table;
@@ -30,7 +32,6 @@ use crate::expand::field::{Field, UNKNOWN};
 use crate::expand::glob;
 use crate::place::join;
 use crate::reasons::{Catastrophe, Opacity};
-use crate::variables::is_powerful;
 use crate::walk::{Invocation, Output, Walker};
 use scan::{Scan, Use, scan};
 use table::{Effect, End, Harm, Program};
@@ -143,6 +144,9 @@ impl Walker {
         let mut recorded = true;
         match (row, &name) {
             (Some(row), Some(name)) => {
+                if row.row.traits.runner {
+                    self.foreign_variables(name);
+                }
                 let known = self.run_known(row, name, words, &invocation);
                 recorded = known.recorded;
                 output = output.or(Some(known.output));
@@ -199,6 +203,12 @@ impl Walker {
         let folder = self.scope.folder.as_deref().unwrap_or("/");
         let path = join(folder, text);
         let (parent, name) = path.rsplit_once('/')?;
+        if let Some((_, tool)) = runners::WRAPPER_SCRIPTS
+            .iter()
+            .find(|(script, _)| *script == name)
+        {
+            return Some((*tool).to_owned());
+        }
         if LOADERS.iter().any(|loader| name.starts_with(loader)) && !self.places.is_inside(&path) {
             return Some("ld.so".to_owned());
         }
@@ -213,6 +223,7 @@ impl Walker {
         invocation: &Invocation,
     ) -> Known {
         let row = &program.row;
+        let (words, behind) = runners::split_dashes(program, words);
         let scan = if row.traits.own {
             Scan::default()
         } else {
@@ -251,6 +262,9 @@ impl Walker {
             let special = self.special(row.traits.code, name, words, &scan, invocation);
             known.output = special.output;
             known.recorded &= special.recorded;
+        }
+        if let Some((program, behind)) = behind {
+            self.run_known(program, name, behind, invocation);
         }
         if let Some(place) = place {
             self.scope.return_to(place);
@@ -426,17 +440,6 @@ impl Walker {
         self.found.opaque(Opacity::Code {
             program: program.to_owned(),
         });
-    }
-
-    /// A setting given to a program as a word.
-    fn setting_word(&mut self, text: &str) {
-        if let Some((name, _)) = text.split_once('=')
-            && is_powerful(name.trim_end_matches([':', '+', '?']))
-        {
-            self.found.opaque(Opacity::Setting {
-                name: name.to_owned(),
-            });
-        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::names;
 use super::table::{Arity, Effect, End, Flag, Replaces, Row};
 use crate::expand::field::Field;
 
@@ -68,7 +69,7 @@ pub(crate) fn scan(row: &Row, words: &[Field]) -> Scan {
             continue;
         }
         let is_option = !options_ended && text.len() > 1 && text.starts_with('-');
-        if is_option || (text == "-" && listed_dash(row)) {
+        if is_option || (text == "-" && names::lists_dash(row)) {
             index = scan.option(row, words, index, word);
             continue;
         }
@@ -115,16 +116,20 @@ impl Scan {
             self.unforeseen.push(word.clone());
         }
         let attached = (name_end < text.len()).then(|| word.tail(name_end + 1));
-        let candidates = matching(row, name, long);
-        if candidates.is_empty() {
+        let meant = names::matching(row, name, long);
+        if meant.flags.is_empty() {
             if long || !self.glued(row, word) {
                 self.unlisted(row, word);
             }
             return next;
         }
+        if meant.abbreviated && row.traits.runner {
+            // It may be another option's full name.
+            self.unlisted(row, word);
+        }
         // Of an ambiguous abbreviation the strongest meaning counts.
         let mut consumed = next;
-        for flag in candidates {
+        for flag in meant.flags {
             consumed = consumed.max(self.take(flag, words, next, attached.clone()));
         }
         consumed
@@ -132,17 +137,7 @@ impl Scan {
 
     /// `-lX` written as one word by programs whose options have one dash.
     fn glued(&mut self, row: &Row, word: &Field) -> bool {
-        let found = row.flags.iter().find_map(|flag| {
-            let name = flag.names.iter().find(|name| {
-                // `-MFfile`: a short option of two letters.
-                let short = name.len() == 2 || name.chars().skip(1).all(|c| c.is_ascii_uppercase());
-                let glues = short && flag.arity != Arity::None;
-                // `-Wl,…` and the like: everything that starts so is meant.
-                let starts = flag.arity == Arity::None && flag.effect != Effect::Data;
-                (glues || starts) && word.text.starts_with(**name)
-            })?;
-            Some((flag, name.len()))
-        });
+        let found = names::glued(row, &word.text);
         if let Some((flag, length)) = found {
             self.take(flag, &[], 0, Some(word.tail(length)));
         }
@@ -204,8 +199,9 @@ impl Scan {
 
     fn unlisted(&mut self, row: &Row, word: &Field) {
         self.options.push(Cow::Owned(word.text.clone()));
-        let help = matches!(word.text.as_str(), "--help" | "--version");
-        if row.traits.closed && !help {
+        let text = word.text.as_str();
+        let listed = matches!(text, "--help" | "--version") || names::family(row, text);
+        if row.traits.closed && !listed {
             self.unforeseen.push(word.clone());
         }
     }
@@ -319,30 +315,6 @@ impl Scan {
 /// A single character is a delimiter, however much it looks like a folder.
 pub(super) fn looks_like_path(text: &str) -> bool {
     text.chars().nth(1).is_some() && (text.starts_with(['.', '~']) || text.contains('/'))
-}
-
-fn listed_dash(row: &Row) -> bool {
-    row.flags.iter().any(|flag| flag.names.contains(&"-"))
-}
-
-/// The options a written name can mean: itself, or what it abbreviates.
-fn matching<'r>(row: &'r Row, name: &str, long: bool) -> Vec<&'r Flag> {
-    let exact: Vec<&Flag> = row
-        .flags
-        .iter()
-        .filter(|flag| flag.names.contains(&name))
-        .collect();
-    if !exact.is_empty() || !long {
-        return exact;
-    }
-    row.flags
-        .iter()
-        .filter(|flag| {
-            flag.names
-                .iter()
-                .any(|full| full.len() > 2 && full.starts_with(name))
-        })
-        .collect()
 }
 
 /// `NAME=value`.

@@ -9,6 +9,12 @@ use std::sync::LazyLock;
 
 const TEXT: &str = include_str!("table.txt");
 
+/// Rows of programs that only run others; they follow those of `table.txt`.
+const TOOLS: &str = include_str!("tools.txt");
+
+/// Names of programs that run others by design.
+const RUNNERS: &str = include_str!("runners.txt");
+
 /// Programs that are installed under names with a version behind.
 const VERSIONED: &[&str] = &[
     "bash", "clang", "clang++", "emacs", "g++", "gawk", "gcc", "guile", "java", "ksh", "lua",
@@ -16,7 +22,8 @@ const VERSIONED: &[&str] = &[
     "zsh",
 ];
 
-static TABLE: LazyLock<HashMap<&'static str, Program>> = LazyLock::new(|| read(TEXT).0);
+static TABLE: LazyLock<HashMap<&'static str, Program>> =
+    LazyLock::new(|| read(&[TEXT, TOOLS], RUNNERS).0);
 
 /// What a word does to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -123,6 +130,9 @@ pub(crate) struct Traits {
     pub(crate) wild: bool,
     pub(crate) stop: bool,
     pub(crate) own: bool,
+    pub(crate) open: bool,
+    pub(crate) listed: bool,
+    pub(crate) runner: bool,
     pub(crate) deny: Option<Harm>,
     pub(crate) code: &'static str,
 }
@@ -147,7 +157,13 @@ impl Program {
     pub(crate) fn subcommand(&self, word: &str) -> Option<&Self> {
         self.subcommands
             .get(word)
+            .filter(|_| word != "--")
             .or_else(|| self.subcommands.get("*"))
+    }
+
+    /// The row for the words behind `--`, if they have one.
+    pub(crate) fn behind_dashes(&self) -> Option<&Self> {
+        self.subcommands.get("--")
     }
 
     /// The rows of all subcommands.
@@ -183,10 +199,13 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     TABLE.keys().copied()
 }
 
-fn read(text: &'static str) -> (HashMap<&'static str, Program>, Vec<&'static str>) {
-    let mut table = HashMap::new();
+fn read(
+    texts: &[&'static str],
+    runners: &'static str,
+) -> (HashMap<&'static str, Program>, Vec<&'static str>) {
+    let mut table: HashMap<&'static str, Program> = HashMap::new();
     let mut broken = Vec::new();
-    for line in text.lines() {
+    for line in texts.iter().flat_map(|text| text.lines()) {
         if line.trim().is_empty() || line.starts_with('#') {
             continue;
         }
@@ -211,30 +230,42 @@ fn read(text: &'static str) -> (HashMap<&'static str, Program>, Vec<&'static str
         insert(&mut table, &levels, &row);
     }
     for program in table.values_mut() {
-        share_options(program);
+        if let Some(shared) = program.subcommands.remove("+") {
+            share_options(program, &shared.row.flags);
+        }
+    }
+    let names = runners.lines().filter(|line| !line.starts_with('#'));
+    for name in names.flat_map(str::split_whitespace) {
+        mark_runner(table.entry(name).or_default());
     }
     (table, broken)
 }
 
-/// Gives the options of the subcommand `+` to all others.
-fn share_options(program: &mut Program) {
-    let Some(shared) = program.subcommands.remove("+") else {
-        return;
-    };
-    for below in program.subcommands.values_mut() {
-        for flag in &shared.row.flags {
-            let listed = flag
-                .names
-                .iter()
-                .any(|name| below.row.flags.iter().any(|own| own.names.contains(name)));
-            if !listed {
-                below.row.flags.push(Flag {
-                    shared: true,
-                    ..flag.clone()
-                });
+/// Gives options to all subcommands that do not list them themselves.
+fn share_options(program: &mut Program, shared: &[Flag]) {
+    let below = program.subcommands.iter_mut();
+    // Behind `--` the words are for another program.
+    for (_, below) in below.filter(|(name, _)| **name != "--") {
+        for flag in shared {
+            let own = below.row.flags.iter().flat_map(|own| &own.names);
+            let own: Vec<&'static str> = own.copied().collect();
+            let mut flag = Flag {
+                shared: true,
+                ..flag.clone()
+            };
+            flag.names.retain(|name| !own.contains(name));
+            if !flag.names.is_empty() {
+                below.row.flags.push(flag);
             }
         }
+        share_options(below, shared);
     }
+}
+
+fn mark_runner(program: &mut Program) {
+    program.row.traits.runner = true;
+    program.row.traits.closed |= !program.row.traits.open;
+    program.subcommands.values_mut().for_each(mark_runner);
 }
 
 fn insert(table: &mut HashMap<&'static str, Program>, levels: &[&'static str], row: &Row) {
@@ -296,6 +327,8 @@ fn set_trait(traits: &mut Traits, name: &'static str) -> Option<()> {
             "stdin" => traits.stdin = true,
             "wild" => traits.wild = true,
             "stop" => traits.stop = true,
+            "open" => traits.open = true,
+            "listed" => traits.listed = true,
             _ => return None,
         },
     }
@@ -396,7 +429,7 @@ mod tests {
 
     #[test]
     fn every_row_can_be_read() {
-        let (_, broken) = read(TEXT);
+        let (_, broken) = read(&[TEXT, TOOLS], RUNNERS);
         assert_eq!(broken, Vec::<&str>::new());
         assert!(names().count() > 300);
     }

@@ -113,7 +113,7 @@ fn reach(row: &Row, shape: &str) -> Reach {
     if !dashed {
         return Reach::Nothing;
     }
-    if row.traits.closed {
+    if row.traits.closed && !row.traits.listed {
         return Reach::More;
     }
     let effects = || {
@@ -153,6 +153,10 @@ fn takes_place(flag: &Flag, shape: &str) -> bool {
 /// Whether a name that fits the pattern is this option, with or without its value.
 fn may_become(flag: &Flag, shape: &str) -> bool {
     flag.names.iter().any(|name| {
+        if let Some(start) = name.strip_suffix('*').filter(|_| name.starts_with("--")) {
+            // A family: every option that starts so is meant.
+            return glob::may_start(shape, start);
+        }
         if !name.starts_with("--") {
             // Other letters may stand before it, and some of them take what follows.
             return glob::may_start(shape, "-");

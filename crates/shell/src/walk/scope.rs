@@ -207,7 +207,10 @@ impl Scope {
     /// Either this happened, or the other: what differs is not known any more.
     pub(crate) fn merge(&mut self, other: &Self) {
         for variable in &mut self.variables {
-            match other.variable(&variable.name) {
+            let theirs = other.variable(&variable.name);
+            // Exported on one of the ways is enough for a program to see it.
+            variable.exported |= theirs.is_some_and(|theirs| theirs.exported);
+            match theirs {
                 Some(theirs) if theirs.value == variable.value => {}
                 Some(theirs) => variable.value = either(&variable.value, &theirs.value),
                 None => variable.value = std::mem::take(&mut variable.value).doubted(),

@@ -8,7 +8,7 @@ use crate::expand::field::Field;
 use crate::parse::DECLARING;
 use crate::reasons::Opacity;
 use crate::syntax::{Assignment, Redirect, RedirectKind, Simple, Target, Word};
-use crate::variables::{is_arithmetic, is_powerful, is_written};
+use crate::variables::{is_arithmetic, is_powerful, is_written, names_files};
 use crate::{Redirection, RedirectionMode};
 
 /// What surrounds a command's words.
@@ -209,7 +209,7 @@ impl Walker {
                 Field::unknown()
             };
         }
-        if is_powerful(name) {
+        if is_powerful(name) || names_files(name, value.exact()) {
             self.found.opaque(Opacity::Setting {
                 name: name.to_owned(),
             });

@@ -42,6 +42,25 @@ pub fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
         .collect()
 }
 
+/// The lines of a file in `tests/data`: a line that starts with `}`
+/// continues the one before, and `#` at the start is a comment.
+pub fn lines(file: &str) -> Vec<String> {
+    let path = format!("{}/tests/data/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).expect("the data file is there");
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        match lines.last_mut() {
+            Some(last) if line.starts_with('}') => {
+                last.push('\n');
+                last.push_str(line);
+            }
+            _ if line.starts_with('#') => {}
+            _ => lines.push(line.to_owned()),
+        }
+    }
+    lines
+}
+
 pub fn context() -> LineContext<'static> {
     LineContext {
         cwd: "",

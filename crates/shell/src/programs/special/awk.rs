@@ -27,16 +27,88 @@ impl Walker {
     }
 }
 
+/// Names that run commands, take code or choose what is read.
+const RUNNING: &[&str] = &[
+    "system",
+    "getline",
+    "include",
+    "load",
+    "extension",
+    "ENVIRON",
+    "ARGV",
+    "ARGC",
+];
+
+/// How many readings of one program are tried.
+const MAX_READINGS: usize = 512;
+
 /// The files a program prints to; nothing if it runs commands or is not understood.
+///
+/// A slash divides or starts a pattern, and inside brackets it ends the pattern or does not:
+/// the implementations differ. Wherever that is open both readings are tried, and the program
+/// is plain only if no reading runs anything.
 fn read_program(text: &str) -> Option<Vec<String>> {
-    let tokens = tokens(text)?;
+    let characters: Vec<char> = text.chars().collect();
+    let mut writes = Vec::new();
+    let mut readable = false;
+    let mut choices = Choices::default();
+    for _ in 0..MAX_READINGS {
+        choices.next = 0;
+        // A reading in which a quote or pattern has no end is none.
+        if let Some(tokens) = tokens(&characters, &mut choices) {
+            readable = true;
+            for path in printed_files(&tokens)? {
+                if !writes.contains(&path) {
+                    writes.push(path);
+                }
+            }
+        }
+        if !choices.advance() {
+            return readable.then_some(writes);
+        }
+    }
+    None
+}
+
+/// Which way was taken at every open place of one reading.
+#[derive(Default)]
+struct Choices {
+    made: Vec<bool>,
+    next: usize,
+}
+
+impl Choices {
+    fn choose(&mut self) -> bool {
+        if self.next == self.made.len() {
+            self.made.push(false);
+        }
+        let choice = self.made.get(self.next).copied().unwrap_or_default();
+        self.next += 1;
+        choice
+    }
+
+    /// Goes to the next reading; false after the last.
+    fn advance(&mut self) -> bool {
+        self.made.truncate(self.next);
+        while self.made.last() == Some(&true) {
+            self.made.pop();
+        }
+        self.made.last_mut().is_some_and(|last| {
+            *last = true;
+            true
+        })
+    }
+}
+
+/// The files that one reading of a program prints to; nothing if it runs something.
+fn printed_files(tokens: &[Token]) -> Option<Vec<String>> {
     let mut writes = Vec::new();
     let mut printing = false;
     let mut brackets = 0usize;
     for (index, token) in tokens.iter().enumerate() {
         match token {
             Token::Name(name) => match name.as_str() {
-                "system" | "getline" | "include" | "load" => return None,
+                name if RUNNING.contains(&name) => return None,
                 "print" | "printf" => {
                     printing = true;
                     brackets = 0;
@@ -45,7 +117,7 @@ fn read_program(text: &str) -> Option<Vec<String>> {
             },
             Token::Sign('|' | '@') => return None,
             Token::Sign('(' | '[') => brackets += 1,
-            Token::Sign(')' | ']') => brackets = brackets.saturating_sub(1),
+            Token::Head | Token::Sign(')' | ']') => brackets = brackets.saturating_sub(1),
             Token::Sign(';' | '}' | '\n' | '{') => printing = false,
             Token::Sign('>') if printing && brackets == 0 => {
                 // Texts side by side are one, so the statement has to end behind it.
@@ -69,19 +141,24 @@ enum Token {
     Name(String),
     Text(String),
     Number,
+    /// `++` or `--`.
+    Step,
+    /// The bracket that closes the condition of `if` or a loop.
+    Head,
     Sign(char),
 }
 
-fn tokens(text: &str) -> Option<Vec<Token>> {
-    let characters: Vec<char> = text.chars().collect();
+fn tokens(characters: &[char], choices: &mut Choices) -> Option<Vec<Token>> {
     let mut tokens = Vec::new();
+    // For every open bracket, whether it holds a condition.
+    let mut open: Vec<bool> = Vec::new();
     let mut at = 0;
     while let Some(&character) = characters.get(at) {
         at += 1;
         match character {
             '"' => {
                 let start = at;
-                let text = quoted(&characters, &mut at, '"')?;
+                let text = quoted(characters, &mut at)?;
                 let written = characters.get(start..at).unwrap_or_default();
                 // Escapes make other characters than are written.
                 tokens.push(if written.contains(&'\\') {
@@ -95,9 +172,13 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
                     at += 1;
                 }
             }
-            '/' if regex_may_start(&tokens) => {
-                quoted(&characters, &mut at, '/')?;
+            '/' if starts_pattern(&tokens).unwrap_or_else(|| choices.choose()) => {
+                pattern(characters, &mut at, choices)?;
                 tokens.push(Token::Number);
+            }
+            '+' | '-' if characters.get(at) == Some(&character) => {
+                at += 1;
+                tokens.push(Token::Step);
             }
             '|' | '&' if characters.get(at) == Some(&character) => {
                 at += 1;
@@ -125,15 +206,20 @@ fn tokens(text: &str) -> Option<Vec<Token>> {
                 tokens.push(Token::Name(name));
             }
             c if c.is_ascii_digit() => tokens.push(Token::Number),
+            '(' => {
+                open.push(matches!(tokens.last(), Some(Token::Name(name))
+                    if matches!(name.as_str(), "if" | "while" | "for" | "switch")));
+                tokens.push(Token::Sign('('));
+            }
+            ')' if open.pop().unwrap_or(true) => tokens.push(Token::Head),
             other => tokens.push(Token::Sign(other)),
         }
     }
     Some(tokens)
 }
 
-fn quoted(characters: &[char], at: &mut usize, end: char) -> Option<String> {
+fn quoted(characters: &[char], at: &mut usize) -> Option<String> {
     let mut text = String::new();
-    let mut bracket = false;
     loop {
         let character = *characters.get(*at)?;
         *at += 1;
@@ -142,22 +228,42 @@ fn quoted(characters: &[char], at: &mut usize, end: char) -> Option<String> {
                 text.push(*characters.get(*at)?);
                 *at += 1;
             }
-            '[' if end == '/' => bracket = true,
-            ']' if end == '/' => bracket = false,
-            c if c == end && !bracket => return Some(text),
+            '"' => return Some(text),
             '\n' => return None,
             other => text.push(other),
         }
     }
 }
 
-/// A slash divides behind a value and starts a pattern elsewhere.
-fn regex_may_start(tokens: &[Token]) -> bool {
+/// Up to the slash that ends a pattern.
+fn pattern(characters: &[char], at: &mut usize, choices: &mut Choices) -> Option<()> {
+    let mut bracket = false;
+    loop {
+        let character = *characters.get(*at)?;
+        *at += 1;
+        match character {
+            '\\' => *at += 1,
+            '[' => bracket = true,
+            '/' if !bracket || choices.choose() => return Some(()),
+            '\n' => return None,
+            _ => {}
+        }
+    }
+}
+
+/// Whether a slash starts a pattern here; nothing where that depends on more than the token before.
+fn starts_pattern(tokens: &[Token]) -> Option<bool> {
     match tokens.last() {
-        None => true,
-        Some(Token::Name(name)) => matches!(name.as_str(), "return" | "print" | "in" | "case"),
-        Some(Token::Text(_) | Token::Number | Token::Sign(')' | ']' | '$')) => false,
-        Some(Token::Sign(_)) => true,
+        None => Some(true),
+        Some(Token::Name(name)) => match name.as_str() {
+            "return" | "print" | "printf" | "in" | "case" | "else" | "do" | "exit" | "delete" => {
+                None
+            }
+            _ => Some(false),
+        },
+        Some(Token::Text(_) | Token::Number | Token::Sign(']' | ')')) => Some(false),
+        Some(Token::Step | Token::Head | Token::Sign('$')) => None,
+        Some(Token::Sign(_)) => Some(true),
     }
 }
 
@@ -177,6 +283,11 @@ mod tests {
             "length > 80",
             "{print ($1 > 2) ? \"a\" : \"b\"}",
             "!seen[$0]++",
+            "{print ($1+$2)/2, ($3)/4}",
+            "{sub(/[^/]*$/, \"\"); print}",
+            "{n++; print n / 2 \"|\"}",
+            "/[[:space:]|]/ {print $1 / 2}",
+            "{x = (a) / 2; y = (b) / 2; if (x ~ /a|b/) print}",
         ] {
             assert_eq!(read_program(program), Some(Vec::new()), "{program}");
         }
@@ -198,6 +309,13 @@ mod tests {
             "BEGIN { f=\"system\"; @f(\"id\") }",
             "{ print |& \"x\" }",
             "\"unclosed",
+            "BEGIN { a++ / system(\"id\") / 1 }",
+            "{ if (x) /\"/; system(\"id\") } #\"",
+            "/[]/\"]/ { system(\"id\") } #\"",
+            "BEGIN { do /\"/; while (system(\"id\")) } #\"/",
+            "{ print > \"a\" \"b\" }",
+            "{ print > \"a\" $1 }",
+            "BEGIN { ARGV[1] = \".env\" }",
         ] {
             assert_eq!(read_program(program), None, "{program}");
         }

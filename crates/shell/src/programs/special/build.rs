@@ -2,21 +2,88 @@
 
 use crate::expand::field::Field;
 use crate::programs::scan::Scan;
-use crate::walk::Walker;
+use crate::programs::table;
+use crate::walk::{Invocation, Walker};
 
 /// Flags inside a flag of `go` that choose a program.
 const GO_CHOOSES: &[&str] = &["-extld", "-linkmode", "-fplugin", "-wrapper", "-specs"];
 
+/// Definitions of builds that are no switches and still choose no program.
+const PLAIN_DEFINITIONS: &[&str] = &[
+    "CMAKE_BUILD_TYPE",
+    "CMAKE_CXX_STANDARD",
+    "CMAKE_C_STANDARD",
+    "CMAKE_OSX_ARCHITECTURES",
+    "b_sanitize",
+    "buildtype",
+    "cpp_std",
+    "c_std",
+    "default_library",
+    "optimization",
+    "warning_level",
+];
+
+/// Values that switch something on or off, or count.
+const SWITCHES: &[&str] = &[
+    "auto", "disabled", "enabled", "false", "no", "off", "on", "true", "yes",
+];
+
 impl Walker {
-    /// `@file` stands for words in that file, and words behind `--` go to the compiler.
-    pub(super) fn compiler(&mut self, name: &str, words: &[Field], scan: &Scan) {
+    /// `@file` stands for words in that file.
+    pub(super) fn compiler(&mut self, name: &str, scan: &Scan) {
         self.response_files(name, scan);
-        let behind = words.iter().skip_while(|word| word.text != "--").skip(1);
-        for word in behind {
-            if word.text.starts_with("-C") || word.text.starts_with("-o") {
+    }
+
+    /// A target that is a file describes the linker too, and so does what a compiler emits where.
+    pub(super) fn cargo(&mut self, name: &str, scan: &Scan) {
+        self.response_files(name, scan);
+        for value in scan.values("--target").chain(scan.values("--emit")) {
+            if value.text.contains(['/', '.', '=']) {
+                self.option_opaque(name, value);
+            }
+        }
+    }
+
+    /// `-DNAME=value`: what is not a switch can choose programs and files.
+    pub(super) fn definitions(&mut self, name: &str, scan: &Scan) {
+        for definition in scan.values("-D") {
+            if !is_switch(&definition.text) || !definition.is_known() {
+                self.option_opaque(name, definition);
+            }
+        }
+    }
+
+    /// The name of a script of the project, or of a program that a package brought.
+    pub(super) fn package_binary(&mut self, words: &[Field], invocation: &Invocation) {
+        let runner = words
+            .first()
+            .and_then(|word| table::find(&word.text))
+            .is_some_and(|program| program.row.traits.runner);
+        if runner {
+            self.dispatch_silently(words.to_vec(), invocation);
+        }
+    }
+
+    /// Commands of `sbt` and its like are words; some of them are code.
+    pub(super) fn build_commands(&mut self, name: &str, scan: &Scan) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || " :/._*-~+".contains(c);
+        for word in &scan.operands {
+            let first = word.text.split_whitespace().next().unwrap_or_default();
+            let code = matches!(
+                first,
+                "set" | "eval" | "alias" | "apply" | "session" | "update-in"
+            );
+            if code || !word.text.chars().all(plain) {
                 self.option_opaque(name, word);
             }
         }
+    }
+
+    /// Runs a command whose facts count and whose name does not.
+    pub(super) fn dispatch_silently(&mut self, words: Vec<Field>, invocation: &Invocation) {
+        let mark = self.found.run_count();
+        self.dispatch(words, invocation.clone());
+        self.found.forget_runs_since(mark);
     }
 
     /// A registry that no word names, or what a word names instead of it.
@@ -108,4 +175,15 @@ impl Walker {
             }
         }
     }
+}
+
+/// Whether a definition only switches something on or off, or is known to choose no program.
+fn is_switch(definition: &str) -> bool {
+    let (name, value) = definition.split_once('=').unwrap_or((definition, "on"));
+    let (name, _) = name.split_once(':').unwrap_or((name, ""));
+    let word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | ',' | '+');
+    let lower = value.to_ascii_lowercase();
+    let switch = SWITCHES.contains(&lower.as_str()) || value.bytes().all(|b| b.is_ascii_digit());
+    (switch && !name.contains("COMPILER"))
+        || (PLAIN_DEFINITIONS.contains(&name) && value.chars().all(word))
 }

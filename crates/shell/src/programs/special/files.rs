@@ -3,6 +3,7 @@
 use crate::expand::field::Field;
 use crate::programs::scan::Scan;
 use crate::programs::table::Effect;
+use crate::reasons::Opacity;
 use crate::walk::Walker;
 
 impl Walker {
@@ -69,11 +70,12 @@ impl Walker {
 
     /// Operands of `make` may set variables, among them the shell it uses.
     pub(super) fn make(&mut self, scan: &Scan) {
-        for word in &scan.operands {
-            self.setting_word(&word.text);
-            if word.text.starts_with(".SHELLFLAGS") {
-                self.option_opaque("make", word);
-            }
+        for word in scan.operands.iter().filter(|word| word.text.contains('=')) {
+            // A variable of a rule file can be a command, whatever its name.
+            let (name, _) = word.text.split_once('=').unwrap_or_default();
+            self.found.opaque(Opacity::Setting {
+                name: name.to_owned(),
+            });
         }
     }
 

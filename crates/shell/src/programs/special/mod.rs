@@ -9,6 +9,7 @@ mod build;
 mod files;
 mod find;
 mod git;
+mod history;
 mod links;
 mod network;
 mod printing;
@@ -55,7 +56,12 @@ impl Walker {
             "awk" => self.awk(name, scan),
             "cd" => self.change_folder(name, arguments),
             "script" => self.script_or_file(name, words, scan),
-            "compiler" => self.compiler(name, words, scan),
+            "compiler" => self.compiler(name, scan),
+            "cargo" | "emit" => self.cargo(name, scan),
+            "cmake" => self.definitions(name, scan),
+            "binary" => self.package_binary(words, invocation),
+            "braces" => self.build_commands(name, scan),
+            "history" => self.history(name, words, scan),
             "curl" => self.curl(scan),
             "dc" => self.desk_calculator(name, scan),
             "dd" => self.copy_blocks(arguments),

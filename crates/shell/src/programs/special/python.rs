@@ -4,7 +4,21 @@ use crate::expand::field::Field;
 use crate::programs::scan::Scan;
 use crate::walk::{Invocation, Walker};
 
-/// Modules that are also programs of that name, or run the project's own tests.
+/// Switches of Python's `-X` that neither write nor run.
+const PYTHON_SWITCHES: &[&str] = &[
+    "dev",
+    "faulthandler",
+    "importtime",
+    "no_debug_ranges",
+    "tracemalloc",
+    "utf8",
+    "utf8=0",
+    "utf8=1",
+    "warn_default_encoding",
+];
+
+/// Modules that are also programs of that name, or run the project's own tests. Those that start
+/// other programs by name are not among them: the name would be lost.
 const PROGRAMS: &[&str] = &[
     "autopep8",
     "black",
@@ -49,6 +63,14 @@ const PRINTERS: &[&str] = &[
 impl Walker {
     /// What a module does; one that is not known here cannot be foreseen.
     pub(super) fn python_module(&mut self, name: &str, scan: &Scan, invocation: &Invocation) {
+        for filter in scan.values("-W").filter(|value| value.text.contains('.')) {
+            // The category of a warning is imported.
+            self.option_opaque(name, filter);
+        }
+        let plain = |value: &&Field| PYTHON_SWITCHES.contains(&value.text.as_str());
+        for switch in scan.values("-X").filter(|value| !plain(value)) {
+            self.option_opaque(name, switch);
+        }
         let Some(module) = scan.values("-m").next().cloned() else {
             return;
         };
@@ -66,9 +88,7 @@ impl Walker {
             known if PROGRAMS.contains(&known) => {
                 let mut command = vec![module.clone()];
                 command.extend_from_slice(words);
-                let mark = self.found.run_count();
-                self.dispatch(command, invocation.clone());
-                self.found.forget_runs_since(mark);
+                self.dispatch_silently(command, invocation);
             }
             known if READERS.contains(&known) => {
                 for word in words.iter().filter(is_operand) {

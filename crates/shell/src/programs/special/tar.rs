@@ -57,6 +57,89 @@ const RUNNING: &[&str] = &[
     "--recursive-unlink",
 ];
 
+/// Names that stand for themselves and not for a longer one that starts so.
+const PLAIN_NAMES: &[&str] = &["--file", "--checkpoint"];
+
+/// Long options without a value that neither run nor name anything.
+const PLAIN: &[&str] = &[
+    "--absolute-names",
+    "--acls",
+    "--anchored",
+    "--atime-preserve",
+    "--auto-compress",
+    "--block-number",
+    "--bzip2",
+    "--compress",
+    "--delay-directory-restore",
+    "--dereference",
+    "--exclude-backups",
+    "--exclude-caches",
+    "--exclude-vcs",
+    "--exclude-vcs-ignores",
+    "--full-time",
+    "--gunzip",
+    "--gzip",
+    "--hard-dereference",
+    "--help",
+    "--ignore-case",
+    "--ignore-failed-read",
+    "--ignore-zeros",
+    "--keep-directory-symlink",
+    "--keep-newer-files",
+    "--keep-old-files",
+    "--lzma",
+    "--lzip",
+    "--lzop",
+    "--no-acls",
+    "--no-anchored",
+    "--no-auto-compress",
+    "--no-delay-directory-restore",
+    "--no-ignore-case",
+    "--no-overwrite-dir",
+    "--no-recursion",
+    "--no-same-owner",
+    "--no-same-permissions",
+    "--no-selinux",
+    "--no-wildcards",
+    "--no-xattrs",
+    "--null",
+    "--numeric-owner",
+    "--old-archive",
+    "--one-file-system",
+    "--overwrite",
+    "--overwrite-dir",
+    "--posix",
+    "--preserve-order",
+    "--preserve-permissions",
+    "--recursion",
+    "--same-order",
+    "--same-owner",
+    "--same-permissions",
+    "--selinux",
+    "--show-defaults",
+    "--show-omitted-dirs",
+    "--show-stored-names",
+    "--show-transformed-names",
+    "--skip-old-files",
+    "--sparse",
+    "--to-stdout",
+    "--touch",
+    "--uncompress",
+    "--utc",
+    "--verbatim-files-from",
+    "--verbose",
+    "--verify",
+    "--version",
+    "--wildcards",
+    "--wildcards-match-slash",
+    "--xattrs",
+    "--xz",
+    "--zstd",
+];
+
+/// Letters without a value that neither run nor name anything.
+const PLAIN_LETTERS: &str = "cxtruAdvzjJZapPkmOSwhlnosBGWiR";
+
 /// What is known about one run.
 #[derive(Default)]
 struct Request {
@@ -109,6 +192,9 @@ impl Walker {
                 request.mode = letter;
             }
             if !WITH_VALUE.contains(letter) {
+                if !PLAIN_LETTERS.contains(letter) && !letter.is_ascii_digit() {
+                    self.option_opaque(name, word);
+                }
                 continue;
             }
             let end = at + letter.len_utf8();
@@ -165,7 +251,7 @@ impl Walker {
             }
             return;
         }
-        if RUNNING.iter().any(|full| means(full)) {
+        if !PLAIN_NAMES.contains(&option.as_str()) && RUNNING.iter().any(|full| means(full)) {
             let value = attached.clone().unwrap_or_default();
             let command = value
                 .text
@@ -191,13 +277,8 @@ impl Walker {
             "--append" | "--update" | "--catenate" | "--concatenate" | "--delete" => {
                 request.mode = 'r'
             }
-            _ if ["--file", "--directory", "--create", "--extract", "--list"]
-                .iter()
-                .any(|full| means(full)) =>
-            {
-                self.option_opaque(name, word);
-            }
-            _ => {}
+            plain if PLAIN.contains(&plain) => {}
+            _ => self.option_opaque(name, word),
         }
     }
 
