@@ -54,6 +54,11 @@ pub enum Opacity {
         /// The pattern.
         word: String,
     },
+    /// A name of digits that can stand for the content of any file.
+    Object {
+        /// The name.
+        word: String,
+    },
     /// Something the shell understands and this analysis does not follow.
     Construct {
         /// How it looks.
@@ -86,6 +91,10 @@ impl fmt::Display for Opacity {
             }
             Self::Folder => f.write_str("the working folder is not known at this point"),
             Self::Pattern { word } => write!(f, "the pattern `{word}` can reach secrets"),
+            Self::Object { word } => write!(
+                f,
+                "`{word}` can be the content of any file; `{word}^{{commit}}` is a commit"
+            ),
             Self::Construct { what } => write!(f, "`{what}` is not followed"),
         }
     }

@@ -7,7 +7,8 @@
 use crate::expand::field::Field;
 use crate::place;
 use crate::programs::scan::Scan;
-use crate::reasons::Catastrophe;
+use crate::reasons::{Catastrophe, Opacity};
+use crate::secrets::may_reach_secrets;
 use crate::walk::Walker;
 
 /// How a path is touched.
@@ -64,14 +65,26 @@ impl Walker {
             "rm" => self.git_each(sorted.all(), Touch::Delete),
             "mv" => self.git_move(&sorted),
             "clean" => self.git_clean(&sorted, scan),
-            "restore" if scan.has("--staged") && !scan.has("--worktree") => {
-                self.git_each(sorted.all(), Touch::Read);
+            "restore" | "checkout" if takes_from_revision(subcommand, &sorted, scan) => {
+                let paths: Vec<&Field> = if sorted.paths.is_empty() {
+                    sorted
+                        .open
+                        .iter()
+                        .copied()
+                        .filter(|word| may_be_path(word))
+                        .collect()
+                } else {
+                    sorted.paths.clone()
+                };
+                self.git_each(paths.into_iter(), Touch::Read);
+                self.git_rewrite(subcommand, &sorted, scan);
             }
-            "restore" => self.git_each(sorted.all(), Touch::Write),
-            "checkout" => self.git_checkout(&sorted, scan),
+            "restore" | "checkout" => self.git_rewrite(subcommand, &sorted, scan),
             "switch" if creates(scan) && sorted.is_empty() => {}
             "reset" if !resets_files(scan) => {}
-            "stash" => self.git_stash(&sorted),
+            "stash" => self.git_stash(&sorted, scan),
+            "cat-file" => self.git_object(&sorted, scan),
+            "archive" => self.git_archive(&sorted),
             "switch" | "reset" | "merge" | "rebase" | "cherry-pick" | "revert" | "am" => {
                 self.write_tree();
             }
@@ -79,6 +92,17 @@ impl Walker {
             "apply" if !only_tells(scan) && !scan.has("--directory") => self.write_tree(),
             "read-tree" | "apply" => {}
             _ => self.git_reads(subcommand, &sorted, scan),
+        }
+    }
+
+    /// `restore` and `checkout`: files of the working tree become what they were.
+    fn git_rewrite(&mut self, subcommand: &Field, sorted: &Sorted<'_>, scan: &Scan) {
+        if subcommand.text == "checkout" {
+            self.git_checkout(sorted, scan);
+        } else if scan.has("--staged") && !scan.has("--worktree") {
+            self.git_each(sorted.all(), Touch::Read);
+        } else {
+            self.git_each(sorted.all(), Touch::Write);
         }
     }
 
@@ -122,8 +146,12 @@ impl Walker {
         self.git_each(paths, Touch::Write);
     }
 
-    fn git_stash(&mut self, sorted: &Sorted<'_>) {
+    fn git_stash(&mut self, sorted: &Sorted<'_>, scan: &Scan) {
         let action = sorted.open.first().map_or("", |word| word.text.as_str());
+        if action == "show" && (scan.has("-p") || scan.has("--patch")) {
+            // Whatever files it holds.
+            self.option_opaque("git stash show", &Field::literal("-p"));
+        }
         if matches!(
             action,
             "list" | "show" | "drop" | "clear" | "create" | "store"
@@ -134,17 +162,67 @@ impl Walker {
         self.git_each(sorted.paths.iter().copied(), Touch::Write);
     }
 
+    /// `cat-file`: an object by its name. What a name of digits stands for only a repository knows.
+    fn git_object(&mut self, sorted: &Sorted<'_>, scan: &Scan) {
+        let all = ["--batch", "--batch-command", "--batch-all-objects"];
+        if all.iter().any(|option| scan.has(option)) {
+            self.option_opaque("git cat-file", &Field::literal("--batch"));
+        }
+        let tells = ["-t", "-s", "-e"].iter().any(|option| scan.has(option));
+        let kind = sorted.open.first().map_or("", |word| word.text.as_str());
+        for word in sorted.all() {
+            let text = word.text.as_str();
+            if text.contains(':') {
+                self.git_object_path(word);
+            } else if matches!(text, "blob" | "commit" | "tree" | "tag") || tells {
+                // The kind of the object, or only its size and kind are printed.
+            } else if kind == "blob" || (names_object(text) && kind != "commit" && kind != "tree") {
+                self.unknown_object(word);
+            }
+        }
+    }
+
+    /// `archive`: every file of a revision, unless paths are named.
+    fn git_archive(&mut self, sorted: &Sorted<'_>) {
+        let words: Vec<&Field> = sorted.all().collect();
+        let Some((revision, paths)) = words.split_first() else {
+            return;
+        };
+        if revision.text.contains(':') {
+            self.git_object_path(revision);
+        } else if paths.is_empty() {
+            self.option_opaque("git archive", revision);
+        }
+        self.git_each(paths.iter().copied(), Touch::Read);
+    }
+
     /// `diff`, `log`, `show`, `blame` and the like.
     fn git_reads(&mut self, subcommand: &Field, sorted: &Sorted<'_>, scan: &Scan) {
         let searches = subcommand.text == "grep" && !scan.has("-e") && !scan.has("-f");
-        for word in sorted.open.iter().skip(usize::from(searches)) {
-            if let Some((revision, path)) = word.text.split_once(':')
-                && !revision.is_empty()
-            {
-                self.read_in_revision(&word.tail(word.text.len() - path.len()));
+        // These print the content of an object; others only follow commits.
+        let prints = matches!(
+            subcommand.text.as_str(),
+            "show" | "diff" | "grep" | "diff-tree"
+        );
+        let open = sorted.open.get(usize::from(searches)..).unwrap_or_default();
+        let mut paths = sorted.paths.len();
+        for word in open {
+            if word.text.contains(':') {
+                self.git_object_path(word);
+                paths += 1;
+            } else if prints && names_object(&word.text) {
+                self.unknown_object(word);
             } else if may_be_path(word) {
                 self.git_touch(word, Touch::Read);
+                paths += 1;
             }
+        }
+        if let Some(revision) = open.first()
+            && subcommand.text == "grep"
+            && paths == 0
+        {
+            // Every line of every file that the revision holds.
+            self.option_opaque("git grep", revision);
         }
         self.git_each(sorted.paths.iter().copied(), Touch::Read);
         for value in scan.values("-L") {
@@ -156,12 +234,43 @@ impl Walker {
         }
     }
 
+    /// `REVISION:path`, `:path` or `:0:path`. A revision may hold colons itself, so every one
+    /// may be the one before the path.
+    fn git_object_path(&mut self, word: &Field) {
+        let text = word.text.as_str();
+        let staged = text.strip_prefix(':');
+        let magic = staged.is_some_and(|rest| rest.starts_with(['(', '/', '!', '^', ':']));
+        if magic {
+            return self.option_opaque("git", word);
+        }
+        let mut found = false;
+        for (at, _) in text.match_indices(':') {
+            let before = text.get(..at).unwrap_or_default();
+            let path = word.tail(at + 1);
+            let stage =
+                before.is_empty() && matches!(path.text.as_bytes(), [b'0'..=b'3', b':', ..]);
+            if !stage {
+                self.read_in_revision(&path);
+                found = true;
+            }
+        }
+        if !found {
+            self.option_opaque("git", word);
+        }
+    }
+
+    /// A name of digits that can be the content of any file.
+    fn unknown_object(&mut self, word: &Field) {
+        self.found.opaque(Opacity::Object { word: word.shown() });
+    }
+
     /// `REVISION:path` starts at the top of the repository, `REVISION:./path` here.
     fn read_in_revision(&mut self, path: &Field) {
         if path.text.is_empty() {
             return self.read_here();
         }
-        if !path.text.starts_with('.') && path.is_known() {
+        let here = path.text.starts_with("./") || path.text.starts_with("../");
+        if !here && path.is_known() {
             let top = self.places.root().to_owned();
             self.read_path(&Field::literal(place::join(&top, &path.text)));
         }
@@ -187,6 +296,11 @@ impl Walker {
         // What a search found is named by patterns too.
         if touch != Touch::Read && !word.deep && !word.narrow {
             self.unknown_word(word);
+        }
+        if reaches_secrets(word, at) {
+            self.found.opaque(Opacity::Pattern {
+                word: word.text.clone(),
+            });
         }
         let fixed = word.text.get(..at).unwrap_or_default();
         let folder = fixed.rfind('/').and_then(|end| fixed.get(..=end));
@@ -238,6 +352,55 @@ fn only_tells(scan: &Scan) -> bool {
     ["--check", "--stat", "--numstat", "--summary", "--cached"]
         .iter()
         .any(|option| scan.has(option))
+}
+
+/// Whether one of git's patterns can fit a name that holds secrets. Here a star goes on beyond a
+/// slash, so what is before it says nothing about the name, and it fits a leading dot too.
+fn reaches_secrets(word: &Field, at: usize) -> bool {
+    let open = word.text.get(at..).unwrap_or_default();
+    let behind = match open.as_bytes() {
+        [b'[', ..] => open.split_once(']').map_or("", |(_, behind)| behind),
+        _ => open.trim_start_matches(['*', '?']),
+    };
+    let dotted = if open.starts_with('*') { ".*" } else { "[.]" };
+    let mut patterns = vec![word.text.clone(), open.to_owned()];
+    if !behind.is_empty() {
+        patterns.push(format!("{dotted}{behind}"));
+    }
+    let hidden = |name: &String| {
+        let field = Field::names(name.clone(), false);
+        may_reach_secrets(&field)
+    };
+    patterns.iter().any(hidden)
+}
+
+/// Whether files are taken from a revision that the line names, and not from the index.
+fn takes_from_revision(subcommand: &Field, sorted: &Sorted<'_>, scan: &Scan) -> bool {
+    if subcommand.text == "restore" {
+        return scan.has("--source");
+    }
+    let revisions = sorted.open.iter().filter(|word| !may_be_path(word)).count();
+    let first = usize::from(sorted.paths.is_empty());
+    !creates(scan) && (revisions > 0 || sorted.open.len() > first)
+}
+
+/// Whether a word can name an object by its digits, and is not made a commit by what follows.
+fn names_object(word: &str) -> bool {
+    word.split("..").any(|side| {
+        let side = side.trim_start_matches(['^', '.']);
+        let (base, peeled) = side
+            .split_once('^')
+            .map_or((side, ""), |(base, rest)| (base, rest));
+        let digits = base.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let named = base.len() >= 7 || base.bytes().any(|byte| byte.is_ascii_digit());
+        let object = digits && base.len() >= 4 && named;
+        match peeled {
+            "" => object && !side.contains('^'),
+            "{}" => object,
+            "{blob}" | "{object}" => true,
+            _ => false,
+        }
+    })
 }
 
 /// Whether a word can be a path: revisions that only a repository knows by these signs cannot.

@@ -8,16 +8,15 @@ impl Walker {
     /// Words of `hg`, `svn` and `jj` that name files, as they are now or were once.
     pub(super) fn history(&mut self, name: &str, words: &[Field], scan: &Scan) {
         let subcommand = words.first().map_or("", |word| word.text.as_str());
-        if name == "jj" && subcommand == "show" {
-            // Its operands are revisions.
-            return;
-        }
         if subcommand == "archive" && scan.values("-I").next().is_none() {
             self.option_opaque(name, &Field::literal(subcommand));
         }
+        if name == "svn" && asks_server(subcommand, scan) {
+            self.found.connect("*".to_owned());
+        }
         let included = scan.values("-I").chain(scan.values("-X")).cloned();
         let files: Vec<Field> = scan.operands.iter().cloned().chain(included).collect();
-        let searches = usize::from(subcommand == "grep");
+        let searches = usize::from(matches!(subcommand, "grep" | "propget" | "pg"));
         for file in files.iter().skip(searches) {
             self.versioned_file(name, file);
         }
@@ -41,4 +40,13 @@ impl Walker {
             self.read_path(file);
         }
     }
+}
+
+/// Whether `svn` asks the server: its working copy holds only the files as they were taken.
+fn asks_server(subcommand: &str, scan: &Scan) -> bool {
+    let local = [
+        "diff", "di", "status", "stat", "st", "proplist", "pl", "propget", "pg",
+    ];
+    let options = ["-u", "--show-updates", "-r", "-c"];
+    !local.contains(&subcommand) || options.iter().any(|option| scan.has(option))
 }
