@@ -562,6 +562,93 @@ fn a_command_is_remembered_by_its_leading_words() {
 }
 
 #[test]
+fn a_command_with_options_before_its_subcommand_is_not_remembered_as_its_program() {
+    paused(async {
+        let line = |words: &str| {
+            let words: Vec<&str> = words.split(' ').collect();
+            vec![call("1", "run", json!({"commands": [words]}))]
+        };
+        for (granted, covered, asked) in [
+            (
+                "git -C . status",
+                &["git -C . status -s", "git status"][..],
+                &["git push", "git -C . push", "git -C x status"][..],
+            ),
+            (
+                "git -C x status",
+                &["git -C x status"],
+                &["git status", "git -C x push"],
+            ),
+            (
+                "cargo +nightly build",
+                &["cargo +nightly build -q"],
+                &["cargo run", "cargo build"],
+            ),
+            (
+                "npm --prefix web run dev",
+                &["npm --prefix web run dev"],
+                &["npm run dev", "npm ci"],
+            ),
+            (
+                "make -C sub test",
+                &["make -C sub test"],
+                &["make", "make -C sub install"],
+            ),
+            (
+                "python3 a.py",
+                &["python3 a.py x"],
+                &["python3 b.py", "python3"],
+            ),
+        ] {
+            let bench = granting(states_facts("run").side_effects(), Arc::new(NoGrants));
+            let yes = Answer::yes().remember(Remember::Conversation);
+            bench.run_asked(line(granted), yes).await;
+            for words in covered {
+                assert_eq!(
+                    bench.run(line(words)).await[0].kind(),
+                    None,
+                    "{granted}: {words}"
+                );
+            }
+            for words in asked {
+                let kind = bench.run(line(words)).await[0].kind();
+                assert_eq!(kind, Some(ErrorKind::NoApprover), "{granted}: {words}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_bare_runner_is_allowed_once_and_not_remembered() {
+    paused(async {
+        for words in [
+            "git -c user.name=x status",
+            "python3",
+            "make -j8",
+            "npm run",
+            "cargo",
+        ] {
+            let bench = granting(states_facts("run").side_effects(), Arc::new(NoGrants));
+            let parts: Vec<&str> = words.split(' ').collect();
+            let calls = vec![call("1", "run", json!({"commands": [parts]}))];
+            let approver = ScriptedApprover::new([Answer::yes().remember(Remember::Conversation)]);
+            let results = bench.run_through(calls, &asking(approver.clone())).await;
+            assert!(
+                approver.asked()[0].items[0].would_remember.is_empty(),
+                "{words}"
+            );
+            assert_eq!(results[0].kind(), None, "{words}");
+            let said = results[0].metadata["not_remembered"].as_str().unwrap();
+            assert!(
+                said.contains("would allow more than this command"),
+                "{words}: {said}"
+            );
+            assert!(bench.session.grants().is_empty(), "{words}");
+        }
+    });
+}
+
+#[test]
 fn what_would_be_saved_too_wide_or_to_no_use_is_not_saved_and_said() {
     struct Asks;
     impl Validator for Asks {

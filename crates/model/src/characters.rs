@@ -71,6 +71,28 @@ pub fn seen(c: char) -> impl Iterator<Item = char> {
     plain.into_iter().chain(hidden.into_iter().flatten())
 }
 
+/// The characters of a program's name that are not ASCII, with their code points: `ɡ (U+0261)`.
+/// They look like others, and only the code point tells them apart. Nothing for a plain name.
+pub fn code_points(name: &str) -> Option<String> {
+    let mut told: Vec<char> = Vec::new();
+    for c in name.chars().filter(|c| !c.is_ascii()) {
+        if !told.contains(&c) {
+            told.push(c);
+        }
+    }
+    let shown = told.iter().map(|c| {
+        let code = format!("U+{:04X}", u32::from(*c));
+        // A mark that joins the character before it, or that is not seen, stands for itself.
+        if c.is_alphanumeric() && !is_hidden(*c) {
+            format!("{c} ({code})")
+        } else {
+            code
+        }
+    });
+    let list = shown.collect::<Vec<_>>().join(", ");
+    (!list.is_empty()).then_some(list)
+}
+
 /// A text of JSON in which every character that output would remove is written as an escape:
 /// it means the same, is harmless on a terminal, and nothing of it is lost on the way.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
@@ -140,6 +162,22 @@ mod tests {
         }
         for c in "\u{200c}\u{200d}\u{fe0f}\u{180b}\u{180f}\u{2800}\u{a0}\u{3000}\n\t".chars() {
             assert!(!is_removed(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn letters_that_look_like_others_are_told_by_their_code_points() {
+        for (name, told) in [
+            ("git", None),
+            ("./x-1_b.sh", None),
+            ("ɡit", Some("ɡ (U+0261)")),
+            ("сurl", Some("с (U+0441)")),
+            ("ｌｓ", Some("ｌ (U+FF4C), ｓ (U+FF53)")),
+            ("gi\u{301}t", Some("U+0301")),
+            ("l\u{200b}s", Some("U+200B")),
+            ("ɡɡ", Some("ɡ (U+0261)")),
+        ] {
+            assert_eq!(code_points(name).as_deref(), told, "{name}");
         }
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use toolgate_model::characters::{is_foreign_line_end, is_invisible};
+use toolgate_model::characters::{code_points, is_foreign_line_end, is_invisible};
 
 use crate::rule::{Condition, RuleSpec, Values, WordPattern};
 
@@ -65,7 +65,14 @@ pub(crate) fn words(words: &[String]) -> String {
     if words.is_empty() {
         line.push_str("(not known)");
     }
-    shown(&line).into_owned()
+    // A name that looks like another program's is told apart.
+    let letters = words.first().and_then(|program| code_points(program));
+    let letters = letters.map(|letters| format!(" [{letters}]"));
+    format!(
+        "{}{}",
+        shown(&line),
+        letters.as_deref().map(shown).unwrap_or_default()
+    )
 }
 
 /// A rule in one line: `allow run_command command=["cargo",["test","check"]]`.
@@ -157,6 +164,8 @@ mod tests {
             "echo \"\" \"\\\"\" \"x\\\\\""
         );
         assert_eq!(line(&[]), "(not known)");
+        assert_eq!(line(&["ɡit", "status"]), "ɡit status [ɡ (U+0261)]");
+        assert_eq!(line(&["git", "größe"]), "git größe");
     }
 
     #[test]

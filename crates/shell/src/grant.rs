@@ -1,57 +1,189 @@
 //! How much of a command an "always" covers.
 
-use crate::programs::table::{self, End, Program};
+use crate::expand::field::Field;
+use crate::programs::scan::scan;
+use crate::programs::table::{self, Effect, End, Program};
 
 /// A program nobody has a row for may have this many words that name what it does.
 const MAX_BARE_WORDS: usize = 3;
+
+/// How many wrappers and subcommands are followed.
+const MAX_LEVELS: usize = 8;
+
+/// Programs whose name alone says nothing about what they do: interpreters and build tools. The
+/// script, module or target that follows belongs to what is remembered.
+const NEVER_BARE: &[&str] = &[
+    "ant", "bmake", "doit", "fab", "gmake", "gradle", "grunt", "gulp", "invoke", "ipython", "irb",
+    "java", "julia", "just", "kotlin", "lein", "lua", "luajit", "make", "mill", "mvn", "ninja",
+    "node", "nodejs", "nox", "perl", "php", "pypy", "python", "R", "rake", "Rscript", "ruby",
+    "samu", "sbt", "scons", "task", "tox", "ts-node", "tsx",
+];
+
+/// Options that only make a program say something about itself.
+const QUESTIONS: &[&str] = &["--version", "--help", "-V"];
+
+/// Options of git before the subcommand that change nothing about what it does.
+const NEUTRAL: &[&str] = &["--no-pager", "-P", "--no-optional-locks"];
 
 /// The leading words of a command, up to the first that is an option, a path
 /// or data: `npm run dev`, `git status`, `cargo test`.
 ///
 /// The first word is kept as the line names it, path or not, because that is
 /// what the rule has to match again. For programs in the table the words that
-/// count are the subcommands it knows; for others, plain words.
+/// count are the subcommands it knows, with the options before them; for others,
+/// plain words. Nothing comes back where the words left would cover more than
+/// this command: a bare interpreter, a setting given as an option.
 pub fn leading_words(words: &[String]) -> Vec<String> {
-    let Some((program, rest)) = words.split_first() else {
-        return Vec::new();
-    };
-    let mut leading = vec![program.clone()];
-    match table::find(program) {
-        Some(row) => known(row, program, rest, &mut leading),
-        None => {
-            leading.extend(
-                rest.iter()
-                    .take(MAX_BARE_WORDS - 1)
-                    .take_while(|word| is_bare(word))
-                    .cloned(),
-            );
-        }
-    }
-    leading
+    kept(words)
+        .and_then(|count| words.get(..count))
+        .unwrap_or_default()
+        .to_vec()
 }
 
-fn known(program: &Program, name: &str, rest: &[String], leading: &mut Vec<String>) {
-    let Some((word, below)) = rest.split_first() else {
-        return;
+/// The same without options that change nothing (`git -C . status` is `git status`), if there
+/// are any.
+pub fn plain_leading_words(words: &[String]) -> Option<Vec<String>> {
+    let leading = leading_words(words);
+    let (program, rest) = leading.split_first()?;
+    let row = &find(program)?.row;
+    let mut plain = vec![program.clone()];
+    let mut rest = rest.iter().peekable();
+    let mut options = true;
+    while let Some(word) = rest.next() {
+        options &= word.starts_with('-');
+        let moves = row
+            .flags
+            .iter()
+            .any(|flag| flag.effect == Effect::Folder && flag.names.contains(&word.as_str()));
+        let here = rest
+            .peek()
+            .is_some_and(|next| matches!(next.as_str(), "." | "./"));
+        if options && moves && here {
+            rest.next();
+        } else if !(options && program == "git" && NEUTRAL.contains(&word.as_str())) {
+            plain.push(word.clone());
+        }
+    }
+    (plain.len() > 1 && plain != leading).then_some(plain)
+}
+
+/// How many of the words are remembered; nothing if none may be.
+fn kept(words: &[String]) -> Option<usize> {
+    let program = words.first()?;
+    let Some(row) = find(program) else {
+        let bare = words.iter().skip(1).take(MAX_BARE_WORDS - 1);
+        return Some(1 + bare.take_while(|word| is_bare(word)).count());
     };
+    let name = bare_name(program);
+    if row.row.traits.code == "shell" || row.row.shape.end == End::Line {
+        // The text is the command.
+        return words
+            .iter()
+            .any(|word| word == "-c" || row.row.shape.end == End::Line)
+            .then_some(words.len());
+    }
+    let fields: Vec<Field> = words.iter().map(Field::literal).collect();
+    known(row, name, &fields, 0)
+}
+
+/// The program as a row names it, wherever it is.
+fn bare_name(program: &str) -> &str {
+    program.rsplit('/').next().unwrap_or(program)
+}
+
+fn find(program: &str) -> Option<&'static Program> {
+    table::find(bare_name(program))
+}
+
+/// How many words of a program with a row are remembered.
+fn known(program: &Program, name: &str, words: &[Field], level: usize) -> Option<usize> {
+    if level > MAX_LEVELS {
+        return None;
+    }
+    let row = &program.row;
+    let scanned = scan(row, words);
+    let sets = |effect: Effect| matches!(effect, Effect::GitSetting | Effect::Setting);
+    if scanned.uses.iter().any(|used| sets(used.effect)) {
+        return None;
+    }
+    match row.shape.end {
+        End::Operands => operands(name, words, level),
+        End::Line => Some(words.len()),
+        End::Command => {
+            let at = scanned.rest?;
+            let inside: Vec<String> = words
+                .get(at..)?
+                .iter()
+                .map(|word| word.text.clone())
+                .collect();
+            (level < MAX_LEVELS)
+                .then(|| kept(&inside))
+                .flatten()
+                .map(|count| at + count)
+        }
+        End::Subcommand => {
+            let Some(at) = scanned.rest else {
+                // Options alone: as they are, if they say anything.
+                let bare = words.len() == 1 && level == 0;
+                return (!bare).then_some(words.len());
+            };
+            let rest = words.get(at..)?;
+            let word = &rest.first()?.text;
+            if word.starts_with('+') {
+                return known(program, name, rest, level + 1).map(|count| at + count);
+            }
+            if !is_bare(word) {
+                return (level > 0).then_some(at);
+            }
+            let below = program
+                .subcommand(word)
+                .filter(|_| program.names_subcommand(word));
+            match below {
+                Some(below) => known(below, name, rest, level + 1).map(|count| at + count),
+                None => Some(at + 1),
+            }
+        }
+    }
+}
+
+/// How many words of a program without further subcommands are remembered.
+fn operands(name: &str, words: &[Field], level: usize) -> Option<usize> {
     let script = matches!(name, "npm" | "pnpm" | "yarn" | "bun")
-        && matches!(
-            leading.last().map(String::as_str),
-            Some("run" | "run-script")
-        );
-    if script && is_bare(word) {
-        leading.push(word.clone());
-        return;
+        && words
+            .first()
+            .is_some_and(|word| matches!(word.text.as_str(), "run" | "run-script"));
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let never_bare = level == 0 && (NEVER_BARE.contains(&name) || NEVER_BARE.contains(&stem));
+    if !script && !never_bare {
+        return Some(1);
     }
-    if program.row.shape.end != End::Subcommand || !is_bare(word) {
-        return;
+    let text = |at: usize| words.get(at).map_or("", |word| word.text.as_str());
+    if QUESTIONS.contains(&text(1)) {
+        return Some(2);
     }
-    leading.push(word.clone());
-    if program.names_subcommand(word)
-        && let Some(below_program) = program.subcommand(word)
-    {
-        known(below_program, name, below, leading);
+    named(name, words)
+}
+
+/// The words up to the script, module or target.
+fn named(name: &str, words: &[Field]) -> Option<usize> {
+    let row = &table::find(name)?.row;
+    let mut at = 1;
+    while let Some(word) = words.get(at) {
+        let text = word.text.as_str();
+        if !text.starts_with('-') {
+            return Some(at + 1);
+        }
+        let takes = row.flags.iter().find(|flag| flag.names.contains(&text));
+        if text == "-m" {
+            return words.get(at + 1).map(|_| at + 2);
+        }
+        at += match takes.map(|flag| flag.arity) {
+            Some(table::Arity::Required) => 2,
+            Some(table::Arity::Pair) => 3,
+            _ => 1,
+        };
     }
+    None
 }
 
 /// A word that names something to do: letters, digits, `-`, `_`, `:`.
@@ -64,11 +196,14 @@ fn is_bare(word: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::leading_words;
+    use super::*;
+
+    fn words(line: &str) -> Vec<String> {
+        line.split(' ').map(ToOwned::to_owned).collect()
+    }
 
     fn leading(line: &str) -> String {
-        let words: Vec<String> = line.split(' ').map(ToOwned::to_owned).collect();
-        leading_words(&words).join(" ")
+        leading_words(&words(line)).join(" ")
     }
 
     #[test]
@@ -80,20 +215,108 @@ mod tests {
             ("git status", "git status"),
             ("git status -s", "git status"),
             ("git push origin main", "git push"),
-            ("git -C x status", "git"),
             ("cargo test -p x", "cargo test"),
             ("./gradlew build --info", "./gradlew build"),
             ("ls -la", "ls"),
             ("cat README.md", "cat"),
             ("echo hello", "echo"),
-            ("python script.py", "python"),
             ("mytool deploy prod now please", "mytool deploy prod"),
             ("mytool ./x", "mytool"),
             ("docker run --rm alpine", "docker run"),
             ("git remote add origin u", "git remote add"),
+            ("pytest -x -q tests/", "pytest"),
+            ("/usr/bin/git status -s", "/usr/bin/git status"),
         ] {
             assert_eq!(leading(line), expected, "{line}");
         }
         assert!(leading_words(&[]).is_empty());
+    }
+
+    #[test]
+    fn options_before_the_subcommand_are_kept_with_it() {
+        for (line, expected) in [
+            ("git -C x status", "git -C x status"),
+            ("git -C . status -s", "git -C . status"),
+            ("git --no-pager log -3", "git --no-pager log"),
+            (
+                "git --no-pager -C x remote add o u",
+                "git --no-pager -C x remote add",
+            ),
+            ("cargo +nightly build --release", "cargo +nightly build"),
+            ("cargo -q test -p x", "cargo -q test"),
+            ("npm --prefix web run dev", "npm --prefix web run dev"),
+            ("npm run --silent dev", "npm run --silent dev"),
+            ("docker --context X ps -a", "docker --context X ps"),
+            ("kubectl -n ns get pods", "kubectl -n ns get"),
+            ("go -C dir test ./...", "go -C dir test"),
+            ("make -C dir test", "make -C dir test"),
+            ("make -j8 all", "make -j8 all"),
+            ("make test lint", "make test"),
+            ("python script.py --x", "python script.py"),
+            ("python3 -u script.py", "python3 -u script.py"),
+            ("python3 -m pytest -q", "python3 -m pytest"),
+            ("./venv/bin/python3.12 a.py", "./venv/bin/python3.12 a.py"),
+            ("node app.js", "node app.js"),
+            ("sudo -u bob git status -s", "sudo -u bob git status"),
+            ("npx jest src", "npx jest"),
+            ("git remote -v", "git remote -v"),
+            ("git --version", "git --version"),
+            ("python3 --version", "python3 --version"),
+            ("bash -c ls", "bash -c ls"),
+        ] {
+            assert_eq!(leading(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_remembered_that_would_be_a_bare_runner() {
+        for line in [
+            "git",
+            "git -c color.ui=never status",
+            "git -C . -c user.name=x commit",
+            "cargo",
+            "npm",
+            "yarn",
+            "make",
+            "make -j8",
+            "make -C dir",
+            "ninja",
+            "python3",
+            "python3 -u",
+            "node --test",
+            "npm run",
+            "npm run --silent",
+            "sudo",
+            "npx",
+            "sudo make",
+            "sudo python3",
+            "timeout 5 git",
+            "bash",
+            "/usr/bin/python3",
+            "./venv/bin/python -u",
+            "gradle --info",
+        ] {
+            assert_eq!(leading(line), "", "{line}");
+        }
+    }
+
+    #[test]
+    fn options_that_change_nothing_are_left_out_of_the_plain_form() {
+        for (line, expected) in [
+            ("git -C . status -s", Some("git status")),
+            ("git --no-pager log -3", Some("git log")),
+            ("git --no-pager -C ./ log", Some("git log")),
+            ("git -C x status", None),
+            ("git status", None),
+            ("make -C . test", Some("make test")),
+            ("go -C . test ./...", Some("go test")),
+            ("npm --prefix . run dev", Some("npm run dev")),
+            ("make -C .", None),
+            ("git -C .", None),
+            ("python3 -u a.py", None),
+        ] {
+            let plain = plain_leading_words(&words(line)).map(|words| words.join(" "));
+            assert_eq!(plain.as_deref(), expected, "{line}");
+        }
     }
 }

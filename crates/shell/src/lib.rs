@@ -45,7 +45,7 @@ mod walk;
 
 use toolgate_model::Facts;
 
-pub use grant::leading_words;
+pub use grant::{leading_words, plain_leading_words};
 pub use reasons::Opacity;
 
 /// Where a line would run.
@@ -114,6 +114,27 @@ pub enum RedirectionMode {
     Duplicate,
     /// The text stands in the line itself.
     Inline,
+}
+
+/// Letters in the names of a line's programs that look like others, with their code points
+/// (`ɡ (U+0261)`); nothing if there are none.
+pub fn lookalikes(line: &str) -> Option<String> {
+    if line.is_ascii() && !line.contains('\\') {
+        return None;
+    }
+    let context = LineContext {
+        cwd: "",
+        home: None,
+        roots: &[],
+    };
+    let words = analyse(line, &context).opaque.into_iter();
+    let names: String = words
+        .filter_map(|reason| match reason {
+            Opacity::Lookalike { word } => Some(word),
+            _ => None,
+        })
+        .collect();
+    toolgate_model::characters::code_points(&names)
 }
 
 /// States what a line would do, without doing any of it.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use toolgate_model::characters::code_points;
+
 use crate::place::Grave;
 
 /// Why something about a line is only known when it runs.
@@ -54,6 +56,11 @@ pub enum Opacity {
         /// The pattern.
         word: String,
     },
+    /// A program or subcommand whose letters look like others.
+    Lookalike {
+        /// The word as written.
+        word: String,
+    },
     /// A name of digits that can stand for the content of any file.
     Object {
         /// The name.
@@ -91,6 +98,11 @@ impl fmt::Display for Opacity {
             }
             Self::Folder => f.write_str("the working folder is not known at this point"),
             Self::Pattern { word } => write!(f, "the pattern `{word}` can reach secrets"),
+            Self::Lookalike { word } => write!(
+                f,
+                "`{word}` is written with {}",
+                code_points(word).unwrap_or_default()
+            ),
             Self::Object { word } => write!(
                 f,
                 "`{word}` can be the content of any file; `{word}^{{commit}}` is a commit"

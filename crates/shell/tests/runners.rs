@@ -3,8 +3,10 @@
 
 mod support;
 
+use proptest::prelude::*;
 use support::{analyse_line, lines};
 use toolgate_model::{Facts, Run};
+use toolgate_shell::{leading_words, lookalikes};
 
 #[test]
 fn everyday_lines_stay_complete() {
@@ -41,4 +43,64 @@ fn is_seen(facts: &Facts) -> bool {
     !facts.complete
         || facts.runs.iter().any(elsewhere)
         || facts.paths().any(|(_, path)| path.starts_with('/'))
+}
+
+/// The names of `runners.txt`.
+fn runners() -> Vec<&'static str> {
+    let names = include_str!("../src/programs/runners.txt").lines();
+    names
+        .filter(|line| !line.starts_with('#'))
+        .flat_map(str::split_whitespace)
+        .collect()
+}
+
+#[test]
+fn code_points_of_a_program_name_are_told() {
+    for (line, told) in [
+        ("ɡit status", Some("ɡ (U+0261)")),
+        ("ls && сurl x", Some("с (U+0441)")),
+        ("$'\\u0261it' status", Some("ɡ (U+0261)")),
+        ("git stаtus", Some("а (U+0430)")),
+        ("git commit -m größe", None),
+        ("ls größe", None),
+        ("ls", None),
+    ] {
+        assert_eq!(lookalikes(line).as_deref(), told, "{line}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn an_unlisted_option_of_a_runner_is_opaque(
+        program in proptest::sample::select(runners()),
+        option in "--zq[a-z]{3,8}(=[a-z./]{1,6})?",
+    ) {
+        let said = analyse_line(&format!("{program} {option}"));
+        prop_assert!(!said.facts.complete, "{program} {option}");
+    }
+
+    #[test]
+    fn an_unlisted_variable_before_a_runner_is_opaque(
+        program in proptest::sample::select(runners()),
+        variable in "(ZQ|Zq|zq)[A-Za-z0-9_]{1,8}",
+        how in proptest::sample::select(vec!["", "env ", "export "]),
+    ) {
+        let end = if how == "export " { "; " } else { " " };
+        let line = format!("{how}{variable}=1{end}{program} x");
+        prop_assert!(!analyse_line(&line).facts.complete, "{line}");
+    }
+
+    #[test]
+    fn what_is_remembered_starts_the_command_and_names_more_than_a_runner(
+        program in proptest::sample::select(vec!["git", "cargo", "npm", "make", "python3", "docker", "go", "node", "sudo"]),
+        words in proptest::collection::vec("(-[a-zA-Z]|--[a-z]{2,6}|[a-z]{1,6}|\\./[a-z]{1,3}|\\.)", 0..5),
+    ) {
+        let mut all = vec![program.to_owned()];
+        all.extend(words);
+        let leading = leading_words(&all);
+        prop_assert!(all.starts_with(&leading));
+        prop_assert!(leading.len() != 1, "{all:?}");
+    }
 }

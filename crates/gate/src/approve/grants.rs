@@ -6,8 +6,9 @@
 //! be listed and taken back, and beats neither a deny nor the floor.
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{PlanRecord, RuleSource};
+use toolgate_model::{PlanRecord, RuleSource, Run};
 use toolgate_policy::{Grant as Allowance, GrantScope, LayerSpec};
+use toolgate_shell::{leading_words, plain_leading_words};
 
 use crate::output::Redactor;
 use crate::sync::{Mutex, lock};
@@ -31,11 +32,11 @@ impl Grant {
     /// that is not fully known: it would be saved too wide.
     pub fn proposed(plan: &PlanRecord) -> Vec<Self> {
         let facts = &plan.facts;
-        let commands: Vec<Vec<String>> = facts
-            .runs
-            .iter()
-            .map(|run| toolgate_shell::leading_words(&run.words))
-            .collect();
+        let mut commands: Vec<Vec<String>> = Vec::new();
+        for run in &facts.runs {
+            commands.push(leading_words(&run.words));
+            commands.extend(plain_leading_words(&run.words));
+        }
         // A command without words would be saved as every command.
         let nameless = commands.iter().any(Vec::is_empty);
         if !facts.complete || !facts.catastrophic.is_empty() || nameless {
@@ -63,6 +64,17 @@ impl Grant {
                 scope,
             })
             .collect()
+    }
+
+    /// Why nothing is proposed for a plan.
+    pub(crate) fn unproposed(plan: &PlanRecord) -> &'static str {
+        let facts = &plan.facts;
+        let unnamed = |run: &Run| !run.words.is_empty() && leading_words(&run.words).is_empty();
+        if facts.complete && facts.runs.iter().any(unnamed) {
+            "its leading words would allow more than this command"
+        } else {
+            "not everything this call does is known before it runs"
+        }
     }
 
     /// The same to be described: a secret that is quoted is no longer recognized.

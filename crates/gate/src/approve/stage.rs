@@ -297,7 +297,7 @@ impl Gate {
     fn tried(&self, session: &Session, live: &Live) -> Result<Vec<Grant>, String> {
         let grants = Grant::proposed(&live.record);
         if grants.is_empty() {
-            return Err("not everything this call does is known before it runs".into());
+            return Err(Grant::unproposed(&live.record).into());
         }
         let policy = self
             .policy_for(session, &grants)

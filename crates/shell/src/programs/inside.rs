@@ -39,6 +39,7 @@ impl Walker {
         if word.exact().is_none() {
             self.unknown_word(word);
         }
+        self.lookalike(word);
         match program.subcommand(&word.text) {
             Some(row) => self.run_known(row, name, rest, invocation).output,
             None => {

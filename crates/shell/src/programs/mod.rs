@@ -138,6 +138,7 @@ impl Walker {
                 word: program.shown(),
             });
         }
+        self.lookalike(program);
         let name = self.bare_name(program);
         let row = name.as_deref().and_then(table::find);
         let mut output = called;
@@ -164,6 +165,14 @@ impl Walker {
             self.record(words, invocation, before);
         }
         output.unwrap_or_default()
+    }
+
+    /// A name that is not ASCII can look like another program's.
+    pub(crate) fn lookalike(&mut self, name: &Field) {
+        let text = name.text.replace(UNKNOWN, "");
+        if !text.is_ascii() {
+            self.found.opaque(Opacity::Lookalike { word: text });
+        }
     }
 
     /// Notes the command; it is opaque if something was found to be so since `before`.

@@ -34,7 +34,7 @@ use toolgate_gate::tool::{Ahead, Output, Preview, RunCtx, TypedTool, typed};
 use toolgate_model::{Access, Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Poised};
 use toolgate_sandbox::paths::{PathWall, RootAccess, check_text};
-use toolgate_shell::{LineContext, analyse};
+use toolgate_shell::{LineContext, analyse, lookalikes};
 
 pub(crate) use companions::{output_tool, stop_tool};
 use foreground::Around;
@@ -145,9 +145,12 @@ impl RunCommand {
             ""
         };
         let how = [manner, place.trim_start()].map(str::trim).join(" ");
+        let looks = lookalikes(&self.command);
+        let looks = looks.map(|letters| format!(" [the program's name holds {letters}]"));
+        let (looks, command) = (looks.unwrap_or_default(), &self.command);
         match how.trim() {
-            "" => format!("Run command: {}", self.command),
-            how => format!("Run command {how}: {}", self.command),
+            "" => format!("Run command{looks}: {command}"),
+            how => format!("Run command {how}{looks}: {command}"),
         }
     }
 

@@ -171,6 +171,12 @@ fn fr_apr_06_a_question_says_what_a_call_will_do_and_how_risky_it_is() {
             "Run command: cargo test",
             Risk::High,
         ),
+        (
+            "run_command",
+            json!({"command": "ɡit status"}),
+            "Run command [the program's name holds ɡ (U+0261)]: ɡit status",
+            Risk::High,
+        ),
     ] {
         let entry = registry.get(tool).unwrap();
         let parsed = entry.tool().parse(args.as_object().unwrap()).unwrap();
