@@ -1045,3 +1045,60 @@ fn a_condition_on_another_spelling_of_an_argument_means_the_argument() {
         assert_eq!(decision.action == Action::Deny, decided, "{named} {param}");
     }
 }
+
+/// The answer to a line where a trusted rule allows the programs and another denies `.env`.
+async fn judged(line: &str) -> Option<ErrorKind> {
+    let programs = ["git", "npm", "make", "gcc", "cargo", "rg", "awk", "hg"];
+    let bench = Rig::new()
+        .tool(shell_tool(line))
+        .rules(|rules| {
+            let mut allow = RuleSpec::new("run_command", Action::Allow);
+            let words = programs.iter().map(|&name| name.to_owned()).collect();
+            allow.command = Some(vec![toolgate_policy::WordPattern::Any(words)]);
+            let mut deny = RuleSpec::new("run_command", Action::Deny);
+            deny.reads = Some(vec![".env".into()]);
+            let layer = LayerSpec::new("user", LayerTrust::Trusted, vec![allow, deny]);
+            rules.layers.push(layer);
+        })
+        .settings(|settings| settings.command_wall = true)
+        .build();
+    bench.one("run_command", json!({})).await.kind()
+}
+
+#[test]
+fn an_allow_for_a_program_does_not_cover_what_goes_beyond_it() {
+    paused(async {
+        for (line, expected) in [
+            ("npm test", None),
+            ("NODE_ENV=test npm run build --silent", None),
+            ("make -j8 all", None),
+            ("cargo clippy --all-targets -- -D warnings", None),
+            ("git show HEAD:README.md", None),
+            ("npm --userconfig x test", Some(ErrorKind::NoApprover)),
+            (
+                "Npm_config_script_shell=./x npm test",
+                Some(ErrorKind::NoApprover),
+            ),
+            ("RM=./x make clean", Some(ErrorKind::NoApprover)),
+            ("make CC=./x", Some(ErrorKind::NoApprover)),
+            ("gcc -specs=x a.c", Some(ErrorKind::NoApprover)),
+            (
+                "cargo rustc -- --codegen linker=./x",
+                Some(ErrorKind::NoApprover),
+            ),
+            (
+                "awk 'BEGIN { a++ / system(\"id\") / 1 }'",
+                Some(ErrorKind::NoApprover),
+            ),
+            ("git cat-file -p 8ab686e", Some(ErrorKind::NoApprover)),
+            ("git stash show -p", Some(ErrorKind::NoApprover)),
+            ("ɡit status", Some(ErrorKind::NoApprover)),
+            ("git show HEAD:.env", Some(ErrorKind::PolicyDenied)),
+            ("git log -p -- conf/.env", Some(ErrorKind::PolicyDenied)),
+            ("git checkout HEAD~1 -- .env", Some(ErrorKind::PolicyDenied)),
+            ("hg cat -r 3 .env", Some(ErrorKind::PolicyDenied)),
+        ] {
+            assert_eq!(judged(line).await, expected, "{line}");
+        }
+    });
+}

@@ -419,31 +419,28 @@ pub(crate) fn is_powerful(name: &str) -> bool {
 }
 
 /// Whether a value makes a harmless variable name files: messages and time zones are read from
-/// the path that stands there.
-pub(crate) fn names_files(name: &str, value: Option<&str>) -> bool {
-    let locale = name == "LANG" || name == "LANGUAGE" || name.starts_with("LC_");
-    match value {
-        Some(value) if locale => value.contains('/'),
-        Some(value) if name == "TZ" => value.starts_with([':', '/']) || value.contains(".."),
-        Some(value) if name == "TERM" => value.contains('/'),
-        Some(value) if name == "PYTHONWARNINGS" => value.contains('.'),
-        Some(_) => false,
-        None => locale || matches!(name, "TZ" | "TERM" | "PYTHONWARNINGS"),
+/// the path that stands there, and categories of warnings are imported.
+pub(crate) fn names_files(name: &str, value: &str) -> bool {
+    match name {
+        "LANG" | "LANGUAGE" | "TERM" => value.contains('/'),
+        "TZ" => value.starts_with([':', '/']) || value.contains(".."),
+        "PYTHONWARNINGS" => value.contains('.'),
+        _ => name.starts_with("LC_") && value.contains('/'),
     }
 }
 
 /// Whether a program that runs others does the same with this variable as without it.
 pub(crate) fn is_harmless(name: &str, value: Option<&str>) -> bool {
     let known = listed(COMMON, name) || listed(TOLD, name) || listed(HARMLESS, name);
-    (known || is_written(name)) && !names_files(name, value)
+    // A slash and two dots are in every value that names files.
+    (known || is_written(name)) && !names_files(name, value.unwrap_or("/.."))
 }
 
 /// The same for programs that take every variable for a setting of the build, and expand it.
 pub(crate) fn is_harmless_to_builds(name: &str, value: Option<&str>) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-,@:+/".contains(c);
     listed(COMMON, name)
-        && !names_files(name, value)
-        && value.is_some_and(|value| value.chars().all(plain))
+        && value.is_some_and(|value| value.chars().all(plain) && !names_files(name, value))
 }
 
 fn listed(list: &[&str], name: &str) -> bool {

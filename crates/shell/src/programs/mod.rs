@@ -240,6 +240,8 @@ impl Walker {
         };
         self.apply_traits(program, name, words, &scan);
         self.wild_words(name, row, words, &scan);
+        // What a wrapper sets is set for the command inside alone.
+        let variables = row.shape.settings.then(|| self.scope.variables.clone());
         let moved = scan.uses.iter().any(moves);
         let place = moved.then(|| self.scope.place());
         self.apply_folder(name, &scan);
@@ -277,6 +279,9 @@ impl Walker {
         }
         if let Some(place) = place {
             self.scope.return_to(place);
+        }
+        if let Some(variables) = variables {
+            self.scope.variables = variables;
         }
         known
     }
@@ -391,7 +396,13 @@ impl Walker {
             }
             Effect::Read => self.read_path(value),
             Effect::Program => self.run_file(name, value),
-            Effect::Write => self.write_path(value),
+            Effect::Write => {
+                if !used.option.is_empty() && value.text.starts_with(['|', '!']) {
+                    // Some take it for a command that gets the output.
+                    self.option_opaque(name, value);
+                }
+                self.write_path(value);
+            }
             Effect::Replace => self.replace_path(value),
             Effect::Delete => {
                 // Folders that `rmdir` can remove are empty.

@@ -16,7 +16,7 @@ pub(super) const WRAPPER_SCRIPTS: &[(&str, &str)] = &[("gradlew", "gradle"), ("m
 /// Programs for which every variable is a setting of the build: only those that all programs
 /// read alike are harmless.
 const IMPORTING: &[&str] = &[
-    "make", "gmake", "bmake", "ninja", "samu", "cmake", "meson", "scons", "just", "task", "rake",
+    "make", "gmake", "bmake", "ninja", "samu", "cmake", "meson", "scons", "task",
 ];
 
 impl Walker {

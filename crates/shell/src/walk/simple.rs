@@ -209,7 +209,7 @@ impl Walker {
                 Field::unknown()
             };
         }
-        if is_powerful(name) || names_files(name, value.exact()) {
+        if is_powerful(name) || value.exact().is_some_and(|value| names_files(name, value)) {
             self.found.opaque(Opacity::Setting {
                 name: name.to_owned(),
             });

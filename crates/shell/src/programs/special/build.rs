@@ -79,6 +79,38 @@ impl Walker {
         }
     }
 
+    /// A goal that is named by its coordinates is fetched and run.
+    pub(super) fn build_goals(&mut self, name: &str, scan: &Scan) {
+        let foreign = |word: &&Field| word.text.matches(':').count() > 1;
+        for word in scan.operands.iter().filter(foreign) {
+            self.option_opaque(name, word);
+        }
+    }
+
+    /// `/p:NAME=value` and `-logger:file`: switches of another program that builds.
+    pub(super) fn build_switches(&mut self, name: &str, words: &[Field], scan: &Scan) {
+        self.response_files(name, scan);
+        let switch = |word: &&Field| {
+            let text = word.text.as_str();
+            text.starts_with(['-', '/']) && !text.starts_with("--") && text.contains(':')
+        };
+        for word in words.iter().filter(switch) {
+            self.option_opaque(name, word);
+        }
+    }
+
+    /// `cargo watch -x`: words for `cargo`.
+    pub(super) fn watched(&mut self, scan: &Scan) {
+        for value in scan.values("-x") {
+            match value.exact() {
+                Some(text) => {
+                    self.child_line(&format!("cargo {text}"), Vec::new());
+                }
+                None => self.unknown_word(value),
+            }
+        }
+    }
+
     /// Runs a command whose facts count and whose name does not.
     pub(super) fn dispatch_silently(&mut self, words: Vec<Field>, invocation: &Invocation) {
         let mark = self.found.run_count();

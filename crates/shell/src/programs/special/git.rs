@@ -304,6 +304,12 @@ impl Walker {
         }
         let fixed = word.text.get(..at).unwrap_or_default();
         let folder = fixed.rfind('/').and_then(|end| fixed.get(..=end));
+        let last = word.text.rsplit('/').next().unwrap_or_default();
+        if word.text.contains('/') && !last.is_empty() && !last.contains(['*', '?', '[']) {
+            // A name that the pattern spells out, in whatever folder.
+            let named = format!("{}{last}", folder.unwrap_or_default());
+            self.git_touch_path(&Field::literal(named), Touch::Read);
+        }
         self.git_touch_path(&Field::literal(folder.unwrap_or(".")), touch);
     }
 
@@ -362,9 +368,14 @@ fn reaches_secrets(word: &Field, at: usize) -> bool {
         [b'[', ..] => open.split_once(']').map_or("", |(_, behind)| behind),
         _ => open.trim_start_matches(['*', '?']),
     };
-    let dotted = if open.starts_with('*') { ".*" } else { "[.]" };
-    let mut patterns = vec![word.text.clone(), open.to_owned()];
+    let behind = behind.split('/').next().unwrap_or_default();
+    let mut patterns = vec![word.text.clone(), open.to_owned(), behind.to_owned()];
+    if let Some(rest) = behind.strip_prefix('.') {
+        // Nothing stands for the star.
+        patterns.push(format!("[.]{rest}"));
+    }
     if !behind.is_empty() {
+        let dotted = if open.starts_with('*') { ".*" } else { "[.]" };
         patterns.push(format!("{dotted}{behind}"));
     }
     let hidden = |name: &String| {
