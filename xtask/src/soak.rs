@@ -23,7 +23,12 @@ const FUZZING: u32 = 600;
 pub(crate) fn run() -> Done {
     for (package, test, variable, count) in [
         ("toolgate-sandbox", "races", "TOOLGATE_RACES", RACES),
-        ("toolgate-sandbox", "command_hidden", "TOOLGATE_MOVES", MOVES),
+        (
+            "toolgate-sandbox",
+            "command_hidden",
+            "TOOLGATE_MOVES",
+            MOVES,
+        ),
         ("toolgate-sandbox", "command_ends", "TOOLGATE_KILLS", KILLS),
         (
             "toolgate-journal",
