@@ -94,6 +94,7 @@ struct Placeholder {
     name: String,
     /// Open, with a shared lock: nobody removes it.
     handle: OwnedFd,
+    id: (u64, u64),
     /// How many commands need it.
     users: usize,
     /// Since when nobody does.
@@ -287,7 +288,7 @@ impl State {
                 Err(_) => return Look::Taken,
             };
             if let Some(one) = self.made.get(&path) {
-                if is_same(&there, &one.handle) {
+                if is_marked(&there) && one.id == id_of(&there) {
                     return Look::Held;
                 }
                 // The user put something in its place.
@@ -297,8 +298,9 @@ impl State {
                 return Look::Taken;
             }
             match take(place, name) {
-                Ok(Some(handle)) => {
-                    self.made.insert(path, Placeholder::new(root, name, handle));
+                Ok(Some((handle, id))) => {
+                    self.made
+                        .insert(path, Placeholder::new(root, name, handle, id));
                     return Look::Held;
                 }
                 // It was removed meanwhile, or is being removed now.
@@ -319,16 +321,20 @@ impl State {
     ) -> Result<bool, Errno> {
         for _ in 0..TRIES {
             match rustix::fs::mkdirat(place, name, Mode::from_raw_mode(MARK)) {
-                Ok(()) => mark(place, name)?,
-                Err(Errno::EXIST) => {}
+                Ok(()) => {}
+                Err(Errno::EXIST) => match self.look(place, root, name, path.clone()) {
+                    Look::Held => return Ok(true),
+                    Look::Taken => return Ok(false),
+                    Look::Missing => continue,
+                },
                 // In a directory that is missing.
                 Err(Errno::NOENT | Errno::NOTDIR) => return Ok(false),
                 Err(errno) => return Err(errno),
             }
-            match self.look(place, root, name, path.clone()) {
-                Look::Held => return Ok(true),
-                Look::Taken => return Ok(false),
-                Look::Missing => {}
+            if let Some((handle, id)) = take_new(place, name)? {
+                self.made
+                    .insert(path, Placeholder::new(root, name, handle, id));
+                return Ok(true);
             }
         }
         Err(Errno::AGAIN)
@@ -372,11 +378,12 @@ impl State {
 }
 
 impl Placeholder {
-    fn new(root: usize, name: &str, handle: OwnedFd) -> Self {
+    fn new(root: usize, name: &str, handle: OwnedFd, id: (u64, u64)) -> Self {
         Self {
             root,
             name: name.to_owned(),
             handle,
+            id,
             users: 0,
             idle_since: Instant::now(),
         }
@@ -390,10 +397,8 @@ fn is_marked(stat: &Stat) -> bool {
         && stat.st_mode & 0o1000 != 0
 }
 
-fn is_same(there: &Stat, handle: &OwnedFd) -> bool {
-    let held = rustix::fs::fstat(handle);
-    held.is_ok_and(|held| (held.st_dev, held.st_ino) == (there.st_dev, there.st_ino))
-        && is_marked(there)
+fn id_of(stat: &Stat) -> (u64, u64) {
+    (stat.st_dev, stat.st_ino)
 }
 
 fn open(place: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
@@ -401,36 +406,43 @@ fn open(place: impl AsFd, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno
     rustix::fs::openat(place, name, flags, Mode::empty())
 }
 
-/// Gives a directory that was just made the whole mode of a placeholder, whatever the umask
-/// is: other users have to be able to lock it.
-fn mark(place: BorrowedFd<'_>, name: &str) -> Result<(), Errno> {
-    match open(place, name) {
-        Ok(handle) => rustix::fs::fchmod(handle, Mode::from_raw_mode(MARK)),
-        // Somebody removed it.
-        Err(Errno::NOENT) => Ok(()),
-        Err(errno) => Err(errno),
+/// A placeholder with a shared lock on it, and which directory it is.
+type Taken = (OwnedFd, (u64, u64));
+
+/// Takes a placeholder; none where it is being removed. Only an empty one counts.
+fn take(place: BorrowedFd<'_>, name: &str) -> Result<Option<Taken>, Errno> {
+    let Some((handle, stat)) = lock(place, name)? else {
+        return Ok(None);
+    };
+    if is_marked(&stat) && is_empty(&handle)? {
+        Ok(Some((handle, id_of(&stat))))
+    } else {
+        Err(Errno::EXIST)
     }
 }
 
-/// Opens a placeholder and takes a shared lock on it; none where it is being removed. Only an
-/// empty one counts.
-fn take(place: BorrowedFd<'_>, name: &str) -> Result<Option<OwnedFd>, Errno> {
+/// Takes a placeholder that was just made, and gives it the whole mode of one, whatever the
+/// umask is: other users have to be able to lock it.
+fn take_new(place: BorrowedFd<'_>, name: &str) -> Result<Option<Taken>, Errno> {
+    let Some((handle, stat)) = lock(place, name)? else {
+        return Ok(None);
+    };
+    if stat.st_mode & 0o7777 != MARK {
+        rustix::fs::fchmod(&handle, Mode::from_raw_mode(MARK))?;
+    }
+    Ok(Some((handle, id_of(&stat))))
+}
+
+/// Opens a directory and takes a shared lock on it; none where it is removed by then.
+fn lock(place: BorrowedFd<'_>, name: &str) -> Result<Option<(OwnedFd, Stat)>, Errno> {
     let handle = match open(place, name) {
         Err(Errno::NOENT) => return Ok(None),
         other => other?,
     };
-    match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockShared) {
-        Ok(()) => {}
-        // Whoever removes it holds this for a moment only.
-        Err(Errno::WOULDBLOCK) => rustix::fs::flock(&handle, FlockOperation::LockShared)?,
-        Err(errno) => return Err(errno),
-    }
-    let there = rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW);
-    match there {
-        Ok(there) if is_same(&there, &handle) && is_empty(&handle)? => Ok(Some(handle)),
-        Ok(_) => Err(Errno::EXIST),
-        Err(_) => Ok(None),
-    }
+    // Whoever removes it holds the other kind, for a moment only.
+    rustix::fs::flock(&handle, FlockOperation::LockShared)?;
+    let stat = rustix::fs::fstat(&handle)?;
+    Ok((stat.st_nlink > 0).then_some((handle, stat)))
 }
 
 /// Whether nothing is in a directory.
