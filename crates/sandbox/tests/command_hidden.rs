@@ -47,7 +47,27 @@ const TRIALS: &[Trial] = &[
     ("a secret deeper than a path is long is hidden", deep),
     ("a secret behind many names is hidden", behind_many),
     ("thousands of denied names lock nobody out", many_denied),
+    (
+        "more denied names than can be masked do not stay",
+        many_denied_made,
+    ),
     ("another name of a denied file is denied", hard_links),
+    (
+        "other names of files in a closed directory are hidden",
+        hard_link_of_closed,
+    ),
+    (
+        "another name of a file denied in a grant is denied",
+        hard_link_of_grant,
+    ),
+    (
+        "another name of a protected file cannot be written",
+        hard_link_of_protected,
+    ),
+    (
+        "a name that left a read-only grant stops nobody",
+        moved_grant_name,
+    ),
     ("a new name of a denied file is found", hard_link_made_later),
     (
         "a nested root cannot be replaced by renaming its parent",
@@ -328,19 +348,27 @@ fn behind_many() {
 fn many_denied() {
     let place = Place::new();
     place.write("ws/real/key.pem", SECRET);
+    place.setup("cd ws; seq -f %g.pem 9000 | xargs touch; mkdir in; cd in; seq -f %g.pem 22000 | xargs touch");
     let wall = wall(&place.rules());
-    let ran = line(
-        &wall,
-        &place,
-        "seq -f %g.pem 9000 | xargs touch; mkdir in; cd in; seq -f %g.pem 22000 | xargs touch",
-    );
-    assert!(ran.succeeded(), "{:?}", ran.stderr);
     let ran = line(&wall, &place, "echo still here; cat real/key.pem in/1.pem");
     assert_eq!(ran.stdout, "still here\n");
     let hidden = &ran.finished.settled.hidden;
     assert!(
         matches!(hidden.as_slice(), [Hidden::TooManyDenied { path, .. }] if path.ends_with("in")),
         "{hidden:?}"
+    );
+}
+
+fn many_denied_made() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let ran = line(&wall, &place, "seq -f %g.pem 1001 | xargs touch");
+    assert_eq!(ran.finished.settled.appeared.len(), 1001);
+    assert!(!place.exists("ws/1.pem"), "later commands would mask each");
+    assert!(
+        line(&wall, &place, "ls | grep -c set-aside")
+            .stdout
+            .contains("1001")
     );
 }
 
@@ -380,6 +408,75 @@ fn hard_link_made_later() {
     assert!(line(&wall, &place, "true").succeeded());
     place.setup("ln ws/.env ws/a/later");
     never_reads(&wall, &place, &["true", "cat a/later", "cat a/later"]);
+}
+
+fn hard_link_of_closed() {
+    for mode in ["000", "311", "111"] {
+        let place = Place::new();
+        place.write("ws/e/f/.env", SECRET);
+        place.write("ws/.ssh/id", SECRET);
+        place.write("ws/plain", "x");
+        place.setup("cd ws; ln e/f/.env other.txt; ln .ssh/id readme");
+        let wall = wall(&place.rules());
+        never_reads(&wall, &place, &["cat other.txt readme"]);
+        place.setup(&format!("chmod {mode} ws/e/f ws/.ssh"));
+        never_reads(
+            &wall,
+            &place,
+            &["cat other.txt readme", "cp other.txt x; cat x"],
+        );
+        assert_eq!(line(&wall, &place, "cat plain").stdout, "x");
+        place.setup("chmod 755 ws/e/f ws/.ssh");
+    }
+}
+
+fn hard_link_of_grant() {
+    let place = Place::new();
+    place.write("out/.env", SECRET);
+    place.setup("ln out/.env ws/copy.txt");
+    let mut rules = place.rules();
+    rules.grants = vec![Grant {
+        path: place.out.clone(),
+        access: RootAccess::ReadOnly,
+    }];
+    never_reads(&wall(&rules), &place, &["cat copy.txt"]);
+}
+
+fn hard_link_of_protected() {
+    let place = Place::new();
+    place.setup("git init -q ws; mkdir -p ws/scripts ws/.vscode; echo mine > ws/.git/hooks/pre-commit; echo mine > ws/.bashrc; echo mine > ws/.vscode/f; cd ws; ln .git/hooks/pre-commit scripts/pc; ln .bashrc scripts/rc; ln .vscode/f scripts/f");
+    let wall = wall(&place.rules());
+    refused(
+        &wall,
+        &place,
+        &[
+            "echo x > scripts/pc",
+            "echo x >> scripts/rc",
+            "echo x > scripts/f",
+        ],
+    );
+    assert_eq!(
+        line(&wall, &place, "cat scripts/*").stdout,
+        "mine\n".repeat(3)
+    );
+    assert_eq!(place.read("ws/.git/hooks/pre-commit"), "mine\n");
+}
+
+fn moved_grant_name() {
+    let place = Place::new();
+    place.write("out/.env", SECRET);
+    place.write("out/f", "x");
+    let mut rules = place.rules();
+    rules.grants = vec![Grant {
+        path: place.out.clone(),
+        access: RootAccess::ReadOnly,
+    }];
+    let wall = wall(&rules);
+    assert!(line(&wall, &place, "true").succeeded());
+    place.setup("mv out/.env out/.env.local");
+    let out = place.out.display();
+    never_reads(&wall, &place, &[&format!("cat {out}/.env.local")]);
+    assert!(line(&wall, &place, &format!("cat {out}/f")).succeeded());
 }
 
 fn nested_root() {

@@ -48,6 +48,32 @@ const TRIALS: &[Trial] = &[
     ),
     ("attributes that name a driver are moved aside", attributes),
     (
+        "what a new link leads to is not moved",
+        new_link_to_the_users,
+    ),
+    (
+        "a dangling link is not filled behind another one",
+        dangling_link,
+    ),
+    (
+        "what is denied and executed does not stay",
+        denied_and_executed,
+    ),
+    (
+        "judged files that cannot be read do not stay",
+        unreadable_judged,
+    ),
+    (
+        "a file that is changed through a map is read again",
+        mapped_judged,
+    ),
+    ("a sweep that missed something is repeated", repeated_sweep),
+    ("plants in plants are all moved", deep_plants),
+    (
+        "a placeholder that a command locks stops nobody",
+        locked_placeholder,
+    ),
+    (
         "a killed program's commands are swept by the next start",
         killed,
     ),
@@ -307,6 +333,202 @@ fn attributes() {
         "mkdir b; echo '* diff=evil' > b/.gitattributes",
     );
     planted(&ran, &place, "b/.gitattributes");
+}
+
+fn new_link_to_the_users() {
+    let place = Place::new();
+    place.write("ws/.docker/config.json", "CANARY");
+    place.write("ws/real/vs/f", "mine");
+    place.setup("git init -q ws");
+    let wall = wall(&place.rules());
+    for text in [
+        "mkdir x; ln -s ../.docker x/.zshrc",
+        "mkdir y; ln -s ../.git y/.zshrc; ln -s ../.git/hooks y/.vscode",
+        "mkdir z; ln -s ../real z/.idea",
+        "mkdir q; touch q/w.key",
+    ] {
+        let ran = line(&wall, &place, text);
+        let moved = ran.finished.settled.appeared.iter();
+        let mut moved = moved.filter(|one| one.moved_to.is_some());
+        assert!(
+            moved.all(|one| one.path.parent().is_some_and(|parent| parent != place.ws)),
+            "{ran:?}"
+        );
+    }
+    assert!(place.exists("ws/.docker/config.json") && place.exists("ws/.git/HEAD"));
+    assert!(place.exists("ws/real/vs/f"));
+    let ran = line(
+        &wall,
+        &place,
+        "cat */config.json .docker/config.json x/* 2>&1",
+    );
+    assert!(!ran.text().contains("CANARY"), "{ran:?}");
+}
+
+fn dangling_link() {
+    let place = Place::new();
+    place.setup("mkdir -p ws/d ws/mine/vs; echo mine > ws/mine/vs/f; ln -s cfg/vs ws/d/.vscode; ln -s later ws/d/.idea; ln -s ../way/vs ws/d/.zed");
+    let wall = wall(&place.rules());
+    line(
+        &wall,
+        &place,
+        "mkdir -p d/real/vs d/later; echo x > d/real/vs/tasks.json; ln -s real d/cfg; echo x > d/later/f; ln -s mine way",
+    );
+    assert!(!place.exists("ws/d/.vscode/tasks.json"));
+    assert!(!place.ws.join("d/.vscode/tasks.json").exists());
+    assert!(!place.ws.join("d/.idea/f").exists());
+    assert!(place.exists("ws/mine/vs/f"), "the user's is not moved");
+}
+
+fn denied_and_executed() {
+    let place = Place::new();
+    place.setup("git init -q ws; git -C ws config extensions.worktreeConfig true");
+    let wall = wall(&place.rules());
+    let ran = line(
+        &wall,
+        &place,
+        "echo x > .git/config.worktree; echo x > my-secret.code-workspace",
+    );
+    planted(&ran, &place, ".git/config.worktree");
+    planted(&ran, &place, "my-secret.code-workspace");
+    line(
+        &wall,
+        &place,
+        "mkdir -p secret-app/.git/hooks secret-app/.vscode; cd secret-app; echo x > .git/config; echo x > .git/hooks/pre-commit; echo x > .vscode/tasks.json; echo x > .envrc; mkdir objects refs; echo x > HEAD; echo x > config",
+    );
+    for path in [
+        ".git/config",
+        ".git/hooks/pre-commit",
+        ".vscode/tasks.json",
+        ".envrc",
+        "config",
+    ] {
+        assert!(!place.exists(&format!("ws/secret-app/{path}")), "{path}");
+    }
+}
+
+fn unreadable_judged() {
+    let place = Place::new();
+    place.setup("git init -q ws; mkdir -p ws/venv/lib/python3.11/site-packages ws/old/site-packages; ln -s lib ws/venv/lib64");
+    let wall = wall(&place.rules());
+    for text in [
+        "echo 'import os' > notes.txt; ln -s ../../../../notes.txt venv/lib/python3.11/site-packages/evil.pth",
+        "mkdir rm; echo 'exec x' > rm/git-rebase-todo; ln -s ../rm .git/rebase-merge",
+        "mkdir .git/sequencer; echo 'exec x' > todo; ln -s ../../todo .git/sequencer/todo",
+        "mkdir sp2; echo 'import os' > sp2/e.pth; mkdir -p v2/lib/python3.12; ln -s ../../../sp2 v2/lib/python3.12/site-packages",
+        "echo 'import os' > venv/lib/python3.11/site-packages/a.pth; chmod 000 venv/lib/python3.11/site-packages/a.pth",
+        "mkfifo venv/lib/python3.11/site-packages/b.pth",
+    ] {
+        let ran = line(&wall, &place, text);
+        let appeared = &ran.finished.settled.appeared;
+        assert!(
+            matches!(appeared.as_slice(), [one] if one.moved_to.is_some()),
+            "{text}: {appeared:?}"
+        );
+    }
+    let ran = line(
+        &wall,
+        &place,
+        "python3 -m venv --without-pip fine 2>/dev/null; echo ../src > venv/lib/python3.11/site-packages/fine.pth",
+    );
+    assert!(ran.finished.settled.appeared.is_empty(), "{ran:?}");
+    let ran = line(
+        &wall,
+        &place,
+        "mkdir -p .git/rebase-merge; echo x/../payload > .git/rebase-merge/strategy",
+    );
+    planted(&ran, &place, ".git/rebase-merge/strategy");
+}
+
+fn mapped_judged() {
+    let place = Place::new();
+    std::fs::create_dir_all(place.ws.join("v/site-packages")).unwrap();
+    let wall = wall(&place.rules());
+    let script = "import mmap,time,os,sys\nf=open('v/site-packages/m.pth','w+b'); f.write(b'x'*64); f.flush()\nm=mmap.mmap(f.fileno(),64); m[0:2]=b'yy'\nopen('ready','w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)\nm[0:10]=b'import os;'\n";
+    place.write("ws/script.py", script);
+    let background = wall.run(spec("python3 script.py", &place.ws)).unwrap();
+    while !place.exists("ws/ready") {
+        std::thread::yield_now();
+    }
+    assert!(line(&wall, &place, "true").succeeded());
+    place.write("ws/go", "");
+    let finished = background.drive(Deadlines::default(), None, |_, _| {});
+    let appeared = &finished.settled.appeared;
+    assert!(
+        appeared
+            .iter()
+            .any(|one| one.path.ends_with("m.pth") && one.moved_to.is_some()),
+        "{appeared:?}"
+    );
+}
+
+fn repeated_sweep() {
+    let place = Place::new();
+    let mut rules = place.rules();
+    rules.scan_entries = 200;
+    let wall = wall(&rules);
+    let planting = wall
+        .run(spec("mkdir -p n/.vscode; echo x > n/.vscode/f; touch ready; until [ -e go ]; do sleep 0.01; done", &place.ws))
+        .unwrap();
+    while !place.exists("ws/ready") {
+        std::thread::yield_now();
+    }
+    let hiding = wall
+        .run(spec(
+            "mkdir a; touch a/{1..300}; touch go; until [ -e clean ]; do sleep 0.01; done; rm -r a",
+            &place.ws,
+        ))
+        .unwrap();
+    let first = planting.drive(Deadlines::default(), None, |_, _| {});
+    assert!(
+        first.settled.missed.is_some() || !place.exists("ws/n/.vscode"),
+        "{first:?}"
+    );
+    place.write("ws/clean", "");
+    let last = hiding.drive(Deadlines::default(), None, |_, _| {});
+    assert_eq!(last.settled.missed, None, "{last:?}");
+    assert!(!place.exists("ws/n/.vscode"), "{last:?}");
+}
+
+fn deep_plants() {
+    let place = Place::new();
+    let wall = wall(&place.rules());
+    let ran = line(
+        &wall,
+        &place,
+        "d=s; for i in {1..12}; do d=$d/.vscode; done; mkdir -p $d; echo x > $d/tasks.json",
+    );
+    assert_eq!(ran.finished.settled.missed, None, "{ran:?}");
+    let left = Command::new("find")
+        .arg(&place.ws)
+        .args(["-name", ".vscode"])
+        .output();
+    assert_eq!(String::from_utf8_lossy(&left.unwrap().stdout), "");
+}
+
+fn locked_placeholder() {
+    let place = Place::new();
+    std::fs::create_dir(place.ws.join("sub")).unwrap();
+    let outer = wall(&place.rules());
+    let holding = outer
+        .run(spec(
+            "mkdir -m 1755 sub/.vscode; exec 9< sub/.vscode; flock -x 9; touch ready; sleep 60",
+            &place.ws,
+        ))
+        .unwrap();
+    while !place.exists("ws/ready") {
+        std::thread::yield_now();
+    }
+    let mut rules = WallRules::new(PathWall::open(&PathRules::new(place.ws.join("sub"))).unwrap());
+    rules.linger = std::time::Duration::ZERO;
+    let inner = wall(&rules);
+    let ran = run_spec(
+        &inner,
+        spec("echo on", &place.ws.join("sub")),
+        Deadlines::default(),
+    );
+    assert_eq!(ran.stdout, "on\n");
+    drop(holding);
 }
 
 /// Holds a command that has planted something, until it is killed.

@@ -89,7 +89,10 @@ impl Baseline {
         let number = state.next;
         state.next += 1;
         state.running.push((number, encode(stood)));
-        state.write()?;
+        if let Err(error) = state.write() {
+            state.running.pop();
+            return Err(error);
+        }
         Ok(Listed(number))
     }
 
@@ -204,6 +207,8 @@ fn one(rest: &mut Reader<'_>) -> Option<Stood> {
     let mut found = Found::default();
     for _ in 0..rest.u32().ok()? {
         found.guarded.push(Guarded {
+            also: None,
+            led_to: false,
             path: rest.text().ok()?,
             why: match rest.flag().ok()? {
                 true => Why::Unsearchable,
@@ -250,6 +255,8 @@ mod tests {
         let id = (any::<u64>(), any::<u64>(), any::<(i64, u32)>());
         let why = prop::sample::select(vec![Why::Unsearchable, Why::Own]);
         (bytes(), why, id, link).prop_map(|(path, why, (device, inode, born), link)| Guarded {
+            also: None,
+            led_to: false,
             path,
             why,
             id: Identity {

@@ -10,11 +10,11 @@ use rustix::io::Errno;
 
 use super::error::WallError;
 use super::found::{Found, Missed};
+use super::links::Inodes;
 use super::memory::Memory;
 use super::mounts::may_be_shown;
-use super::owner::Reopened;
 use super::rules::{Grant, WallRules};
-use super::search::Search;
+use super::search::{After, Search};
 use super::sweep::{Appeared, Tree};
 use super::wall::bytes;
 use crate::paths::{Root, RootAccess};
@@ -31,7 +31,9 @@ pub(super) struct Directory {
     pub(super) opened: Vec<Vec<u8>>,
     /// What is guarded in it. Looked for once, where commands cannot change it: a package
     /// cache is large.
-    found: Option<Found>,
+    found: Mutex<Option<Found>>,
+    /// Since when commands can have changed it.
+    since: SystemTime,
     /// What was learned about it.
     memory: Mutex<Memory>,
 }
@@ -54,7 +56,8 @@ impl Directory {
             writable: root.access() == RootAccess::ReadWrite,
             root: Some(number),
             opened: opened.collect(),
-            found: None,
+            found: Mutex::default(),
+            since: SystemTime::now(),
             memory: Mutex::default(),
         })
     }
@@ -86,22 +89,31 @@ impl Directory {
             writable: grant.access == RootAccess::ReadWrite,
             root: None,
             opened: Vec::new(),
-            found: None,
+            found: Mutex::default(),
+            since: SystemTime::now(),
             memory: Mutex::default(),
         })
     }
 
     /// Searches a grant that commands cannot change, once for all of them.
-    pub(super) fn search_once(&mut self, rules: &WallRules) {
+    pub(super) fn search_once(&self, rules: &WallRules) {
         if self.root.is_none() && !self.writable {
-            let found = {
-                let mut found = self.find(rules, &[]);
-                let denied = std::mem::take(&mut found.denied);
-                self.guard_links(rules, &denied, &mut found);
-                found
-            };
-            self.found = Some(found);
+            let mut found = self.find(rules, &[]);
+            let inodes = Inodes::of(std::iter::once(&found));
+            self.guard_links(rules, &inodes, &mut found);
+            *self.known() = Some(found);
         }
+    }
+
+    /// Searches again what was searched once: a name in it has moved.
+    pub(super) fn search_again(&self, rules: &WallRules) {
+        if self.known().take().is_some() {
+            self.search_once(rules);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Found>> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
@@ -110,8 +122,8 @@ impl Directory {
 
     /// What is guarded in it now.
     pub(super) fn find(&self, rules: &WallRules, vacant: &[Vec<u8>]) -> Found {
-        match &self.found {
-            Some(found) => found.clone(),
+        match self.known().clone() {
+            Some(found) => found,
             // It will be refused, and need not be searched for that.
             None if !may_be_shown(self.path.as_os_str().as_encoded_bytes()) => Found::default(),
             None => self.search(rules, vacant, None).run(&mut self.memory()),
@@ -119,14 +131,9 @@ impl Directory {
     }
 
     /// Guards other names of denied files.
-    pub(super) fn guard_links(
-        &self,
-        rules: &WallRules,
-        denied: &std::collections::HashSet<u64>,
-        found: &mut Found,
-    ) {
+    pub(super) fn guard_links(&self, rules: &WallRules, inodes: &Inodes, found: &mut Found) {
         let search = self.search(rules, &[], None);
-        search.guard_links(&mut self.memory(), denied, found);
+        search.guard_links(&mut self.memory(), inodes, found);
     }
 
     /// Moves aside what appeared since these were found.
@@ -145,11 +152,11 @@ impl Directory {
         let names = self.search(rules, vacant, None);
         tree.sweep(
             before,
-            |reopened| {
-                let search = self.search(rules, vacant, Some(reopened));
+            |after| {
+                let search = self.search(rules, vacant, Some(after));
                 search.run(&mut self.memory())
             },
-            |path| names.is_free(path),
+            &names,
         )
     }
 
@@ -157,7 +164,7 @@ impl Directory {
         &'a self,
         rules: &'a WallRules,
         vacant: &'a [Vec<u8>],
-        reopened: Option<&'a Reopened>,
+        after: Option<After<'a>>,
     ) -> Search<'a> {
         Search {
             rules: &rules.paths,
@@ -170,7 +177,8 @@ impl Directory {
             vacant,
             most: rules.scan_entries,
             now: SystemTime::now(),
-            reopened,
+            since: self.since,
+            after,
         }
     }
 

@@ -3,10 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rustix::fs::Statx;
 use rustix::io::Errno;
 
+use super::memory::Inside;
 use super::planted::Judged;
 
 /// Why a path is guarded.
@@ -69,6 +71,28 @@ pub(super) struct Guarded {
     pub(super) why: Why,
     pub(super) link: Option<Link>,
     pub(super) id: Identity,
+    /// The rule that protects a denied name as well: it must not be made either.
+    pub(super) also: Option<String>,
+    /// Whether it is guarded because a protected link leads to it.
+    pub(super) led_to: bool,
+}
+
+impl Guarded {
+    pub(super) fn new(path: Vec<u8>, why: Why, id: Identity) -> Self {
+        Self {
+            path,
+            why,
+            link: None,
+            id,
+            also: None,
+            led_to: false,
+        }
+    }
+
+    /// Whether this is what stood there before.
+    pub(super) fn is_same(&self, old: &Self) -> bool {
+        self.id == old.id && self.link == old.link
+    }
 }
 
 /// Why a search did not see everything.
@@ -98,6 +122,8 @@ pub enum Missed {
         /// The directory.
         path: PathBuf,
     },
+    /// A process of the command is stuck in the kernel and has not ended yet.
+    Ending,
     /// Guarded names kept appearing while they were moved aside.
     Unsettled {
         /// The directory.
@@ -126,6 +152,9 @@ impl std::fmt::Display for Missed {
                 "directories in {} keep moving. Wait for the commands that run there, or stop them",
                 path.display()
             ),
+            Self::Ending => f.write_str(
+                "a process of the command is stuck in the kernel and has not ended yet; what it makes is looked at when it has",
+            ),
             Self::Unsettled { path } => write!(
                 f,
                 "guarded names kept appearing in {} while they were moved aside",
@@ -144,6 +173,13 @@ pub(super) struct Found {
     pub(super) judged: BTreeMap<Vec<u8>, Judged>,
     /// The inodes of denied files: another name of one of them is denied too.
     pub(super) denied: HashSet<u64>,
+    /// The inodes of protected files: another name of one of them is protected too.
+    pub(super) protected: HashSet<u64>,
+    /// Whether the user owns a directory that could not be searched: a file in it may be
+    /// denied and have another name.
+    pub(super) closed_own: bool,
+    /// When the search began; none where that is not known any more.
+    pub(super) at: Option<SystemTime>,
     /// The inodes of the files in every directory that is not denied.
     pub(super) listed: Vec<Listed>,
     /// Why not everything was seen, if so.
@@ -157,6 +193,7 @@ pub(super) struct Found {
 #[derive(Clone, Debug)]
 pub(super) struct Listed {
     pub(super) directory: Vec<u8>,
+    pub(super) inside: Inside,
     pub(super) inodes: Arc<[u64]>,
     /// Whether it is as it was when it was compared with the denied files.
     pub(super) checked: bool,

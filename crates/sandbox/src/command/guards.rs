@@ -166,7 +166,7 @@ fn collapse(
 }
 
 /// The directories above a path, the outermost first, without the tree itself.
-pub(super) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     slashes.filter_map(|(at, _)| path.get(..at))
 }
@@ -177,12 +177,7 @@ mod tests {
     use crate::command::found::{Guarded, Identity};
 
     fn guarded(path: &str, why: Why) -> Guarded {
-        Guarded {
-            path: path.as_bytes().to_vec(),
-            why,
-            link: None,
-            id: Identity::default(),
-        }
+        Guarded::new(path.as_bytes().to_vec(), why, Identity::default())
     }
 
     fn masks(found: Vec<Guarded>, nested: &[&str], most: usize) -> Result<Vec<String>, TooMany> {

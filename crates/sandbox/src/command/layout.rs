@@ -1,6 +1,5 @@
 //! Which directories a command gets, and what in them is guarded.
 
-use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -12,6 +11,7 @@ use super::error::WallError;
 use super::found::{Found, Missed, Why};
 use super::guards::{self, Guards, Hidden, TooMany};
 use super::init::Kind;
+use super::links::Inodes;
 use super::message::{BadOrder, Folder, Mask, Order};
 use super::placeholders::Held;
 use super::rules::{CommandSpec, Program, WallRules};
@@ -67,7 +67,7 @@ impl Layout {
         for grant in &rules.grants {
             directories.push(Directory::grant(rules, grant)?);
         }
-        for directory in &mut directories {
+        for directory in &directories {
             directory.search_once(rules);
         }
         Ok(Self {
@@ -133,10 +133,9 @@ impl Layout {
         let mut hidden = Vec::new();
         if kind.namespaces {
             // A file that is denied in one directory is denied under every name it has in any.
-            let denied = all_found.iter().flat_map(|found| &found.denied);
-            let denied: HashSet<u64> = denied.copied().collect();
+            let inodes = Inodes::of(all_found.iter());
             for (directory, found) in directories.iter().zip(&mut all_found) {
-                directory.guard_links(rules, &denied, found);
+                directory.guard_links(rules, &inodes, found);
                 if let Some(missed) = found.missed.take() {
                     return Err(WallError::Search(missed));
                 }
@@ -151,6 +150,13 @@ impl Layout {
             vacant: held.of(directory).to_vec(),
         });
         Ok((masks, watched.collect(), hidden))
+    }
+
+    /// Searches the grants again that are searched once: a name in one has moved.
+    pub(super) fn search_again(&self, rules: &WallRules) {
+        for directory in &self.directories {
+            directory.search_again(rules);
+        }
     }
 
     /// The directory that a killed process watched, if commands of this one use it too.

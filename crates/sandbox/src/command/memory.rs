@@ -80,6 +80,8 @@ pub(super) struct Contents {
     pub(super) guarded: Vec<Guarded>,
     /// The inodes of denied files.
     pub(super) denied: Vec<u64>,
+    /// The inodes of protected files.
+    pub(super) protected: Vec<u64>,
     /// The files that are judged by what they say.
     pub(super) judged: Vec<Vec<u8>>,
     /// The inodes of all files.
@@ -102,8 +104,9 @@ pub(super) enum Inside {
 /// Where hard links to denied files were found.
 #[derive(Debug, Default)]
 pub(super) struct Links {
-    /// The inodes of the denied files that were looked for.
+    /// The inodes of the denied and of the protected files that were looked for.
     pub(super) denied: HashSet<u64>,
+    pub(super) protected: HashSet<u64>,
     /// The directories with other names of them.
     pub(super) hits: HashSet<Vec<u8>>,
 }
@@ -187,9 +190,19 @@ impl Memory {
         }
     }
 
-    /// What a judged file says. It is read again only where it changed.
-    pub(super) fn judge(&mut self, tree: BorrowedFd<'_>, path: &[u8]) -> Option<Judged> {
-        let judged = Judged::at(tree, path, self.judged.get(path))?;
+    /// What a judged file says. It is read again unless it was last changed before `since`:
+    /// a program that has it mapped changes it without a trace.
+    pub(super) fn judge(
+        &mut self,
+        tree: BorrowedFd<'_>,
+        path: &[u8],
+        since: SystemTime,
+    ) -> Option<Judged> {
+        let known = self
+            .judged
+            .get(path)
+            .filter(|known| known.is_older_than(since));
+        let judged = Judged::at(tree, path, known)?;
         self.judged.insert(path.to_vec(), judged);
         Some(judged)
     }
@@ -227,7 +240,8 @@ mod tests {
         let search = Search {
             own: Default::default(),
             path: root.path(),
-            reopened: None,
+            after: None,
+            since: SystemTime::UNIX_EPOCH,
             rules: wall,
             folder: root.handle(),
             root: Some(0),

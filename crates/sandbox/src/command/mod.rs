@@ -58,6 +58,7 @@ mod running;
 mod search;
 mod seccomp;
 mod shell;
+mod start;
 mod supervise;
 mod sweep;
 mod sys;

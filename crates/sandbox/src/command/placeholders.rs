@@ -439,8 +439,16 @@ fn lock(place: BorrowedFd<'_>, name: &str) -> Result<Option<(OwnedFd, Stat)>, Er
         Err(Errno::NOENT) => return Ok(None),
         other => other?,
     };
-    // Whoever removes it holds the other kind, for a moment only.
-    rustix::fs::flock(&handle, FlockOperation::LockShared)?;
+    match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockShared) {
+        Ok(()) => {}
+        // Whoever removes it holds the other kind, for a moment only. A command that holds it
+        // for longer is not waited for.
+        Err(Errno::WOULDBLOCK) => {
+            std::thread::sleep(Duration::from_millis(1));
+            return Ok(None);
+        }
+        Err(errno) => return Err(errno),
+    }
     let stat = rustix::fs::fstat(&handle)?;
     Ok((stat.st_nlink > 0).then_some((handle, stat)))
 }

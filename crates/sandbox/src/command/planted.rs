@@ -2,7 +2,10 @@
 
 use std::os::fd::BorrowedFd;
 
+use std::time::SystemTime;
+
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
 use crate::paths::names_driver;
 
@@ -52,9 +55,23 @@ enum Kind {
     Attributes,
     /// The steps of a rebase or a sequence, where one is a command.
     Steps,
+    /// How a rebase or a sequence merges, where that is not what git has built in.
+    Strategy,
     /// A file that Python's `site` reads, where a line is code.
     SitePath,
+    /// A name that stands for a directory of such files, where it is a link to another one.
+    Directory,
 }
+
+/// The strategies that git has built in.
+const STRATEGIES: [&[u8]; 6] = [
+    b"ort",
+    b"recursive",
+    b"resolve",
+    b"octopus",
+    b"ours",
+    b"subtree",
+];
 
 impl Kind {
     fn of(path: &[u8]) -> Option<Self> {
@@ -71,12 +88,22 @@ impl Kind {
             return names.any(site).then_some(Self::SitePath);
         }
         let parent = names.next().map(<[u8]>::to_ascii_lowercase);
-        let steps = match parent.as_deref() {
-            Some(b"rebase-merge") => name.starts_with(b"git-rebase-todo"),
-            Some(b"sequencer") => name == b"todo",
-            _ => false,
-        };
-        (steps && names.any(|part| part.eq_ignore_ascii_case(b".git"))).then_some(Self::Steps)
+        let in_git = parent.as_deref() == Some(b".git")
+            || names.any(|part| part.eq_ignore_ascii_case(b".git"));
+        match (parent.as_deref(), name.as_slice()) {
+            _ if name == b"site-packages" || name == b"dist-packages" => Some(Self::Directory),
+            // A link that was moved aside is obeyed by nobody.
+            _ if !in_git || name.starts_with(b"set-aside-") => None,
+            (Some(b"rebase-merge"), steps) if steps.starts_with(b"git-rebase-todo") => {
+                Some(Self::Steps)
+            }
+            (Some(b"sequencer"), b"todo") => Some(Self::Steps),
+            (Some(b"rebase-merge"), b"strategy") | (Some(b"sequencer"), b"opts") => {
+                Some(Self::Strategy)
+            }
+            // Git makes no links in its directory.
+            _ => Some(Self::Directory),
+        }
     }
 
     fn is_obeyed(self, content: &[u8]) -> bool {
@@ -91,8 +118,26 @@ impl Kind {
         match self {
             Self::Attributes => names_driver(content),
             Self::Steps => lines.any(|line| matches!(first_word(line).as_slice(), b"x" | b"exec")),
-            // Python looks at the very beginning of a line only, after a byte order mark.
-            Self::SitePath => lines.any(|line| first_word(line).ends_with(b"import")),
+            Self::Strategy => lines.any(|line| {
+                let mut parts = line.splitn(2, |byte| *byte == b'=');
+                let key = parts.next().unwrap_or_default().trim_ascii();
+                match parts.next() {
+                    Some(value) => {
+                        key.eq_ignore_ascii_case(b"strategy")
+                            && !STRATEGIES.contains(&value.trim_ascii())
+                    }
+                    None => {
+                        let plain = key.is_empty() || key.starts_with(b"[") && key.ends_with(b"]");
+                        !plain && !STRATEGIES.contains(&key)
+                    }
+                }
+            }),
+            // Versions of Python differ in what ends a line.
+            Self::SitePath => content.windows(7).any(|seven| {
+                seven.starts_with(b"import") && matches!(seven.last(), Some(b' ' | b'\t'))
+            }),
+            // Only the link itself counts, and is not read.
+            Self::Directory => false,
         }
     }
 
@@ -100,14 +145,16 @@ impl Kind {
         match self {
             Self::Attributes => ".gitattributes that names a driver",
             Self::Steps => "a step of a rebase that is a command",
+            Self::Strategy => "a merge strategy that is a program",
             Self::SitePath => "a .pth file with code",
+            Self::Directory => "a link in the place of a directory that is obeyed",
         }
     }
 }
 
-/// Whether a file is judged by what it says.
-pub(super) fn is_judged(path: &[u8]) -> bool {
-    Kind::of(path).is_some()
+/// Whether something is judged by what it says, or by where it leads.
+pub(super) fn is_judged(path: &[u8], is_link: bool) -> bool {
+    Kind::of(path).is_some_and(|kind| is_link || kind != Kind::Directory)
 }
 
 /// Why a file is guarded that says what it should not.
@@ -134,26 +181,60 @@ impl Judged {
         }
     }
 
-    /// Looks at the file, and reads it unless it is as it was. None where it is no file.
+    /// Whether it was last changed before a moment.
+    pub(super) fn is_older_than(&self, moment: SystemTime) -> bool {
+        let since = moment.duration_since(SystemTime::UNIX_EPOCH);
+        let since = since.map_or(0, |since| since.as_secs());
+        // A second more, for clocks that tick coarsely.
+        u64::try_from(self.changed.0).is_ok_and(|changed| changed + 1 < since)
+    }
+
+    /// Looks at the file, and reads it unless it is as it was. None where nothing is there.
+    /// Whatever cannot be read, or is a link, counts as obeyed.
     pub(super) fn at(tree: BorrowedFd<'_>, path: &[u8], known: Option<&Self>) -> Option<Self> {
+        match Self::try_at(tree, path, known) {
+            Ok(judged) => Some(judged),
+            Err(Errno::NOENT) => None,
+            Err(_) => Some(Self::obeyed()),
+        }
+    }
+
+    fn try_at(tree: BorrowedFd<'_>, path: &[u8], known: Option<&Self>) -> Result<Self, Errno> {
+        let kind = Kind::of(path).ok_or(Errno::INVAL)?;
+        let resolve =
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+        let named = rustix::fs::openat2(
+            tree,
+            path,
+            OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            resolve,
+        )?;
+        let stat = rustix::fs::fstat(&named)?;
+        let (inode, changed) = (stat.st_ino, (stat.st_ctime, stat.st_ctime_nsec));
+        let judged = |is_obeyed| Self {
+            inode,
+            changed,
+            is_obeyed,
+        };
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Symlink => return Ok(judged(true)),
+            _ if kind == Kind::Directory => return Ok(judged(false)),
+            FileType::RegularFile => {}
+            _ => return Ok(judged(true)),
+        }
+        if let Some(known) = known
+            && (known.inode, known.changed) == (inode, changed)
+        {
+            return Ok(*known);
+        }
         let file = rustix::fs::openat2(
             tree,
             path,
             OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC,
             Mode::empty(),
-            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-        )
-        .ok()?;
-        let stat = rustix::fs::fstat(&file).ok()?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            return None;
-        }
-        let (inode, changed) = (stat.st_ino, (stat.st_ctime, stat.st_ctime_nsec));
-        if let Some(known) = known
-            && (known.inode, known.changed) == (inode, changed)
-        {
-            return Some(*known);
-        }
+            resolve,
+        )?;
         let mut content = Vec::with_capacity(4 << 10);
         let complete = loop {
             let mut chunk = [0; 4 << 10];
@@ -166,11 +247,7 @@ impl Judged {
                 break false;
             }
         };
-        Some(Self {
-            inode,
-            changed,
-            is_obeyed: !complete || Kind::of(path).is_none_or(|kind| kind.is_obeyed(&content)),
-        })
+        Ok(judged(!complete || kind.is_obeyed(&content)))
     }
 }
 
@@ -200,7 +277,25 @@ mod tests {
             ),
             (".git/sequencer/todo", "pick a x", Some(false)),
             ("rebase-merge/git-rebase-todo", "exec x", None),
-            (".git/rebase-merge/done", "exec x", None),
+            (".git/rebase-merge/done", "exec x", Some(false)),
+            (".git/rebase-merge/strategy", "ort\n", Some(false)),
+            (".git/rebase-merge/strategy", "x/../payload", Some(true)),
+            (
+                ".git/sequencer/opts",
+                "[options]\n\tstrategy = ours\n",
+                Some(false),
+            ),
+            (
+                ".git/sequencer/opts",
+                "[options]\n\tstrategy = evil\n",
+                Some(true),
+            ),
+            (
+                ".git/sequencer/opts",
+                "[options]\n\tedit = true\n",
+                Some(false),
+            ),
+            ("v/lib/python3.13/site-packages", "", Some(false)),
             (
                 "v/lib/python3.11/site-packages/a.pth",
                 "import os",
@@ -219,7 +314,7 @@ mod tests {
             ("weights/model.pth", "import", None),
         ] {
             let path = path.as_bytes();
-            assert_eq!(is_judged(path), obeyed.is_some(), "{path:?}");
+            assert_eq!(is_judged(path, true), obeyed.is_some(), "{path:?}");
             let judged = Kind::of(path).map(|kind| kind.is_obeyed(content.as_bytes()));
             assert_eq!(judged, obeyed, "{path:?} {content:?}");
         }

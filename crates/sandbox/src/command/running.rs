@@ -9,6 +9,7 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::baseline::Listed;
+use super::found::Missed;
 use super::guards::Hidden;
 use super::init::GO;
 use super::layout::Watched;
@@ -221,9 +222,22 @@ impl Running {
         let Some(before) = self.before.take() else {
             return Settled::default();
         };
-        let mut settled = self.wall.sweep(&before.watched);
-        settled.hidden.clone_from(&before.hidden);
-        self.wall.release(&before);
+        let hidden = before.hidden.clone();
+        let mut settled = match self.pidfd.take() {
+            // A process in the kernel that cannot be interrupted may still make something.
+            Some(pidfd) if self.outcome.is_none() => {
+                self.wall.settle_later(pidfd, before);
+                Settled {
+                    missed: Some(Missed::Ending),
+                    ..Settled::default()
+                }
+            }
+            pidfd => {
+                self.pidfd = pidfd;
+                self.wall.settle(before)
+            }
+        };
+        settled.hidden = hidden;
         settled
     }
 

@@ -10,6 +10,7 @@
 //!  more names than the limit, any other error    →  missed, the command is refused
 //! ```
 
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -70,8 +71,27 @@ pub(super) struct Search<'a> {
     pub(super) most: usize,
     /// When it begins, for the cache.
     pub(super) now: SystemTime,
-    /// Opens directories that a command closed, for the search after it.
-    pub(super) reopened: Option<&'a Reopened>,
+    /// Judged files that were last changed before this are not read again.
+    pub(super) since: SystemTime,
+    /// What is known from before the command, for the search after it.
+    pub(super) after: Option<After<'a>>,
+}
+
+/// A search after a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct After<'a> {
+    /// Opens directories that the command closed.
+    pub(super) reopened: &'a Reopened,
+    /// What stood before it, by its path.
+    pub(super) stood: &'a HashMap<&'a [u8], &'a Guarded>,
+}
+
+impl After<'_> {
+    /// Whether this stood there before the command.
+    pub(super) fn stood(&self, found: &Guarded) -> bool {
+        let old = self.stood.get(found.path.as_slice());
+        old.is_some_and(|old| found.is_same(old))
+    }
 }
 
 /// A directory that could not be read.
@@ -103,7 +123,10 @@ impl Search<'_> {
     }
 
     fn run_once(&self, memory: &mut Memory) -> Found {
-        let mut found = Found::default();
+        let mut found = Found {
+            at: Some(self.now),
+            ..Found::default()
+        };
         let mut to_judge: Vec<Vec<u8>> = Vec::new();
         let mut left = self.most;
         let mut buffer = Vec::with_capacity(BUFFER);
@@ -126,8 +149,12 @@ impl Search<'_> {
                         continue;
                     }
                     // It is hidden with the directory around it.
-                    Err(_) if inside == Inside::Denied => continue,
+                    Err(_) if inside == Inside::Denied => {
+                        found.closed_own |= self.is_own(&directory);
+                        continue;
+                    }
                     Err(Miss::Closed) => {
+                        found.closed_own |= self.is_own(&directory);
                         match self.whole(&directory) {
                             Ok(guarded) => found.guarded.push(guarded),
                             Err(missed) => drop(found.missed.get_or_insert(missed)),
@@ -144,19 +171,30 @@ impl Search<'_> {
             };
             found.guarded.extend(contents.guarded.iter().cloned());
             found.denied.extend(&contents.denied);
+            found.protected.extend(&contents.protected);
             to_judge.extend(contents.judged.iter().cloned());
+            let fresh = self.fresh_in(&contents.guarded);
             let directories = contents.folders.iter();
-            open.extend(
-                directories
-                    .filter(|(path, _)| !self.vacant.contains(path))
-                    .cloned(),
-            );
+            let directories = directories.filter(|(path, _)| !self.vacant.contains(path));
+            open.extend(directories.map(|(path, inside)| {
+                // What the command made itself is looked into by all rules.
+                let inside = if fresh.contains(path.as_slice()) {
+                    Inside::Nothing
+                } else {
+                    *inside
+                };
+                (path.clone(), inside)
+            }));
             let (names, inodes) = (contents.names, Arc::clone(&contents.inodes));
             if inside == Inside::Denied {
                 found.denied.extend(inodes.iter());
             } else {
+                if inside == Inside::Protected {
+                    found.protected.extend(inodes.iter());
+                }
                 found.listed.push(Listed {
                     directory,
+                    inside,
                     inodes,
                     checked,
                 });
@@ -174,7 +212,7 @@ impl Search<'_> {
         if self.writable {
             self.add_link_targets(&mut found.guarded);
             let judged = to_judge.into_iter().filter_map(|path| {
-                let judged = memory.judge(self.folder, &path)?;
+                let judged = memory.judge(self.folder, &path, self.since)?;
                 Some((path, judged))
             });
             found.judged = judged.collect();
@@ -185,9 +223,29 @@ impl Search<'_> {
 
     /// Whether no rule guards this path, whatever stands there.
     pub(super) fn is_free(&self, path: &[u8]) -> bool {
-        [true, false]
-            .into_iter()
-            .all(|is_directory| self.why(path, is_directory, false).is_none())
+        let guarded = |is_directory| self.why(path, is_directory, false).is_some();
+        !guarded(true) && !guarded(false) && !is_judged(path, false)
+    }
+
+    /// Whether nothing that stands at this path is executed; it may be denied.
+    pub(super) fn is_harmless(&self, path: &[u8]) -> bool {
+        let protected = |is_directory| self.protects(path, is_directory).is_some();
+        !protected(true) && !protected(false) && !is_judged(path, false)
+    }
+
+    /// The denied directories that a command made. Protected ones are moved as a whole.
+    fn fresh_in<'a>(&self, guarded: &'a [Guarded]) -> HashSet<&'a [u8]> {
+        let Some(after) = &self.after else {
+            return HashSet::new();
+        };
+        let denied = guarded.iter().filter(|found| found.why.hides());
+        let fresh = denied.filter(|found| found.also.is_none() && !after.stood(found));
+        fresh.map(|found| found.path.as_slice()).collect()
+    }
+
+    fn is_own(&self, directory: &[u8]) -> bool {
+        let stat = look(self.folder, directory, AtFlags::empty());
+        stat.is_ok_and(|stat| stat.stx_uid == rustix::process::geteuid().as_raw())
     }
 
     /// A directory that is guarded as a whole. The tree itself cannot be.
@@ -201,12 +259,8 @@ impl Search<'_> {
             path: path(),
             errno,
         })?;
-        Ok(Guarded {
-            path: directory.to_vec(),
-            why: Why::Unsearchable,
-            link: None,
-            id: Identity::of(&stat),
-        })
+        let id = Identity::of(&stat);
+        Ok(Guarded::new(directory.to_vec(), Why::Unsearchable, id))
     }
 
     /// Reads one directory, one name more than the limit at most.
@@ -259,12 +313,19 @@ impl Search<'_> {
                 None => inside,
             };
             let is_own = why == Some(Why::Own);
-            if within == Inside::Denied && kind == FileType::RegularFile {
-                contents.denied.push(entry.ino());
+            if kind == FileType::RegularFile && why.is_some() {
+                match within {
+                    Inside::Denied => contents.denied.push(entry.ino()),
+                    _ => contents.protected.push(entry.ino()),
+                }
             }
             if let Some(why) = why {
+                let also = match why {
+                    Why::Denied(_) => self.protects(&path, is_directory),
+                    _ => None,
+                };
                 match guarded(&handle, name, path.clone(), why) {
-                    Ok(guarded) => contents.guarded.push(guarded),
+                    Ok(guarded) => contents.guarded.push(Guarded { also, ..guarded }),
                     Err(Errno::NOENT) => continue,
                     Err(errno) => return Err(unknown(errno)),
                 }
@@ -277,7 +338,7 @@ impl Search<'_> {
                     contents.guarded.push(whole.map_err(unknown)?);
                 }
             } else if within == Inside::Nothing
-                && is_judged(&path)
+                && is_judged(&path, kind == FileType::Symlink)
                 && !is_opened(&self.opened, &path)
                 && !self.is_named(&path)
             {
@@ -302,11 +363,16 @@ impl Search<'_> {
     ) -> Result<(), Miss> {
         for name in repository.obeyed() {
             let path = join(directory, name);
-            let known = contents.guarded.iter().any(|known| known.path == path);
-            if known || is_opened(&self.opened, &path) || self.is_named(&path) {
+            if is_opened(&self.opened, &path) || self.is_named(&path) {
                 continue;
             }
-            let why = Why::Protected("configuration of a bare repository".to_owned());
+            let rule = "configuration of a bare repository".to_owned();
+            let mut known = contents.guarded.iter_mut();
+            if let Some(known) = known.find(|known| known.path == path) {
+                known.also.get_or_insert(rule);
+                continue;
+            }
+            let why = Why::Protected(rule);
             match guarded(handle, name, path.clone(), why) {
                 Ok(guarded) => contents.guarded.push(guarded),
                 Err(Errno::NOENT) => continue,
@@ -334,17 +400,26 @@ impl Search<'_> {
             Some(rule) if rule != READABLE => return Some(Why::Denied(rule.to_owned())),
             _ => {}
         }
-        if protected || !self.writable || is_opened(&self.opened, path) {
+        if protected {
+            return None;
+        }
+        self.protects(path, is_directory).map(Why::Protected)
+    }
+
+    /// The rule that protects a path.
+    fn protects(&self, path: &[u8], is_directory: bool) -> Option<String> {
+        let name = Path::new(OsStr::from_bytes(path));
+        if !self.writable || is_opened(&self.opened, path) {
             return None;
         }
         if self.own.keeps_path(name) {
-            return Some(Why::Protected(KEPT.to_owned()));
+            return Some(KEPT.to_owned());
         }
         let rule = match self.root {
             Some(root) => self.rules.protected_by(root, name),
             None => self.rules.protected_in(self.path, name),
         }?;
-        (rule != GIT || !is_directory).then(|| Why::Protected(rule.to_owned()))
+        (rule != GIT || !is_directory).then(|| rule.to_owned())
     }
 
     /// Opens a directory that can be listed and whose names can be looked at.
@@ -356,8 +431,8 @@ impl Search<'_> {
         };
         let mut opened = open();
         if matches!(opened, Err(Errno::ACCESS | Errno::PERM))
-            && let Some(reopened) = self.reopened
-            && reopened.open(self.folder, directory)
+            && let Some(after) = &self.after
+            && after.reopened.open(self.folder, directory)
         {
             opened = open();
         }
@@ -407,10 +482,8 @@ fn guarded(
         target: target.into_bytes(),
     });
     Ok(Guarded {
-        path,
-        why,
         link,
-        id: Identity::of(&stat),
+        ..Guarded::new(path, why, Identity::of(&stat))
     })
 }
 

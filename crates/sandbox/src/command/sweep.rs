@@ -9,22 +9,27 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::found::{Found, Guarded, Missed, Why};
-use super::guards::{Hidden, ancestors};
+use super::guards::Hidden;
 use super::owner::Reopened;
 use super::placeholders::is_empty;
 use super::planted::rule_of;
 use super::reach::Remedy;
 use super::rules::SetAside;
-use super::search::join;
+use super::search::{After, Search, join};
 use crate::paths::RootAccess;
 
+/// Of more denied names than this that one command made, none stays.
+const MOST_DENIED: usize = 1_000;
+/// How far the times of files can be behind the clock.
+const TICK: Duration = Duration::from_millis(10);
 /// So often is searched again for what was moved aside to hold more.
-const ROUNDS: usize = 8;
+const ROUNDS: usize = 64;
 
 /// Something that appeared under a guarded name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,28 +76,39 @@ impl Tree<'_> {
     pub(super) fn sweep(
         self,
         before: &Found,
-        search: impl Fn(&Reopened) -> Found,
-        is_free: impl Fn(&[u8]) -> bool,
+        search: impl Fn(After<'_>) -> Found,
+        names: &Search<'_>,
     ) -> (Vec<Appeared>, Option<Missed>) {
         let closed = before.guarded.iter();
         let closed = closed.filter(|guarded| guarded.why == Why::Unsearchable);
         let reopened = Reopened::new(closed.map(|guarded| guarded.path.clone()).collect());
+        let stood = before.guarded.iter();
+        let stood: HashMap<&[u8], &Guarded> =
+            stood.map(|stood| (stood.path.as_slice(), stood)).collect();
+        let known = After {
+            reopened: &reopened,
+            stood: &stood,
+        };
         let mut appeared: Vec<Appeared> = Vec::new();
         let mut seen: HashSet<Vec<u8>> = HashSet::new();
         for _ in 0..ROUNDS {
-            let after = search(&reopened);
+            let after = search(known);
             let mut moved = false;
-            let mut gone: HashSet<Vec<u8>> = HashSet::new();
-            for new in self.appeared(before, &after) {
-                let is_gone = ancestors(&new.path).any(|above| gone.contains(above));
-                if is_gone || !seen.insert(new.path.clone()) {
+            let new = self.appeared(before, known, &after);
+            let denied = new.iter().filter(|new| matches!(new.why, Why::Denied(_)));
+            // So many names would have to be masked for every later command.
+            let how = if denied.count() > MOST_DENIED {
+                SetAside::ProtectedAndDenied
+            } else {
+                self.how
+            };
+            // What lies in another one first: its path holds as long as that is not moved.
+            for new in new.into_iter().rev() {
+                if !seen.insert(new.path.clone()) {
                     continue;
                 }
-                let one = self.set_aside(&new, before, &reopened, &is_free);
-                if one.moved_to.is_some() {
-                    moved = true;
-                    gone.insert(new.path);
-                }
+                let one = Self { how, ..self }.set_aside(&new, before, known, names);
+                moved |= one.moved_to.is_some();
                 appeared.push(one);
             }
             if !moved {
@@ -104,30 +120,19 @@ impl Tree<'_> {
     }
 
     /// What is there now and was not before, or is another thing.
-    fn appeared(self, before: &Found, after: &Found) -> Vec<Guarded> {
-        let stood: HashMap<&[u8], &Guarded> = before
-            .guarded
-            .iter()
-            .map(|stood| (stood.path.as_slice(), stood))
-            .collect();
-        let is_new = |found: &&Guarded| {
-            let stood = stood.get(found.path.as_slice());
-            let same = stood.is_some_and(|old| old.id == found.id && old.link == found.link);
-            !same && !self.is_empty_directory(&found.path)
-        };
+    fn appeared(self, before: &Found, known: After<'_>, after: &Found) -> Vec<Guarded> {
+        let is_new =
+            |found: &&Guarded| !known.stood(found) && !self.is_empty_directory(&found.path);
         let mut new: Vec<Guarded> = after.guarded.iter().filter(is_new).cloned().collect();
         for (path, judged) in &after.judged {
             let stood = before.judged.get(path);
             let said_so = stood.is_some_and(|stood| stood.is_obeyed);
             if judged.is_obeyed && !said_so {
-                new.push(Guarded {
-                    path: path.clone(),
-                    why: Why::Protected(rule_of(path).to_owned()),
-                    link: None,
-                    id: Default::default(),
-                });
+                let why = Why::Protected(rule_of(path).to_owned());
+                new.push(Guarded::new(path.clone(), why, Default::default()));
             }
         }
+        new.sort();
         new
     }
 
@@ -141,13 +146,13 @@ impl Tree<'_> {
         self,
         new: &Guarded,
         before: &Found,
-        reopened: &Reopened,
-        is_free: impl Fn(&[u8]) -> bool,
+        known: After<'_>,
+        names: &Search<'_>,
     ) -> Appeared {
         let at = |path: &[u8]| self.path.join(OsStr::from_bytes(path));
         let mut one = Appeared {
             path: at(&new.path),
-            rule: new.why.rule().to_owned(),
+            rule: new.also.as_deref().unwrap_or(new.why.rule()).to_owned(),
             moved_to: None,
             error: None,
             link_restored: false,
@@ -155,18 +160,22 @@ impl Tree<'_> {
             remedy: None,
         };
         let stays = match new.why {
-            Why::Denied(_) => self.how != SetAside::ProtectedAndDenied,
+            Why::Denied(_) => self.how != SetAside::ProtectedAndDenied && new.also.is_none(),
             Why::Unsearchable => true,
             Why::Own | Why::Protected(_) => false,
         };
         if stays {
             return one;
         }
-        match self.move_aside(&new.path, reopened, is_free) {
+        if is_older(new, before) || holds_more(new, before) {
+            one.error = Some(Errno::BUSY);
+            return one;
+        }
+        match self.move_aside(new, known.reopened, names) {
             Ok(to) => {
                 one.remedy = self.remedy(new);
                 one.moved_to = Some(at(&to));
-                let old = before.guarded.iter().find(|old| old.path == new.path);
+                let old = known.stood.get(new.path.as_slice());
                 if let Some(link) = old.and_then(|old| old.link.as_ref()) {
                     one.link_restored = self.restore(&new.path, &link.target).is_ok();
                 }
@@ -191,11 +200,11 @@ impl Tree<'_> {
     /// Renames in the same directory, to a random name that no rule guards.
     fn move_aside(
         self,
-        path: &[u8],
+        new: &Guarded,
         reopened: &Reopened,
-        is_free: impl Fn(&[u8]) -> bool,
+        rules: &Search<'_>,
     ) -> Result<Vec<u8>, Errno> {
-        let (directory, name) = split(path);
+        let (directory, name) = split(&new.path);
         let random = random()?;
         let plain: Vec<u8> = name
             .iter()
@@ -208,8 +217,13 @@ impl Tree<'_> {
             prefix.into_bytes(),
         ];
         // The kernel takes names of 255 bytes.
-        let mut free = names.iter().filter(|name| name.len() <= 255);
-        let aside = free.find(|name| is_free(&join(directory, name)));
+        let free = || names.iter().filter(|name| name.len() <= 255);
+        let aside = free().find(|name| rules.is_free(&join(directory, name)));
+        // In a denied directory every name is denied.
+        let aside = aside.or_else(|| {
+            let harmless = |name: &&Vec<u8>| rules.is_harmless(&join(directory, name));
+            free().find(harmless).filter(|_| new.also.is_some())
+        });
         let aside = aside.ok_or(Errno::EXIST)?;
         let rename = || {
             let handle = self.parent(directory)?;
@@ -241,6 +255,24 @@ impl Tree<'_> {
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
         )
     }
+}
+
+/// Whether something that a link leads to was there before the command: then it is the
+/// user's, and only the way to it is new.
+fn is_older(new: &Guarded, before: &Found) -> bool {
+    let since = before.at.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
+    let born = Duration::new(u64::try_from(new.id.born.0).unwrap_or(0), new.id.born.1);
+    // The clock of file systems is a tick behind.
+    new.led_to && since.is_none_or(|since| born + TICK < since)
+}
+
+/// Whether something lies in it that was guarded before: moving it would take that out of its
+/// rules.
+fn holds_more(new: &Guarded, before: &Found) -> bool {
+    before.guarded.iter().any(|old| {
+        let rest = old.path.strip_prefix(new.path.as_slice());
+        rest.is_some_and(|rest| rest.starts_with(b"/"))
+    })
 }
 
 fn open(tree: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {

@@ -3,11 +3,8 @@
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rustix::fs::{CWD, MemfdFlags, Mode, OFlags};
@@ -20,12 +17,13 @@ use super::baseline::{Baseline, LeftBehind};
 use super::directory::Directory;
 use super::error::WallError;
 use super::init::Kind;
-use super::layout::{Layout, Prepared, Watched};
-use super::placeholders::Placeholders;
+use super::layout::{Layout, Prepared};
+use super::placeholders::{Held, Placeholders};
 use super::reach::Reach;
 use super::report::{Outcome, Report, SetupFailure, Step};
 use super::rules::{CommandSpec, Grant, Network, Omit, Rung, WallRules};
 use super::running::{Before, Poised, Running};
+use super::start::{find_rung, start_warden};
 use super::sweep::{Appeared, Settled};
 use super::{warden, wire};
 
@@ -34,11 +32,14 @@ pub(super) static READY: AtomicBool = AtomicBool::new(false);
 
 /// How long the warden may take to answer. It does so in milliseconds; a machine that
 /// needs longer than this is not one to start commands on.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// So often are the directories searched again where a guarded name moved away before its
 /// mask was put on.
 const SEARCHES: usize = 10;
+
+/// Of so many commands is kept what stood before them, where not everything was seen after.
+const MOST_PENDING: usize = 16;
 
 /// The walls in force, for the metadata of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +80,10 @@ pub(super) struct Inner {
     pub(super) placeholders: Placeholders,
     pub(super) layout: Layout,
     pub(super) baseline: Baseline,
-    /// What commands of killed programs had made, until it is reported.
+    /// What earlier commands had made, until it is reported.
     earlier: Mutex<Vec<Appeared>>,
+    /// What stood before commands after which not everything was seen.
+    pending: Mutex<Vec<Before>>,
     socket: OwnedFd,
     rung: Rung,
     /// Why the highest rung was not reached.
@@ -105,6 +108,7 @@ impl CommandWall {
                 placeholders,
                 baseline,
                 earlier: Mutex::new(earlier),
+                pending: Mutex::default(),
                 socket,
                 rung,
                 stepped_down,
@@ -126,8 +130,7 @@ impl CommandWall {
     /// What commands of killed programs had left under guarded names: moved aside when this
     /// one started. The next command's result reports it too.
     pub fn earlier(&self) -> Vec<Appeared> {
-        let earlier = self.inner.earlier.lock();
-        earlier.unwrap_or_else(PoisonError::into_inner).clone()
+        lock(&self.inner.earlier).clone()
     }
 
     /// What commands can reach, with these grants beside those of the rules.
@@ -196,6 +199,7 @@ impl CommandWall {
                 },
             }
             inner.release(&before);
+            inner.layout.search_again(&inner.rules);
         }
         Err(WallError::Restless { path: moved })
     }
@@ -289,18 +293,48 @@ impl CommandWall {
 }
 
 impl Inner {
-    /// Moves aside what appeared where a command could write.
-    pub(super) fn sweep(&self, watched: &[Watched]) -> Settled {
-        let mut settled = Settled::default();
-        settled
-            .appeared
-            .append(&mut self.earlier.lock().unwrap_or_else(PoisonError::into_inner));
-        for watched in watched {
-            let (appeared, missed) = watched.sweep(&self.rules);
-            settled.appeared.extend(appeared);
-            settled.missed = settled.missed.or(missed);
+    /// Moves aside what appeared where a command could write. Where not everything was seen,
+    /// what stood before it is kept until it was.
+    pub(super) fn settle(&self, before: Before) -> Settled {
+        let mut settled = Settled {
+            appeared: std::mem::take(&mut *lock(&self.earlier)),
+            ..Settled::default()
+        };
+        let mut pending = lock(&self.pending);
+        for before in std::mem::take(&mut *pending).into_iter().chain([before]) {
+            let mut missed = None;
+            for watched in &before.watched {
+                let (appeared, not_seen) = watched.sweep(&self.rules);
+                settled.appeared.extend(appeared);
+                missed = missed.or(not_seen);
+            }
+            self.placeholders.release(&before.held);
+            if missed.is_some() {
+                // The oldest say most about what is new.
+                if pending.len() < MOST_PENDING {
+                    pending.push(Before {
+                        held: Held::default(),
+                        ..before
+                    });
+                }
+                settled.missed = settled.missed.or(missed);
+            } else {
+                self.baseline.end(&before.listed);
+            }
         }
         settled
+    }
+
+    /// Settles a command when everything of it has ended. The next result reports it.
+    pub(super) fn settle_later(self: &Arc<Self>, pidfd: OwnedFd, before: Before) {
+        let wall = Arc::clone(self);
+        let waiting = std::thread::Builder::new().name("toolgate-ending".to_owned());
+        // Without a thread the record says that a command runs, and the next start looks.
+        let _ = waiting.spawn(move || {
+            while wire::readable(&pidfd, Duration::from_secs(3600)) == Ok(false) {}
+            let settled = wall.settle(before);
+            lock(&wall.earlier).extend(settled.appeared);
+        });
     }
 
     /// Lets go of what was held for a command.
@@ -315,6 +349,10 @@ impl Inner {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
         let _ = rustix::net::send(&self.socket, warden::BEGUN, flags);
     }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The guarded name that was not where the search had found it, if that is why nothing was
@@ -339,7 +377,11 @@ fn sweep_left_behind(rules: &WallRules, layout: &Layout, left: Vec<LeftBehind>) 
         let mut others = false;
         for stood in &mut left.stood {
             match layout.watched_before(stood) {
-                Some(watched) => appeared.extend(watched.sweep(rules).0),
+                Some(watched) => {
+                    let (moved, missed) = watched.sweep(rules);
+                    appeared.extend(moved);
+                    others |= missed.is_some();
+                }
                 // A start that uses it looks there.
                 None => others |= stood.tree.exists(),
             }
@@ -371,98 +413,6 @@ struct Sent {
     stdout: OwnedFd,
     stderr: OwnedFd,
     outcome: Option<Outcome>,
-}
-
-/// Starts the warden from a thread that waits for its end: the warden is told to die when
-/// the thread that started it does, not only when the process does.
-fn start_warden(program: Option<&Path>) -> Result<OwnedFd, WallError> {
-    if program.is_none() && !READY.load(Ordering::Acquire) {
-        return Err(WallError::NotInitialised);
-    }
-    let program = program.map_or_else(|| PathBuf::from("/proc/self/exe"), Path::to_path_buf);
-    let (ours, theirs) = wire::pair()?;
-    let (tell, told) = std::sync::mpsc::sync_channel(1);
-    std::thread::Builder::new()
-        .name(warden::NAME.to_owned())
-        .spawn(move || {
-            let started = Command::new(program)
-                .arg0(warden::NAME)
-                .env_clear()
-                .current_dir("/")
-                .stdin(theirs)
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                .spawn();
-            match started {
-                Ok(mut child) => {
-                    let _ = tell.send(Ok(()));
-                    let _ = child.wait();
-                }
-                Err(error) => {
-                    let _ = tell.send(Err(error));
-                }
-            }
-        })
-        .map_err(WallError::Warden)?;
-    told.recv()
-        .map_err(|_| WallError::System(Errno::PIPE))?
-        .map_err(WallError::Warden)?;
-    if wire::readable(&ours, PATIENCE)?
-        && wire::receive(&ours, RecvFlags::empty())?.bytes == warden::HELLO
-    {
-        Ok(ours)
-    } else {
-        let text = "it does not answer; the program named has to call `toolgate_sandbox::command::init()` first thing in `main`";
-        Err(WallError::Warden(std::io::Error::other(text)))
-    }
-}
-
-/// Tries the rungs from the highest down to the lowest that is accepted.
-fn find_rung(
-    socket: &OwnedFd,
-    rules: &WallRules,
-) -> Result<(Rung, Option<SetupFailure>), WallError> {
-    let mut first = None;
-    if rules.highest == Rung::Namespaces {
-        match try_rung(socket, true, rules)? {
-            Ok(()) => return Ok((Rung::Namespaces, None)),
-            Err(failure) => first = Some(failure),
-        }
-    }
-    if rules.lowest == Rung::Landlock {
-        match try_rung(socket, false, rules)? {
-            Ok(()) => return Ok((Rung::Landlock, first)),
-            Err(failure) => first = first.or(Some(failure)),
-        }
-    }
-    let failure = first.unwrap_or_else(|| SetupFailure::new(Step::Clone, Errno::NOTSUP));
-    let advice = super::doctor::advice(&failure);
-    Err(WallError::Unavailable { failure, advice })
-}
-
-fn try_rung(
-    socket: &OwnedFd,
-    namespaces: bool,
-    rules: &WallRules,
-) -> Result<Result<(), SetupFailure>, WallError> {
-    if let Err(failure) = super::doctor::needs_kernel(namespaces, rules.omit) {
-        return Ok(Err(failure));
-    }
-    let kind = Kind {
-        namespaces,
-        network: rules.network,
-        omit: rules.omit,
-    };
-    wire::send(socket, &warden::try_packet(kind), &[])?;
-    if !wire::readable(socket, PATIENCE)? {
-        return Err(WallError::System(Errno::TIMEDOUT));
-    }
-    let packet = wire::receive(socket, RecvFlags::empty())?;
-    match Report::decode(&packet.bytes) {
-        Some(Report::Ready) => Ok(Ok(())),
-        Some(Report::Ended(Outcome::Setup(failure))) => Ok(Err(failure)),
-        _ => Err(WallError::System(Errno::PIPE)),
-    }
 }
 
 /// The bytes of a path or an argument.

@@ -1,7 +1,9 @@
 //! How a command ended, in words and kinds.
 
+use std::path::Path;
 use std::time::Duration;
 
+use toolgate_model::characters::seen;
 use toolgate_model::{ErrorKind, ToolError};
 use toolgate_sandbox::command::{
     Appeared, Cause, Finished, Hidden, Outcome, Settled, SetupFailure, Step,
@@ -136,22 +138,27 @@ fn bounded(lines: impl ExactSizeIterator<Item = String>) -> impl Iterator<Item =
     lines.take(MOST_LISTED).chain(rest)
 }
 
+/// A path in a note: a name in it cannot end the note or act on a terminal.
+fn named(path: &Path) -> String {
+    path.display().to_string().chars().flat_map(seen).collect()
+}
+
 fn said_of_hidden(hidden: &Hidden) -> String {
     match hidden {
         Hidden::Unsearchable { path } => format!(
             "[{} was hidden from the command: it cannot be listed or entered, so secrets in it cannot be found. `chmod u+rx` on it shows it to the next command]\n",
-            path.display()
+            named(path)
         ),
         Hidden::TooManyDenied { path, names } => format!(
             "[{} was hidden from the command: it holds {names} denied names, more than can be hidden one by one]\n",
-            path.display()
+            named(path)
         ),
     }
 }
 
 fn said_of_one(appeared: &Appeared) -> String {
     let Appeared { path, rule, .. } = appeared;
-    let path = path.display();
+    let path = named(path);
     let who = if appeared.earlier {
         "a command of an interrupted run"
     } else {
@@ -169,7 +176,7 @@ fn said_of_one(appeared: &Appeared) -> String {
             });
             format!(
                 "[{path} is a protected name ({rule}): what {who} made there was moved to {}{link}{remedy}]\n",
-                to.display()
+                named(to)
             )
         }
         (None, Some(error)) => format!(
