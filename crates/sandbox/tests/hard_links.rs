@@ -136,3 +136,81 @@ fn nothing_is_searched_where_nothing_is_denied() {
     let wall = place.wall_with(METHODS[0], |rules| rules.include_default_denies = false);
     assert!(read(&wall, "a.txt").is_ok());
 }
+
+/// Runs something in a thread that has the rights of an ordinary owner, also for root.
+fn as_owner<T: Send>(work: impl FnOnce() -> T + Send) -> T {
+    use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
+    std::thread::scope(|scope| {
+        let thread = scope.spawn(|| {
+            let all = CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH;
+            let now = capabilities(None).unwrap();
+            let less = CapabilitySets {
+                effective: now.effective - all,
+                ..now
+            };
+            set_capabilities(None, less).unwrap();
+            work()
+        });
+        thread.join().unwrap()
+    })
+}
+
+fn set_mode(place: &Place, name: &str, mode: u32) {
+    use std::os::unix::fs::PermissionsExt;
+    let path = place.ws().join(name);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_closed_directory_of_the_user_may_hold_the_denied_name() {
+    for method in METHODS {
+        for (denied, closed, mode) in [
+            (".ssh/id", ".ssh", 0o311),
+            ("priv/.env", "priv", 0o300),
+            ("priv/.env", "priv", 0o100),
+            ("priv/.env", "priv", 0o000),
+            // Listed, but not searched: the names are known and the files are not.
+            ("priv/.env", "priv", 0o400),
+            ("priv/.env", "priv", 0o600),
+            (".ssh/id", ".ssh", 0o400),
+            ("priv/deep/.env", "priv", 0o400),
+            ("priv/deep/.env", "priv/deep", 0o300),
+            ("a/b/c/plain.key", "a/b", 0o311),
+        ] {
+            let place = Place::new();
+            place.make(&format!("file {denied}"));
+            link(&place, denied, "notes.txt");
+            place.make("file alone.txt");
+            set_mode(&place, closed, mode);
+            let (error, alone) = as_owner(|| {
+                let wall = place.wall(method);
+                (read(&wall, "notes.txt"), read(&wall, "alone.txt"))
+            });
+            set_mode(&place, closed, 0o700);
+            let case = format!("{denied} {closed} {mode:o}");
+            let error = error.expect_err(&case);
+            assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{case}");
+            let text = error.to_string();
+            assert!(text.contains(closed), "{case}: {text}");
+            assert!(text.contains("may not be listed"), "{case}: {text}");
+            assert!(alone.is_ok(), "{case}");
+        }
+    }
+}
+
+#[test]
+fn a_directory_of_another_user_counts_only_if_it_can_be_searched() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for (mode, readable) in [(0o700, true), (0o000, true), (0o711, false)] {
+        let place = Place::new();
+        place.make("file volume/data");
+        place.make("file a.txt");
+        link(&place, "a.txt", "b.txt");
+        std::os::unix::fs::chown(place.ws().join("volume"), Some(4242), Some(4242)).unwrap();
+        set_mode(&place, "volume", mode);
+        let got = as_owner(|| read(&place.wall(METHODS[0]), "b.txt"));
+        assert_eq!(got.is_ok(), readable, "{mode:o}: {got:?}");
+    }
+}

@@ -137,6 +137,8 @@ pub enum PathError {
         path: String,
         /// The denied name and its pattern; nothing if not all names could be searched.
         other: Option<(String, String)>,
+        /// The directory that may not be listed, where that is why.
+        unlisted: Option<String>,
     },
     /// Nothing is there.
     NotFound {

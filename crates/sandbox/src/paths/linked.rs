@@ -14,10 +14,11 @@
 //! not used for long.
 
 use std::collections::HashMap;
+use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{AtFlags, Stat};
+use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::PathWall;
@@ -62,11 +63,20 @@ struct DeniedName {
     pattern: String,
 }
 
+/// Why an index may lack a denied file.
+#[derive(Clone, Debug)]
+enum Unsearched {
+    /// This directory may not be listed.
+    Closed(String),
+    /// There are too many names, or a directory could not be read.
+    Other,
+}
+
 /// The denied files of all roots.
 #[derive(Debug)]
 struct Index {
     denied: HashMap<(u64, u64), DeniedName>,
-    complete: bool,
+    unsearched: Option<Unsearched>,
     /// Before the search began.
     started: SystemTime,
     made: Instant,
@@ -95,17 +105,19 @@ impl PathWall {
         index.take_if(|known| !known.is_true_for(stat, self.is_local()));
         let index = index.get_or_insert_with(|| self.search_denied(most));
         let other = index.denied.get(&FileStat::of(stat).identity);
-        match other {
-            Some(DeniedName { name, pattern }) => Err(PathError::Linked {
-                path: shown(asked),
-                other: Some((name.clone(), pattern.clone())),
-            }),
-            None if index.complete => Ok(()),
-            None => Err(PathError::Linked {
-                path: shown(asked),
-                other: None,
-            }),
-        }
+        let (other, unlisted) = match (other, &index.unsearched) {
+            (Some(DeniedName { name, pattern }), _) => {
+                (Some((name.clone(), pattern.clone())), None)
+            }
+            (None, None) => return Ok(()),
+            (None, Some(Unsearched::Closed(directory))) => (None, Some(directory.clone())),
+            (None, Some(Unsearched::Other)) => (None, None),
+        };
+        Err(PathError::Linked {
+            path: shown(asked),
+            other,
+            unlisted,
+        })
     }
 
     /// Whether change times in the roots are those of this machine's clock.
@@ -121,7 +133,7 @@ impl PathWall {
     fn search_denied(&self, most: usize) -> Index {
         let mut index = Index {
             denied: HashMap::new(),
-            complete: true,
+            unsearched: None,
             started: SystemTime::now(),
             made: Instant::now(),
         };
@@ -130,24 +142,53 @@ impl PathWall {
             // A folder and the pattern that denies all in it.
             let mut open: Vec<(Vec<u8>, Option<String>)> = vec![(Vec::new(), None)];
             while let Some((folder, denied)) = open.pop() {
-                let read = self.denied_in(root, &folder, denied, left, &mut index.denied);
+                let read = self.denied_in(root, &folder, denied, left, &mut index);
                 match read {
                     Ok((names, folders)) => {
                         left -= names.min(left);
                         open.extend(folders);
                     }
                     Err(Miss::Missing | Miss::NotFolder | Miss::Loop | Miss::LeadsOut(_)) => {}
-                    // Closed to us: it shows its files to nobody who asks through this.
-                    Err(Miss::System(Errno::ACCESS | Errno::PERM)) => {}
-                    Err(_) => index.complete = false,
+                    Err(Miss::System(Errno::ACCESS | Errno::PERM)) => {
+                        self.note_closed(root, &folder, &mut index);
+                    }
+                    Err(_) => index.lacks(Unsearched::Other),
                 }
                 if left == 0 {
-                    index.complete = false;
+                    index.lacks(Unsearched::Other);
                     break;
                 }
             }
         }
         index
+    }
+
+    /// Notes a directory that may not be listed, unless none of its files has a name elsewhere.
+    ///
+    /// A file gets a further name by a path through its directory, which takes the right to
+    /// search that directory but not the right to list it. The owner can grant both at any
+    /// time. A directory of another user that is closed altogether, such as the volume of a
+    /// database, is therefore no reason to refuse every file with several names.
+    fn note_closed(&self, root: usize, directory: &[u8], index: &mut Index) {
+        let mut at = directory;
+        let found = loop {
+            match self.look_up(root, at, Want::Folder) {
+                // The directory itself cannot be reached: those above it decide.
+                Err(Miss::System(Errno::ACCESS | Errno::PERM)) if !at.is_empty() => {
+                    let end = at.iter().rposition(|b| *b == b'/').unwrap_or(0);
+                    at = at.get(..end).unwrap_or_default();
+                }
+                other => break other,
+            }
+        };
+        let may_link = match found {
+            Ok(found) => may_link_from(&found.fd),
+            Err(Miss::Missing | Miss::NotFolder | Miss::Loop | Miss::LeadsOut(_)) => false,
+            Err(_) => true,
+        };
+        if may_link {
+            index.lacks(Unsearched::Closed(self.name_bytes(root, directory)));
+        }
     }
 
     /// Notes the denied files of one folder; returns how many names it has, and its folders.
@@ -158,7 +199,7 @@ impl PathWall {
         folder: &[u8],
         denied: Option<String>,
         most: usize,
-        into: &mut HashMap<(u64, u64), DeniedName>,
+        index: &mut Index,
     ) -> Result<(usize, Vec<(Vec<u8>, Option<String>)>), Miss> {
         let found = self.look_up(root, folder, Want::List)?;
         // A link took the place of the folder; what it leads to is searched by itself.
@@ -188,17 +229,30 @@ impl PathWall {
             };
             // Without a kind the system has to be asked, whatever the name is.
             let stat = if kind == FileKind::Unknown || (!is_folder && pattern.is_some()) {
-                rustix::fs::statat(&found.fd, &*name, AtFlags::SYMLINK_NOFOLLOW).ok()
+                match rustix::fs::statat(&found.fd, &*name, AtFlags::SYMLINK_NOFOLLOW) {
+                    Ok(stat) => Some(FileStat::of(&stat)),
+                    Err(Errno::NOENT) => None,
+                    // Listed, but not to be searched.
+                    Err(Errno::ACCESS | Errno::PERM) => {
+                        self.note_closed(root, folder, index);
+                        None
+                    }
+                    Err(_) => {
+                        index.lacks(Unsearched::Other);
+                        None
+                    }
+                }
             } else {
                 None
             };
-            let stat = stat.map(|stat| FileStat::of(&stat));
             let kind = stat.map_or(kind, |stat| stat.kind);
             match (kind, stat, pattern) {
                 (FileKind::Folder, _, pattern) => folders.push((join(folder, &name), pattern)),
                 (FileKind::File, Some(stat), Some(pattern)) => {
                     let name = self.name_bytes(root, &join(folder, &name));
-                    into.insert(stat.identity, DeniedName { name, pattern });
+                    index
+                        .denied
+                        .insert(stat.identity, DeniedName { name, pattern });
                 }
                 _ => {}
             }
@@ -215,7 +269,28 @@ impl PathWall {
     }
 }
 
+/// Whether the current user can give a file of this directory a further name.
+fn may_link_from(directory: &OwnedFd) -> bool {
+    let owner = rustix::fs::fstat(directory).map(|stat| stat.st_uid);
+    if owner.is_ok_and(|owner| owner != rustix::process::geteuid().as_raw()) {
+        // Search is what opening a name in it takes, whatever grants it.
+        let here = rustix::fs::openat(
+            directory,
+            ".",
+            OFlags::PATH | OFlags::CLOEXEC,
+            Mode::empty(),
+        );
+        return !matches!(here, Err(Errno::ACCESS | Errno::PERM));
+    }
+    true
+}
+
 impl Index {
+    /// Notes why it is not complete; the first reason is reported.
+    fn lacks(&mut self, why: Unsearched) {
+        self.unsearched.get_or_insert(why);
+    }
+
     /// Whether it knows every name that this file has.
     fn is_true_for(&self, stat: &Stat, local: bool) -> bool {
         let age = self.made.elapsed();
@@ -303,7 +378,7 @@ mod tests {
         let started = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         let index = |age| Index {
             denied: HashMap::new(),
-            complete: true,
+            unsearched: None,
             started,
             made: Instant::now().checked_sub(age).unwrap(),
         };

@@ -35,10 +35,22 @@ impl PathError {
             Self::Linked {
                 path,
                 other: Some((name, pattern)),
+                ..
             } => format!(
                 "`{path}` is the same file as `{name}`, which is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the user."
             ),
-            Self::Linked { path, other: None } => format!(
+            Self::Linked {
+                path,
+                other: None,
+                unlisted: Some(directory),
+            } => format!(
+                "`{path}` has several names, and one of them may be a denied file in `{directory}`, which may not be listed, so it is not read. Ask the user to make `{directory}` readable for its owner (chmod u+rx), or work without the file."
+            ),
+            Self::Linked {
+                path,
+                other: None,
+                unlisted: None,
+            } => format!(
                 "`{path}` has several names, and not every name could be searched for a denied one, so it is not read. Copy it to a file of its own with a command, or ask the user."
             ),
             Self::Own { path, resolved } => format!(
