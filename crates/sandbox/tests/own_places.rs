@@ -145,3 +145,61 @@ fn writes_that_make_a_repository_together_are_refused_together() {
         }
     }
 }
+
+#[test]
+fn a_git_directory_is_protected_under_any_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let make = |names: &[&str]| {
+        for name in names {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "x").unwrap();
+        }
+    };
+    make(&["gd/HEAD", "gd/objects/a", "gd/refs/a"]);
+    make(&[
+        "deep/x.git/HEAD",
+        "deep/x.git/objects/a",
+        "deep/x.git/refs/a",
+    ]);
+    make(&["worktree/HEAD", "worktree/commondir"]);
+    make(&["half/HEAD", "half/objects/a", "src/HEAD"]);
+    std::os::unix::fs::symlink("gd", folder.path().join("link")).unwrap();
+    let obeyed = [
+        "rebase-merge/git-rebase-todo",
+        "rebase-apply/0001",
+        "REBASE-MERGE/done",
+        "info/attributes",
+        "sequencer/todo",
+        "worktrees/q/gitdir",
+        "worktrees/q/rebase-merge/git-rebase-todo",
+        "modules/m/config",
+        "modules/m/hooks/x",
+        "objects/info/alternates",
+        "config.worktree",
+        "hooks/pre-commit",
+    ];
+    let other = ["notes.txt", "info/exclude", "description", "rebase/x"];
+    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    for (directory, is_git) in [
+        ("gd", true),
+        ("link", true),
+        ("deep/x.git", true),
+        ("worktree", true),
+        ("half", false),
+        ("src", false),
+    ] {
+        let names = obeyed.map(|name| (name, is_git));
+        for (name, refused) in names.into_iter().chain(other.map(|name| (name, false))) {
+            let path = format!("{directory}/{name}");
+            let checked = wall.preflight(&path, Access::Write);
+            assert_eq!(checked.is_err(), refused, "{path}: {checked:?}");
+            let together = wall.check_plants([Path::new(&path)].into_iter());
+            assert_eq!(together.is_err(), refused, "{path}: {together:?}");
+        }
+    }
+    // The workspace itself is one.
+    let wall = PathWall::open(&PathRules::new(folder.path().join("gd"))).unwrap();
+    assert!(wall.preflight("sequencer/todo", Access::Write).is_err());
+    assert!(wall.preflight("notes.txt", Access::Write).is_ok());
+}

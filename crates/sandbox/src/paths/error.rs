@@ -76,6 +76,13 @@ pub enum Protection {
         /// The folder, empty for the root.
         folder: String,
     },
+    /// The directory is one of git's, under another name than `.git`, and git obeys the file.
+    GitDirectory {
+        /// The directory, empty for the root.
+        directory: String,
+        /// The rule that protects the file in a `.git` directory.
+        rule: String,
+    },
 }
 
 /// What is wrong with the text of a path.

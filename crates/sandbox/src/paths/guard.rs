@@ -25,6 +25,10 @@ const REMOVED: &[u8] = b" (deleted)";
 /// What has to lie in a folder for git to take it for a repository.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 
+/// The names by which git takes a directory for its own, all of one line. A directory of a
+/// worktree has the others elsewhere.
+const GIT_DIRECTORIES: [&[&str]; 2] = [&REPOSITORY, &["HEAD", "commondir"]];
+
 impl PathWall {
     /// Takes a path apart and checks the name that was asked for.
     pub(crate) fn request<'a>(
@@ -200,9 +204,9 @@ impl PathWall {
         !self.inner.named.is_empty() && self.inner.named.contains(&(root, rel.to_vec()))
     }
 
-    /// Refuses the write that would make a folder a bare repository, or that would
-    /// configure one. Git takes any folder with these three names in it for a
-    /// repository and obeys its configuration; none of the names is suspicious alone.
+    /// Refuses the write that would make a folder a bare repository, or that git would obey
+    /// in one. Git takes any folder with these three names in it for a repository, whatever
+    /// its own name is, and obeys its configuration; none of the names is suspicious alone.
     pub(crate) fn check_plant(
         &self,
         asked: &[u8],
@@ -264,10 +268,31 @@ impl PathWall {
                 };
                 return Err(self.protected(asked, None, (root, rel), why));
             }
+            if !inside_git
+                && let Some(rule) = self.obeyed_in_git(rel.get(at..).unwrap_or_default())
+                && GIT_DIRECTORIES
+                    .iter()
+                    .any(|names| self.holds_all(root, folder, names, together))
+            {
+                let why = Protection::GitDirectory {
+                    directory: shown(folder),
+                    rule: rule.to_owned(),
+                };
+                return Err(self.protected(asked, None, (root, rel), why));
+            }
             inside_git = name.as_ref() == b".git";
             at += part.len() + 1;
         }
         Ok(())
+    }
+
+    /// The rule that would protect this path if it lay in a directory named `.git`.
+    fn obeyed_in_git(&self, rel: &[u8]) -> Option<&str> {
+        let path = folded(&join(b".git", rel)).into_owned();
+        let lists = [&self.inner.protected, &self.inner.protected_from_tools];
+        lists
+            .into_iter()
+            .find_map(|rules| rules.find(&path, Scope::Whole))
     }
 
     /// Whether all names are in a folder, or come there together with what is asked for.

@@ -130,6 +130,12 @@ fn protected(path: &str, why: &Protection) -> String {
             "{path} is protected against this content: `{driver}` makes git run the commands that are configured for that driver. Leave the attribute out."
         ),
         Protection::ReadOnlyRoot => format!("{path} lies in a folder that may only be read."),
+        Protection::GitDirectory { directory, rule } => {
+            let directory = if directory.is_empty() { "." } else { directory };
+            format!(
+                "{path} is protected against writing by `{rule}`: git uses `{directory}` as its `.git` directory and obeys the file."
+            )
+        }
         Protection::Repository { folder } => {
             let folder = if folder.is_empty() { "." } else { folder };
             format!(
