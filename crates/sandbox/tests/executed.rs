@@ -144,6 +144,69 @@ const EXECUTED: &[&str] = &[
     ".local/share/applications/x.desktop",
     ".pnp.cjs",
     ".pnp.loader.mjs",
+    // Editors, agents and desktops of single vendors.
+    ".bsp/scala.json",
+    ".github/hooks/pre-tool.json",
+    ".replit",
+    ".stackblitzrc",
+    "devfile.yaml",
+    ".devfile.yaml",
+    ".vibe/config.toml",
+    ".grok/settings.json",
+    ".pi/extensions/x.ts",
+    ".antigravity/x",
+    ".config/doom/init.el",
+    ".config/lvim/config.lua",
+    ".config/nvim-lazy/init.lua",
+    ".config/Code - Insiders/User/settings.json",
+    ".config/Windsurf/User/settings.json",
+    ".config/amp/settings.json",
+    ".config/github-copilot/mcp.json",
+    ".config/hg/hgrc",
+    ".config/irb/irbrc",
+    ".config/pry/pryrc",
+    ".config/sqlite3/sqliterc",
+    ".config/ptpython/config.py",
+    ".config/bat/config",
+    ".config/labwc/autostart",
+    ".config/lxsession/LXDE/autostart",
+    ".config/yt-dlp/config",
+    ".lite_project.lua",
+    ".externalToolBuilders/x.launch",
+    ".vnc/xstartup",
+    ".fluxbox/startup",
+    ".xscreensaver",
+    ".asoundrc",
+    ".local/share/gnome-shell/extensions/x/extension.js",
+    ".local/share/jupyter/kernels/x/kernel.json",
+    // Tools and what they put in the way of others.
+    ".psysh.php",
+    "bunfig.toml",
+    ".mavenrc",
+    ".antrc",
+    ".rpmmacros",
+    ".quiltrc",
+    ".makepkg.conf",
+    ".asdf/shims/x",
+    ".nvm/nvm.sh",
+    ".pyenv/shims/x",
+    ".rbenv/shims/x",
+    ".volta/bin/x",
+    ".bun/bin/x",
+    ".dotnet/tools/x",
+];
+
+/// Denied to file tools, and kept from commands that would plant them.
+const DENIED_AND_OBEYED: &[&str] = &[
+    ".npmrc",
+    "app/.npmrc",
+    ".ssh/config",
+    ".ssh/rc",
+    ".gnupg/gpg.conf",
+    ".aws/config",
+    ".kube/config",
+    ".docker/config.json",
+    "a/.docker/config.json",
 ];
 
 /// Protected against file tools only.
@@ -182,6 +245,16 @@ const ORDINARY: &[&str] = &[
     ".gitattributes",
     ".git/info/exclude",
     ".github/workflows/ci.yml",
+    ".pylintrc",
+    "ansible.cfg",
+    ".jvmopts",
+    "env/bin/python",
+    "src/hooks/replit.ts",
+    ".docker/Dockerfile",
+    ".pyenv/version",
+    ".dotnet/README",
+    "docs/.config/batman",
+    "bun.lock",
     ".config/nextest.toml",
     ".yarn/cache/x.zip",
     ".node_repl_history",
@@ -237,7 +310,7 @@ fn commands_are_kept_from_all_but_what_programs_write_themselves() {
     let place = Place::new();
     let wall = place.wall(METHODS[0]);
     let rule = |path: &str| wall.protected_by(0, Path::new(path));
-    for path in EXECUTED {
+    for path in EXECUTED.iter().chain(DENIED_AND_OBEYED) {
         assert!(rule(path).is_some(), "{path}");
     }
     for path in WRITTEN_BY_PROGRAMS.iter().chain(ORDINARY) {
@@ -252,6 +325,18 @@ fn what_a_project_changes_every_day_is_not_protected() {
         let wall = place.wall(method);
         for path in ORDINARY {
             place::write(&wall, path, true).unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+    }
+}
+
+#[test]
+fn denied_names_stay_denied_where_they_are_protected_as_well() {
+    let place = Place::new();
+    let wall = place.wall(METHODS[0]);
+    for path in DENIED_AND_OBEYED {
+        for access in [Access::Read, Access::Write] {
+            let error = wall.preflight(path, access).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{path}");
         }
     }
 }

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::executed::{PROTECTED, PROTECTED_CONFIG, PROTECTED_FROM_TOOLS};
+use super::executed::{PROTECTED, PROTECTED_FROM_TOOLS};
+use super::executed_config::PROTECTED_CONFIG;
 use super::patterns::Rule;
 
 /// Names of the three templates that a `.env.*` rule must not hide: they hold no values.

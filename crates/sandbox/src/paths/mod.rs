@@ -23,6 +23,7 @@ mod attributes;
 mod braces;
 mod error;
 mod executed;
+mod executed_config;
 mod fold;
 mod folder;
 mod glob;
@@ -237,7 +238,7 @@ impl PathWall {
 
 /// What is protected against tools and commands: the built-in lists and these patterns.
 fn protected(patterns: &[String]) -> Result<Patterns, RulesError> {
-    let in_config = executed::PROTECTED_CONFIG.iter();
+    let in_config = executed_config::PROTECTED_CONFIG.iter();
     let in_config: Vec<String> = in_config.map(|name| format!("**/.config/{name}")).collect();
     let built_in = executed::PROTECTED.iter().copied().map(Rule::new);
     compile(
