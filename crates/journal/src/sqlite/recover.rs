@@ -26,6 +26,7 @@ use super::SqliteJournal;
 use super::lease;
 use super::prune::unhex;
 use super::trouble::Trouble;
+use super::verify::is_as_written;
 use super::work::{About, Work};
 use crate::chain::{Hash, sha256};
 use crate::states::{Class, State};
@@ -235,6 +236,7 @@ impl Work<'_> {
     /// What a call was about to do to files; its conversation is taken for that.
     fn intent(&mut self, call: &Unfinished) -> Result<Vec<IntendedFile>, Trouble> {
         self.hold(call.conversation.as_str())?;
+        is_as_written(self.db, self.path, call.conversation.as_str())?;
         let body: Option<(Option<Vec<u8>>, Hash)> = self
             .db
             .prepare_cached(

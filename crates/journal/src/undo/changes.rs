@@ -53,8 +53,9 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Reads a conversation.
+    /// Reads a conversation; refuses one that is not as it was written.
     pub fn read(reader: &Reader, conversation: &ConversationId) -> Result<Self, Trouble> {
+        reader.check_conversation(conversation.as_str())?;
         let mut changes = Self::default();
         let filter = Filter {
             conversation: Some(conversation.clone()),

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use futures::executor::block_on;
 use proptest::prelude::*;
 use toolgate_gate::journal::{FileProblem, Files, Image, Intended, Journal, Record, Recovered};
-use toolgate_journal::{Class, Problem, SqliteJournal, State, Unfinished};
+use toolgate_journal::undo::Changes;
+use toolgate_journal::{Class, Problem, SqliteJournal, State, Trouble, Unfinished};
 use toolgate_model::ErrorKind;
 use toolgate_sandbox::paths::{PathRules, PathWall};
 
@@ -407,4 +408,101 @@ fn a_folder_where_a_file_was_is_somebody_elses_work() {
         (recovery.outcome, recovery.hindered),
         (Recovered::LeftAlone, None)
     );
+}
+
+fn alter(work: &Work, change: &str) {
+    let db = rusqlite::Connection::open(work.place.file()).unwrap();
+    db.execute_batch(change).unwrap();
+}
+
+fn refused<T: std::fmt::Debug>(answer: Result<T, Trouble>, case: &str) {
+    assert!(
+        matches!(answer, Err(Trouble::Damaged { .. })),
+        "{case}: {answer:?}"
+    );
+}
+
+#[test]
+fn a_conversation_with_a_broken_chain_changes_no_files() {
+    for change in [
+        "UPDATE entries SET at_ms = at_ms + 1 WHERE kind = 'intended'",
+        "UPDATE entries SET prev_hash = zeroblob(32) WHERE kind = 'intended'",
+        "UPDATE entries SET hash = zeroblob(32) WHERE kind = 'received'",
+        "UPDATE entries SET seq = seq + 1 WHERE kind = 'intended'",
+        "DELETE FROM entries WHERE kind = 'received'",
+        "DELETE FROM anchors WHERE number = (SELECT max(number) FROM anchors)",
+        "UPDATE anchors SET heads = '[]'",
+        "UPDATE anchors SET at_ms = at_ms + 1 WHERE number = 1",
+        "INSERT INTO entries SELECT conversation, seq + 1, kind, call, nth, at_ms, body_hash, hash,
+           zeroblob(32) FROM entries WHERE kind = 'intended'",
+    ] {
+        let work = Work::new();
+        let journal = half_made(&work);
+        let call = work.only(&journal);
+        let before = work.files();
+        alter(&work, change);
+        refused(block_on(journal.recover(&call, &work.wall)), change);
+        assert_eq!(work.files(), before, "{change}");
+        let reader = work.place.reader();
+        refused(Changes::read(&reader, &"c".into()), change);
+    }
+}
+
+#[test]
+fn a_planted_intent_deletes_nothing() {
+    let work = Work::new();
+    let journal = work.place.open();
+    commit(&journal, start("c", "1", 1)).unwrap();
+    let precious = work.root.join("precious");
+    std::fs::write(&precious, "keep").unwrap();
+    let file = |name: &str, content: &[u8]| {
+        let intended = Intended {
+            path: name.into(),
+            place: work.root.join(name),
+            before: Some(Image::of(content.to_vec())),
+            after: None,
+            mode: None,
+            staged: None,
+        };
+        intended.split().0
+    };
+    let files = vec![file("precious", b"keep"), file("gone", b"x")];
+    let body = serde_json::to_vec(&Record::Intended { files }).unwrap();
+    let hash = Image::of(body.clone()).sha256;
+    let body: String = body.iter().map(|b| format!("{b:02x}")).collect();
+    alter(
+        &work,
+        &format!(
+            "INSERT INTO bodies VALUES (x'{hash}', x'{body}', 2);
+             INSERT INTO entries SELECT conversation, seq + 1, 'intended', call, nth, 2, x'{hash}',
+               hash, zeroblob(32) FROM entries ORDER BY seq DESC LIMIT 1;
+             UPDATE call_states SET open_intent = 1"
+        ),
+    );
+    let call = work.only(&journal);
+    refused(block_on(journal.recover(&call, &work.wall)), "planted");
+    assert!(precious.exists());
+}
+
+#[test]
+fn a_change_that_is_only_listed_as_open_is_not_brought_to_an_end_again() {
+    let work = Work::new();
+    let journal = half_made(&work);
+    let call = work.only(&journal);
+    block_on(journal.recover(&call, &work.wall)).unwrap();
+    let after = work.files();
+    alter(&work, "UPDATE call_states SET open_intent = 1");
+    refused(block_on(journal.recover(&call, &work.wall)), "closed");
+    assert_eq!(work.files(), after);
+}
+
+#[test]
+fn another_conversation_that_is_damaged_hinders_nothing() {
+    let work = Work::new();
+    let journal = half_made(&work);
+    commit(&journal, start("d", "1", 1)).unwrap();
+    let mut calls = block_on(journal.unfinished(Some(&"c".into()))).unwrap();
+    alter(&work, "DELETE FROM entries WHERE conversation = 'd'");
+    let recovery = block_on(journal.recover(&calls.remove(0), &work.wall)).unwrap();
+    assert_eq!(recovery.hindered, None);
 }

@@ -7,7 +7,7 @@ use toolgate_gate::journal::{Record, Recovered};
 
 use super::contents::{Contents, Place};
 use super::told::Told;
-use super::{each_row, key};
+use super::{each_row, each_row_of, key};
 use crate::chain::{Hash, Link, NOTHING, sha256};
 use crate::sqlite::problem::{Problem, Verified};
 use crate::states::{State, Step, replayed};
@@ -47,6 +47,31 @@ struct Walk<'a> {
     passing: Option<Passing>,
 }
 
+const ENTRIES: &str = "SELECT e.conversation, e.seq, e.kind, e.call, e.nth, e.at_ms, e.body_hash,
+                   e.prev_hash, e.hash, b.bytes, b.last_ms
+                 FROM entries e LEFT JOIN bodies b ON b.hash = e.body_hash";
+
+/// Checks the entries and calls of one conversation.
+pub(super) fn check_one(
+    db: &Connection,
+    told: &Told,
+    conversation: &str,
+    verified: &mut Verified,
+) -> rusqlite::Result<()> {
+    let mut walk = Walk {
+        db,
+        told,
+        contents: Contents::default(),
+        passing: None,
+    };
+    let query = format!("{ENTRIES} WHERE e.conversation = ?1 ORDER BY e.seq");
+    let of = [conversation];
+    each_row_of(db, "entries", 2, (&query, of), verified, |row, verified| {
+        walk.entry(row, verified)
+    })?;
+    walk.ended(verified)
+}
+
 /// Checks all conversations; returns the contents that they name.
 pub(super) fn check(
     db: &Connection,
@@ -59,11 +84,8 @@ pub(super) fn check(
         contents: Contents::default(),
         passing: None,
     };
-    let query = "SELECT e.conversation, e.seq, e.kind, e.call, e.nth, e.at_ms, e.body_hash,
-                   e.prev_hash, e.hash, b.bytes, b.last_ms
-                 FROM entries e LEFT JOIN bodies b ON b.hash = e.body_hash
-                 ORDER BY e.conversation, e.seq";
-    each_row(db, "entries", 2, query, verified, |row, verified| {
+    let query = format!("{ENTRIES} ORDER BY e.conversation, e.seq");
+    each_row(db, "entries", 2, &query, verified, |row, verified| {
         walk.entry(row, verified)
     })?;
     walk.ended(verified)?;

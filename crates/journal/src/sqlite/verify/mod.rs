@@ -34,6 +34,48 @@ impl Reader {
             .map_err(|error| self.fail(&error))?;
         Ok(verified)
     }
+
+    /// Refuses a conversation that is not as its commits say.
+    pub(crate) fn check_conversation(&self, conversation: &str) -> Result<(), Trouble> {
+        let snapshot = self.db.unchecked_transaction();
+        let snapshot = snapshot.map_err(|error| self.fail(&error))?;
+        is_as_written(&snapshot, &self.path().to_string_lossy(), conversation)
+    }
+}
+
+/// Refuses a conversation that is not as its commits say, before files change because of it.
+///
+/// An entry that was put into the file without its chain, and a call whose change of files is
+/// listed as open without being so, would otherwise decide what becomes of files. The commits
+/// are checked as a whole; other conversations are not.
+pub(crate) fn is_as_written(
+    db: &Connection,
+    path: &str,
+    conversation: &str,
+) -> Result<(), Trouble> {
+    let mut verified = Verified::default();
+    let check = |verified: &mut Verified| -> rusqlite::Result<()> {
+        let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
+        let told = anchors::read(db, None, version, verified)?;
+        verified.problems.retain(|problem| match problem {
+            Problem::HeadGone {
+                conversation: of, ..
+            } => of == conversation,
+            _ => true,
+        });
+        conversations::check_one(db, &told, conversation, verified)
+    };
+    check(&mut verified).map_err(|error| Trouble::of(path, &error))?;
+    let why = match verified.problems.first() {
+        Some(problem) => problem.to_string(),
+        // Of so many, some may be of this conversation.
+        None if verified.more_problems > 0 => "many entries are missing".to_owned(),
+        None => return Ok(()),
+    };
+    Err(Trouble::Damaged {
+        path: path.to_owned(),
+        why: format!("{why}; no file was changed because of it"),
+    })
 }
 
 fn check(
@@ -80,10 +122,22 @@ fn each_row(
     keys: usize,
     query: &str,
     verified: &mut Verified,
+    each: impl FnMut(&rusqlite::Row<'_>, &mut Verified) -> rusqlite::Result<()>,
+) -> rusqlite::Result<()> {
+    each_row_of(db, table, keys, (query, []), verified, each)
+}
+
+/// The same for a query with parameters.
+fn each_row_of<P: rusqlite::Params>(
+    db: &Connection,
+    table: &'static str,
+    keys: usize,
+    (query, params): (&str, P),
+    verified: &mut Verified,
     mut each: impl FnMut(&rusqlite::Row<'_>, &mut Verified) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {
     let mut find = db.prepare(query)?;
-    let mut rows = find.query([])?;
+    let mut rows = find.query(params)?;
     while let Some(row) = rows.next()? {
         match each(row, verified) {
             Err(error) if error.sqlite_error_code().is_none() => {
