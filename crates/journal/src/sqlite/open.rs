@@ -100,8 +100,17 @@ fn harden(db: &Connection) -> rusqlite::Result<()> {
 /// Opens the file for reading, also beside a process that writes it.
 pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
     let shown = path.display().to_string();
-    if !path.exists() {
-        return Err(Trouble::Missing { path: shown });
+    match std::fs::metadata(path) {
+        Ok(found) if found.is_file() => {}
+        // Opening a pipe waits for somebody at its other end.
+        Ok(_) => return Err(Trouble::NotAJournal { path: shown }),
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return Err(Trouble::Missing { path: shown });
+        }
+        Err(error) => {
+            let why = error.to_string();
+            return Err(Trouble::NotWritable { path: shown, why });
+        }
     }
     let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -263,6 +272,37 @@ fn wait(times: i32) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_regular_file_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let rights = Mode::RUSR | Mode::WUSR;
+        rustix::fs::mknodat(CWD, at("pipe"), rustix::fs::FileType::Fifo, rights, 0).unwrap();
+        std::os::unix::fs::symlink("pipe", at("link")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        std::fs::create_dir(at("directory")).unwrap();
+        let others = ["pipe", "link", "socket", "directory"].map(at);
+        for path in others
+            .iter()
+            .map(PathBuf::as_path)
+            .chain([Path::new("/dev/zero")])
+        {
+            let read = readable(path).map(drop);
+            let written = writable(path).map(drop);
+            for got in [read, written] {
+                assert!(
+                    matches!(got, Err(Trouble::NotAJournal { .. })),
+                    "{path:?}: {got:?}"
+                );
+            }
+        }
+        let missing = readable(&at("missing")).map(drop);
+        assert!(
+            matches!(missing, Err(Trouble::Missing { .. })),
+            "{missing:?}"
+        );
+    }
 
     #[test]
     fn nothing_in_a_file_is_run() {
