@@ -1,10 +1,11 @@
 //! Content that is no text, as base64.
 
 use sha2::{Digest, Sha256};
+use toolgate_gate::output::Redactor;
 use toolgate_gate::place;
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, hex};
-use toolgate_model::ToolError;
+use toolgate_model::{ErrorKind, ToolError};
 
 use super::{Known, Read, Reading};
 use crate::base64;
@@ -12,6 +13,8 @@ use crate::lines::LineRange;
 use crate::place::fact_path;
 
 const WHOLE: &str = "[binary:base64]\n";
+/// How far past the end of what is returned a secret is looked for.
+const LONGEST_SECRET: usize = 4096;
 const CUT: &str = "[binary:base64][truncated]\n";
 
 impl Reading<'_> {
@@ -22,7 +25,11 @@ impl Reading<'_> {
         }
         let limit = self.cx.limits().effective();
         let room = |header: &str| base64::fits(limit.saturating_sub(header.len()));
-        self.up_to(room(WHOLE) as u64)?;
+        // A little more than is returned: a secret may begin before the end and go on after it.
+        self.up_to((room(WHOLE) + LONGEST_SECRET) as u64)?;
+        if holds_known_secret(self.cx.redactor(), &self.bytes) {
+            return Err(self.holds_secret());
+        }
         let whole = self.whole && self.bytes.len() <= room(WHOLE);
         let header = if whole { WHOLE } else { CUT };
         let mut content = header.to_owned();
@@ -56,5 +63,55 @@ impl Reading<'_> {
             });
         }
         Ok(Read { output, known })
+    }
+
+    fn holds_secret(&self) -> ToolError {
+        ToolError::new(
+            ErrorKind::Binary,
+            format!(
+                "`{}` is binary and holds a secret of the environment, which base64 would show, so it is not returned. Work without it, or ask the user.",
+                self.args.path
+            ),
+        )
+    }
+}
+
+/// Whether a known secret stands in the bytes, as text of one byte or of two bytes a letter.
+/// Later stages look for secrets in text, and see none in base64.
+fn holds_known_secret(redactor: &Redactor, bytes: &[u8]) -> bool {
+    let holds = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes);
+        redactor.hide_known(&text) != text
+    };
+    let letters: Vec<u8> = bytes.iter().copied().filter(|b| *b != 0).collect();
+    holds(bytes) || holds(&letters)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "Zq7vTokenValueXk29LmPp48";
+
+    #[test]
+    fn a_known_secret_is_found_wherever_it_stands_in_bytes() {
+        let redactor = Redactor::new([("MY_TOKEN", SECRET)]).unwrap();
+        let little: Vec<u8> = SECRET.encode_utf16().flat_map(u16::to_le_bytes).collect();
+        let big: Vec<u8> = SECRET.encode_utf16().flat_map(u16::to_be_bytes).collect();
+        for form in [SECRET.as_bytes(), &little, &big] {
+            for before in [
+                &b""[..],
+                b"\0",
+                b"\0\x01",
+                b"\0\x01xx",
+                b"\xff\xfe",
+                b"\xc3",
+            ] {
+                let bytes = [before, form, b"\0\xff"].concat();
+                assert!(holds_known_secret(&redactor, &bytes), "{bytes:?}");
+            }
+        }
+        let other = b"\0\x01 PNG and TokenValue alone \xff";
+        assert!(!holds_known_secret(&redactor, other));
     }
 }
