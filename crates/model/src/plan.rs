@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::call::ToolCall;
 use crate::decision::Decision;
-use crate::facts::Facts;
+use crate::facts::{Access, Facts};
 use crate::ids::{ConversationId, PlanHash};
 
 /// How much harm a call can do, for the person's eye.
@@ -62,6 +62,17 @@ pub struct FileDigest {
     pub sha256: Option<String>,
 }
 
+/// A path of a call that a link leads to another place.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Lead {
+    /// How the path is used.
+    pub access: Access,
+    /// The name as the call gives it.
+    pub path: String,
+    /// The name after all links are followed.
+    pub to: String,
+}
+
 /// A planned call as plain data. It can be shown, hashed and stored; it cannot run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
@@ -97,7 +108,10 @@ pub struct PlanRecord {
     /// The files that preview rests on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rests_on: Vec<FileDigest>,
-    /// Hash of tool, arguments, working folder and files: what an answer is bound to.
+    /// Where links lead the paths of the call.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub leads_to: Vec<Lead>,
+    /// Hash of tool, arguments, working folder, files and links: what an answer is bound to.
     pub plan_hash: PlanHash,
     /// Folders beyond the walls that it would need, and that a person can open to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

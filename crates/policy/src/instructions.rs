@@ -5,15 +5,11 @@
 //! very path lifts that.
 
 use toolgate_model::characters::is_invisible;
-use toolgate_model::{Access, Action, Decision};
+use toolgate_model::{Access, Action};
 
 use crate::answer::Cause;
 use crate::atom::Atom;
-use crate::decide::Policy;
 use crate::index::Rule;
-use crate::path::Place;
-use crate::question::Question;
-use crate::reason;
 
 /// Stems of `NAME.md` that name an agent or all of them, in any case.
 const STEMS: [&str; 4] = ["agents", "claude", "gemini", "qwen"];
@@ -119,27 +115,6 @@ pub(crate) fn guard<'p>(
         return answer;
     }
     (Action::Ask, Cause::Instructions)
-}
-
-impl Policy {
-    /// The decision about a path to which a call turned out to lead, if it needs approval
-    /// although the path of the call does not: a link leads to instructions.
-    pub fn led_to_instructions(
-        &self,
-        question: &Question<'_>,
-        access: Access,
-        path: &str,
-    ) -> Option<Decision> {
-        let place = Place::of(path);
-        let atom = match access {
-            Access::Read => return None,
-            Access::Write => Atom::Write(place),
-            Access::Delete => Atom::Delete(place),
-        };
-        let answer = self.answer(atom, question);
-        let asks = matches!(answer.cause, Cause::Instructions);
-        asks.then(|| reason::decision(self, &answer))
-    }
 }
 
 #[cfg(test)]

@@ -131,14 +131,3 @@ fn a_denial_stays_one() {
     let denied: Action = action(&policy(&[trusted("user", &denied)]), &write("AGENTS.md"));
     assert_eq!(denied, Deny);
 }
-
-#[test]
-fn a_path_that_leads_to_instructions_is_found() {
-    let policy = policy_with(autonomous(), &[]);
-    let call = write("notes.txt");
-    let led = |access, path| policy.led_to_instructions(&call.question(), access, path);
-    assert_eq!(led(Access::Write, "AGENTS.md").unwrap().action, Ask);
-    assert_eq!(led(Access::Delete, "a/CLAUDE.md").unwrap().action, Ask);
-    assert!(led(Access::Read, "AGENTS.md").is_none());
-    assert!(led(Access::Write, "notes.md").is_none());
-}

@@ -39,7 +39,9 @@ impl Grant {
         }
         // A command without words would be saved as every command.
         let nameless = commands.iter().any(Vec::is_empty);
-        if !facts.complete || !facts.catastrophic.is_empty() || nameless {
+        // A link can be pointed elsewhere afterwards.
+        let through_links = !plan.leads_to.is_empty();
+        if !facts.complete || !facts.catastrophic.is_empty() || nameless || through_links {
             return Vec::new();
         }
         let mut scopes: Vec<GrantScope> = commands.into_iter().map(GrantScope::Command).collect();
@@ -70,7 +72,9 @@ impl Grant {
     pub(crate) fn unproposed(plan: &PlanRecord) -> &'static str {
         let facts = &plan.facts;
         let unnamed = |run: &Run| !run.words.is_empty() && leading_words(&run.words).is_empty();
-        if facts.complete && facts.runs.iter().any(unnamed) {
+        if !plan.leads_to.is_empty() {
+            "a link leads it elsewhere; use the real name to remember the approval"
+        } else if facts.complete && facts.runs.iter().any(unnamed) {
             "its leading words would allow more than this command"
         } else {
             "not everything this call does is known before it runs"

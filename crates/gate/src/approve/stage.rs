@@ -273,10 +273,13 @@ impl Gate {
         needs: NeedsApproval,
         stop: Stop<'_>,
     ) -> Result<NeedsApproval, Box<Plan>> {
-        let holds = needs.record().rests_on.iter().all(|file| {
-            crate::ground::look(&self.inner.wall, &file.path)
-                .is_ok_and(|ground| ground.sha256 == file.sha256)
-        });
+        let record = needs.record();
+        let leads = crate::plan::leads_of(&self.inner.wall, &record.facts);
+        let holds = leads == record.leads_to
+            && record.rests_on.iter().all(|file| {
+                crate::ground::look(&self.inner.wall, &file.path)
+                    .is_ok_and(|ground| ground.sha256 == file.sha256)
+            });
         if holds {
             return Ok(needs);
         }

@@ -115,6 +115,17 @@ impl Gate {
         record: &PlanRecord,
         own_writes: u64,
     ) -> Result<(), ToolError> {
+        let leads = crate::plan::leads_of(&self.inner.wall, &record.facts);
+        if leads != record.leads_to {
+            let mut changed = leads.iter().filter(|lead| !record.leads_to.contains(lead));
+            let message = match changed.next() {
+                Some(toolgate_model::Lead { path, to, .. }) => format!(
+                    "{path} leads to {to} since the call was checked; it was not run, try again"
+                ),
+                None => "a link on the way changed after the call was checked; it was not run, try again".into(),
+            };
+            return Err(ToolError::new(ErrorKind::StaleFile, message));
+        }
         for file in &record.rests_on {
             let now = crate::ground::look(&self.inner.wall, &file.path)?;
             if now.sha256 == file.sha256 || session.reads(|log| log.wrote_since(&now, own_writes)) {

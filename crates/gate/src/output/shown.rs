@@ -15,6 +15,7 @@ use toolgate_policy::atom_texts;
 
 use super::redact::{RedactedSpan, Redactor, SecretClass};
 use super::{sanitize, whole_args};
+use crate::plan::leads_text;
 
 /// What becomes of a text.
 type Change<'a> = &'a dyn Fn(&str) -> String;
@@ -57,7 +58,7 @@ impl Redactor {
     pub fn whole(&self, plan: &PlanRecord) -> String {
         let mut args = self.redacted_args(&plan.call);
         args.retain(|name, _| !plan.previewed.contains(name));
-        whole_args(&args)
+        leads_text(&plan.leads_to, self) + &whole_args(&args)
     }
 
     /// A plan for people and clients. The hash stays that of the exact call.
@@ -79,8 +80,12 @@ impl Redactor {
             .chain(&mut plan.locations)
             .chain(&mut plan.opens)
             .chain(plan.rests_on.iter_mut().map(|file| &mut file.path))
+            .chain(plan.leads_to.iter_mut().map(|lead| &mut lead.path))
         {
             *text = self.shown(text);
+        }
+        for lead in &mut plan.leads_to {
+            lead.to = self.shown(&lead.to);
         }
         plan.facts = self.shown_facts(&plan.facts);
         plan.decision = self.shown_decision(&plan.decision);

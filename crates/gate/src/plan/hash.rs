@@ -1,11 +1,12 @@
 //! What an approval is bound to.
 
 use sha2::{Digest, Sha256};
-use toolgate_model::{Args, FileDigest, PlanHash};
+use toolgate_model::{Access, Args, FileDigest, Lead, PlanHash};
 
 use crate::tool::hex;
 
-/// Hashes the tool, its definition, the arguments, the working folder and the files shown.
+/// Hashes the tool, its definition, the arguments, the working folder, the files shown and
+/// where links lead.
 /// Every part is preceded by its length, so that no two different plans read the same.
 pub(crate) fn plan_hash(
     conversation: &str,
@@ -14,6 +15,7 @@ pub(crate) fn plan_hash(
     args: &Args,
     working_dir: &str,
     rests_on: &[FileDigest],
+    leads_to: &[Lead],
 ) -> PlanHash {
     let mut hash = Sha256::new();
     let mut part = |bytes: &[u8]| {
@@ -30,6 +32,16 @@ pub(crate) fn plan_hash(
     for file in rests_on {
         part(file.path.as_bytes());
         part(file.sha256.as_deref().unwrap_or("-").as_bytes());
+    }
+    for lead in leads_to {
+        let access: &[u8] = match lead.access {
+            Access::Read => b"read leads to",
+            Access::Write => b"write leads to",
+            Access::Delete => b"delete leads to",
+        };
+        part(access);
+        part(lead.path.as_bytes());
+        part(lead.to.as_bytes());
     }
     PlanHash::new(hex(&hash.finalize()))
 }
@@ -52,6 +64,7 @@ mod tests {
             &args(r#"{"a":1,"b":2}"#),
             "/w",
             &[file("x", None)],
+            &[],
         );
         assert_eq!(
             base,
@@ -61,7 +74,8 @@ mod tests {
                 "d",
                 &args(r#"{"b":2,"a":1}"#),
                 "/w",
-                &[file("x", None)]
+                &[file("x", None)],
+                &[],
             )
         );
         for other in [
@@ -72,6 +86,7 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/w",
                 &[file("x", None)],
+                &[],
             ),
             plan_hash(
                 "c",
@@ -80,6 +95,7 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/w",
                 &[file("x", None)],
+                &[],
             ),
             plan_hash(
                 "c",
@@ -88,6 +104,7 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/w",
                 &[file("x", None)],
+                &[],
             ),
             plan_hash(
                 "c",
@@ -96,6 +113,7 @@ mod tests {
                 &args(r#"{"a":1,"b":3}"#),
                 "/w",
                 &[file("x", None)],
+                &[],
             ),
             plan_hash(
                 "c",
@@ -104,6 +122,7 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/v",
                 &[file("x", None)],
+                &[],
             ),
             plan_hash(
                 "c",
@@ -112,6 +131,7 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/w",
                 &[file("y", None)],
+                &[],
             ),
             plan_hash(
                 "c",
@@ -120,8 +140,9 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/w",
                 &[file("x", Some("0"))],
+                &[],
             ),
-            plan_hash("c", "t", "d", &args(r#"{"a":1,"b":2}"#), "/w", &[]),
+            plan_hash("c", "t", "d", &args(r#"{"a":1,"b":2}"#), "/w", &[], &[]),
             plan_hash(
                 "ct",
                 "",
@@ -129,9 +150,28 @@ mod tests {
                 &args(r#"{"a":1,"b":2}"#),
                 "/w",
                 &[file("x", None)],
+                &[],
             ),
         ] {
             assert_ne!(base, other);
+        }
+        let led = |access, path: &str, to: &str| {
+            let lead = Lead {
+                access,
+                path: path.into(),
+                to: to.into(),
+            };
+            plan_hash("c", "t", "d", &args(r#"{"a":1,"b":2}"#), "/w", &[], &[lead])
+        };
+        let through = led(Access::Write, "l", "a");
+        for other in [
+            plan_hash("c", "t", "d", &args(r#"{"a":1,"b":2}"#), "/w", &[], &[]),
+            led(Access::Write, "l", "b"),
+            led(Access::Write, "k", "a"),
+            led(Access::Delete, "l", "a"),
+            led(Access::Read, "l", "a"),
+        ] {
+            assert_ne!(through, other);
         }
     }
 }

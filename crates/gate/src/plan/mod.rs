@@ -9,6 +9,8 @@
 //! Nothing is written and nobody is contacted.
 
 mod hash;
+mod judge;
+mod leads;
 mod planner;
 mod preflight;
 
@@ -19,10 +21,12 @@ use toolgate_model::{Call, CallId, PlanRecord, ToolCall, ToolError};
 use toolgate_policy::Policy;
 
 pub(crate) use hash::plan_hash;
+pub(crate) use leads::{leads_of, leads_text};
 pub(crate) use planner::Planner;
 
 use crate::registry;
 use crate::tool::Invocation;
+use leads::RealFacts;
 
 /// What tools are for in this program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,6 +92,8 @@ pub(crate) struct Live {
     pub(crate) own_writes: u64,
     /// The rules that let it through.
     pub(crate) policy: Arc<Policy>,
+    /// The facts with real names in place of the requested ones, where any differs.
+    pub(crate) real: Option<RealFacts>,
     /// The folders that a person opened to this call.
     pub(crate) opened: Vec<String>,
     /// Why a yes is not remembered although the person wanted that.

@@ -8,9 +8,10 @@ use toolgate_model::{
     Action, BadCall, Call, CallId, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError,
     json,
 };
-use toolgate_policy::{Policy, Question, Stage, Validator};
+use toolgate_policy::{Policy, Stage, Validator};
 use toolgate_sandbox::paths::{PathWall, check_text};
 
+use super::judge::tightened;
 use super::{
     Authorized, CallLimits, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
     plan_hash,
@@ -211,7 +212,7 @@ impl Planner<'_> {
                 risk: entry.spec().risk,
                 locations: Vec::new(),
                 facts: Facts::opaque(),
-                plan_hash: self.hash(entry, &call, &[]),
+                plan_hash: self.hash(entry, &call, &[], &[]),
                 decision,
                 call,
                 preview: None,
@@ -219,6 +220,7 @@ impl Planner<'_> {
                 preview_cut: false,
                 whole: None,
                 rests_on: Vec::new(),
+                leads_to: Vec::new(),
                 opens: Vec::new(),
             }),
         }
@@ -253,7 +255,7 @@ impl Planner<'_> {
             summary: approval_text(&summary),
             risk,
             locations: locations(&facts),
-            plan_hash: self.hash(&entry, &call, &[]),
+            plan_hash: self.hash(&entry, &call, &[], &[]),
             decision: Decision::denied(
                 ErrorKind::PolicyDenied,
                 "undecided",
@@ -266,6 +268,7 @@ impl Planner<'_> {
             preview_cut: false,
             whole: None,
             rests_on: Vec::new(),
+            leads_to: Vec::new(),
             opens,
         };
         Ok(Live {
@@ -276,16 +279,18 @@ impl Planner<'_> {
             timeout,
             own_writes: self.session.reads(|log| log.own_writes()),
             policy: Arc::clone(self.policy),
+            real: None,
             opened: Vec::new(),
             not_remembered: None,
         })
     }
 
-    fn hash(
+    pub(super) fn hash(
         &self,
         entry: &registry::Entry,
         call: &ToolCall,
         rests_on: &[toolgate_model::FileDigest],
+        leads_to: &[toolgate_model::Lead],
     ) -> toolgate_model::PlanHash {
         plan_hash(
             self.session.id().as_str(),
@@ -294,26 +299,16 @@ impl Planner<'_> {
             &call.args,
             &working_folder(self.wall).to_string_lossy(),
             rests_on,
+            leads_to,
         )
     }
 
     async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
-        let (mut decision, risk, stage) = self.policy_says(&live);
-        self.redactor
-            .redact_atoms(&mut decision, &live.record.tool, &live.record.facts);
-        // Nobody shares it before it is planned.
-        let record = Arc::make_mut(&mut live.record);
-        record.decision = decision;
-        record.risk = risk;
+        let stage = self.judge(&mut live);
         // A default that denies comes after the walls: what they refuse is told first.
-        let denied_by_rule = record.decision.action == Action::Deny && stage != Stage::Default;
-        if !denied_by_rule && let Some(stricter) = self.before_running(&live) {
-            let record = Arc::make_mut(&mut live.record);
-            record.decision = match stricter.action {
-                // What a sandbox refuses is told, also where a default denies.
-                Action::Deny => stricter,
-                _ => tightened(record.decision.clone(), stricter),
-            };
+        let is_denied = live.record.decision.action == Action::Deny;
+        if !is_denied || stage == Stage::Default {
+            self.before_running(&mut live);
         }
         let record = Arc::make_mut(&mut live.record);
         if record.decision.action != Action::Deny
@@ -341,50 +336,12 @@ impl Planner<'_> {
                 let shows = record.preview.as_ref().map_or(&[][..], |_| preview.shows);
                 record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
                 record.preview_cut = record.preview.is_some() && preview.cut;
-                record.plan_hash = self.hash(&live.entry, &record.call, &preview.rests_on);
+                let (call, leads_to) = (&record.call, &record.leads_to);
+                record.plan_hash = self.hash(&live.entry, call, &preview.rests_on, leads_to);
                 record.rests_on = preview.rests_on;
                 Ok(Plan::Ask(NeedsApproval { live }))
             }
         }
-    }
-
-    pub(super) fn question<'a>(&self, live: &'a Live) -> Question<'a> {
-        let spec = live.entry.spec();
-        Question {
-            tool: &spec.name,
-            args: &live.record.call.args,
-            facts: &live.record.facts,
-            side_effects: spec.side_effects,
-            requires_approval: live.requires_approval,
-            risk: live.record.risk,
-            command_wall: self.command_wall,
-            wall_from_facts: false,
-        }
-    }
-
-    /// Policy and validators over tool, arguments and facts. The strictest answer wins.
-    pub(crate) fn policy_says(&self, live: &Live) -> (Decision, toolgate_model::Risk, Stage) {
-        let question = self.question(live);
-        let ask = AssertUnwindSafe(|| {
-            let verdict = self.policy.judge(&question);
-            let (mut decision, mut stage) = (verdict.decision, verdict.stage);
-            for validator in self.validators {
-                if let Some(opinion) = validator.validate(&question)
-                    && opinion.action > decision.action
-                {
-                    (decision, stage) = (tightened(decision, opinion), Stage::Rule);
-                }
-            }
-            (decision, verdict.risk, stage)
-        });
-        catch_unwind(ask).unwrap_or_else(|payload| {
-            let reason = format!("policy panicked: {}", payload_text(&*payload));
-            (
-                Decision::denied(ErrorKind::Panicked, "panic", reason),
-                live.record.risk,
-                Stage::Floor,
-            )
-        })
     }
 
     /// What a person is shown. It has the time of the call itself, and ends with the line.
@@ -414,16 +371,6 @@ impl Planner<'_> {
             )),
         }
     }
-}
-
-/// The stricter of the two, with the atoms of the first if the second has none.
-fn tightened(mut decision: Decision, opinion: Decision) -> Decision {
-    let atoms = std::mem::take(&mut decision.atoms);
-    let mut strictest = decision.stricter(opinion);
-    if strictest.atoms.is_empty() {
-        strictest.atoms = atoms;
-    }
-    strictest
 }
 
 /// The folder that relative paths mean.

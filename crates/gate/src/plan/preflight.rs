@@ -1,41 +1,67 @@
 //! What can be known about the paths of a call before it runs, without changing anything.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
-use toolgate_model::{Access, Action, Decision, ErrorKind, Facts, ToolError};
+use toolgate_model::{Decision, ErrorKind, Facts, ToolError};
 
-use super::{Live, Planner};
+use super::leads::RealNames;
+use super::{Live, Planner, leads_text};
+use crate::output::approval_text;
 use crate::panics::payload_text;
 use crate::tool::{Invocation, path_error};
 
 impl Planner<'_> {
-    /// A stricter decision than policy's, for what is at the paths of a call: a sandbox
-    /// refuses one, or a link leads an allowed change to instructions to agents.
-    pub(super) fn before_running(&self, live: &Live) -> Option<Decision> {
-        let record = &live.record;
-        match self.preflight(&record.facts, &*live.invocation) {
-            Ok(led_to) if record.decision.action == Action::Allow => {
-                self.instructions(live, &led_to)
+    /// Makes the decision stricter for what is at the paths of a call: a sandbox refuses one,
+    /// or rules say more about the place to which a link leads.
+    pub(super) fn before_running(&self, live: &mut Live) {
+        let facts = &live.record.facts;
+        let claimed = facts.claimed;
+        match self.preflight(facts, &*live.invocation) {
+            Ok(mut names) => {
+                let leads = std::mem::take(&mut names.leads);
+                // The paths of a command are what it claims; rules about their real names count,
+                // and defaults have decided about the command already.
+                live.real = names.real_facts(!claimed && !leads.is_empty());
+                if live.real.is_none() {
+                    return;
+                }
+                if !claimed && !leads.is_empty() {
+                    let record = Arc::make_mut(&mut live.record);
+                    record.leads_to = leads;
+                    record.plan_hash = self.hash(&live.entry, &record.call, &[], &record.leads_to);
+                    let text = leads_text(&record.leads_to, self.redactor);
+                    let text = text.trim_end().replace('\n', "; ");
+                    record.summary = approval_text(&format!("{} ({text})", record.summary));
+                    for lead in &record.leads_to {
+                        if !record.locations.contains(&lead.to) {
+                            record.locations.push(lead.to.clone());
+                        }
+                    }
+                }
+                self.judge(live);
             }
-            Ok(_) => None,
             Err(refused) => {
-                let wall = if record.facts.claimed {
+                let wall = if claimed {
                     "the command wall"
                 } else {
                     "the path wall"
                 };
-                Some(Decision::denied(refused.kind, wall, refused.message))
+                let record = Arc::make_mut(&mut live.record);
+                // What a sandbox refuses is told, also where a default denies.
+                record.decision = Decision::denied(refused.kind, wall, refused.message);
             }
         }
     }
 
     /// What a wall would refuse whatever policy says. What is merely missing is the tool's to tell:
-    /// an earlier call of the batch may still make it. Returns where links led the changes.
+    /// an earlier call of the batch may still make it. Returns the real names of the paths.
     fn preflight(
         &self,
         facts: &Facts,
         invocation: &dyn Invocation,
-    ) -> Result<Vec<(Access, String)>, ToolError> {
+    ) -> Result<RealNames<'_>, ToolError> {
+        let mut names = RealNames::new(self.wall);
         if facts.claimed {
             // What a command claims is held by its own wall, which the tool knows. Foreign code.
             let asked = catch_unwind(AssertUnwindSafe(|| invocation.refused()));
@@ -46,32 +72,27 @@ impl Planner<'_> {
                 );
                 Some(ToolError::new(ErrorKind::Panicked, message))
             });
-            return refused.map_or(Ok(Vec::new()), Err);
+            if let Some(refused) = refused {
+                return Err(refused);
+            }
         }
-        let mut led_to = Vec::new();
         for (access, path) in facts.paths() {
             match self.wall.preflight(path, access) {
-                Ok(found) if access != Access::Read => {
-                    let name = self.wall.name(found.root, &found.path);
-                    led_to.push((access, name.to_string_lossy().into_owned()));
-                }
-                Err(error) if error.kind().status() == toolgate_model::Status::Denied => {
+                Ok(found) => names.add(facts, access, path, &found),
+                Err(error)
+                    if !facts.claimed
+                        && error.kind().status() == toolgate_model::Status::Denied =>
+                {
                     return Err(path_error(&error));
                 }
                 _ => {}
             }
         }
-        let together = facts.writes.iter().map(std::path::Path::new);
-        let planted = self.wall.check_plants(together);
-        planted.map_err(|error| path_error(&error))?;
-        Ok(led_to)
-    }
-
-    /// What policy says where a link on the way leads to instructions to agents.
-    fn instructions(&self, live: &Live, led_to: &[(Access, String)]) -> Option<Decision> {
-        let question = self.question(live);
-        led_to
-            .iter()
-            .find_map(|(access, path)| self.policy.led_to_instructions(&question, *access, path))
+        if !facts.claimed {
+            let together = facts.writes.iter().map(std::path::Path::new);
+            let planted = self.wall.check_plants(together);
+            planted.map_err(|error| path_error(&error))?;
+        }
+        Ok(names)
     }
 }

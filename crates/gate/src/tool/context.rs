@@ -111,9 +111,12 @@ impl RunCtx {
     /// Whoever walks leaves out what it names, and says how much that was.
     pub fn hidden(&self) -> Option<Hidden<'_>> {
         let plan = &self.parts.plan;
-        self.parts
+        let hidden = self
+            .parts
             .policy
-            .hidden(&plan.tool, &plan.call.args, &plan.facts)
+            .hidden(&plan.tool, &plan.call.args, &plan.facts)?;
+        let leads = plan.leads_to.iter();
+        Some(leads.fold(hidden, |hidden, lead| hidden.led(&lead.path, &lead.to)))
     }
 
     /// How much may be handed back.

@@ -220,6 +220,16 @@ impl PathWall {
         }
     }
 
+    /// The name of a path before any link is followed, in the form of [`name`](Self::name).
+    ///
+    /// # Errors
+    /// A text that names no place in any root.
+    pub fn asked_name(&self, path: impl AsRef<Path>) -> Result<PathBuf, PathError> {
+        let (roots, absolute) = (&self.inner.roots, self.inner.allow_absolute);
+        let request = request::Request::parse(roots, absolute, path.as_ref())?;
+        Ok(self.name(request.root, Path::new(OsStr::from_bytes(&request.rel))))
+    }
+
     /// The own places in a root.
     pub(crate) fn own_in(&self, root: usize) -> Option<&OwnHere> {
         self.inner.own_in.get(root)
