@@ -17,6 +17,7 @@ mod fixture;
 mod guarded;
 mod hidden;
 mod kept;
+mod links;
 mod listing;
 mod many;
 mod names;
