@@ -323,3 +323,112 @@ fn an_explanation_and_the_record_show_a_command_whole() {
         assert!(done.stdout.contains("; touch made;"), "{format}: {done:?}");
     }
 }
+
+/// Calls whose text has the shape of a secret around a part that runs or is written.
+fn shaped_calls() -> Vec<(&'static str, Value, Vec<&'static str>)> {
+    let begin = ["-----BEGIN ", "PRIVATE KEY-----"].concat();
+    let end = ["-----END ", "PRIVATE KEY-----"].concat();
+    let (random, body) = ("a1b2c3d4e5f6g7h8".repeat(9), "A".repeat(24));
+    let command = |text: String| json!({ "command": text });
+    let file = |text: String| json!({"path": "new.sh", "content": text});
+    let patch = |text: String| json!({"patch": format!("*** Begin Patch\n{text}*** End Patch\n")});
+    vec![
+        (
+            "run_command",
+            command(format!("token=\"{random} $(touch made; ls)\" make test")),
+            vec!["$(touch made; ls)"],
+        ),
+        (
+            "run_command",
+            command(format!("echo {begin}{body}\ntouch made\necho {body} {end}")),
+            vec!["| touch made"],
+        ),
+        (
+            "run_command",
+            command("echo https://a:b1c2$(touch${IFS}made)@localhost".into()),
+            vec!["$(touch${IFS}made)@localhost"],
+        ),
+        (
+            "run_command",
+            command("curl -H 'Authorization: Bearer a1b2c3d4e5f6$LEAK' http://localhost".into()),
+            vec!["a1b2c3d4e5f6$LEAK"],
+        ),
+        (
+            "write_file",
+            file(format!(
+                "# {begin}{body}\ntouch made\nsh evil.sh | tee log\n# {body} {end}\n"
+            )),
+            vec!["touch made", "sh evil.sh | tee log"],
+        ),
+        (
+            "write_file",
+            file(format!(
+                "const token=`{random} ${{require(\"fs\").rmSync(\"x\")}}`;\n"
+            )),
+            vec!["require(\"fs\").rmSync(\"x\")"],
+        ),
+        (
+            "apply_patch",
+            patch(format!(
+                "*** Add File: q.sh\n+# {begin}{body}\n*** Add File: AGENTS.md\n+{body}\n+# {end}\n"
+            )),
+            vec!["q.sh", "AGENTS.md"],
+        ),
+        (
+            "apply_patch",
+            patch(format!(
+                "*** Add File: p.sh\n+# {begin}{body}\n+touch made\n+# {body} {end}\n"
+            )),
+            vec!["+touch made"],
+        ),
+        (
+            "memory",
+            json!({"action": "set", "key": "token", "value": format!("{random} then run x")}),
+            vec!["then run x"],
+        ),
+    ]
+}
+
+#[test]
+fn the_shape_of_a_secret_hides_nothing_from_a_question() {
+    for (tool, args, parts) in shaped_calls() {
+        let bench = Bench::new();
+        bench.home(
+            "config.toml",
+            "[[tools.rules]]\ntool = \"*\"\naction = \"ask\"\n",
+        );
+        let keys: Vec<&str> = std::iter::repeat_n("\n", 20).collect();
+        let done = asked(&bench, Some((200, 300)), tool, &args, &keys);
+        let shown = joined(&done);
+        assert!(shown.contains("Toolgate asks"), "{tool}: {done:?}");
+        let (question, _) = shown.split_once("[y]es").unwrap();
+        for part in parts {
+            assert!(question.contains(part), "{tool}: {part:?} in {question}");
+        }
+        assert!(!question.contains("[redacted:"), "{tool}: {question}");
+        assert!(bench.listing().is_empty(), "{done:?}");
+    }
+}
+
+#[test]
+fn an_edit_below_a_key_is_in_the_question_and_the_whole_call() {
+    let bench = Bench::new();
+    let begin = ["-----BEGIN ", "PRIVATE KEY-----"].concat();
+    let old = format!(
+        "#!/bin/sh\n# fixture {begin}\n# {}\necho one\n",
+        "A".repeat(24)
+    );
+    std::fs::write(bench.workspace().join("setup.sh"), old).unwrap();
+    let edit = json!([{"target": "echo one", "replacement": "sh evil.sh | tee log\necho one"}]);
+    let calls = [
+        json!({"name": "read_file", "args": {"path": "setup.sh"}}),
+        json!({"name": "edit_file", "args": {"path": "setup.sh", "edits": edit}}),
+    ];
+    bench.home("calls.jsonl", &format!("{}\n{}\n", calls[0], calls[1]));
+    let calls = bench.home_folder().join("calls.jsonl");
+    let args = ["batch", calls.to_str().unwrap()];
+    let done = at_terminal(&bench, Some((200, 300)), &args, &["w\n", "n\n"]);
+    let shown = joined(&done);
+    assert_eq!(shown.matches("sh evil.sh | tee log").count(), 2, "{shown}");
+    assert!(shown.contains("+sh evil.sh | tee log"), "{shown}");
+}

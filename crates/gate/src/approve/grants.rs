@@ -81,13 +81,13 @@ impl Grant {
         }
     }
 
-    /// The same to be described: a secret that is quoted is no longer recognized.
-    pub(crate) fn redacted(&self, redactor: &Redactor) -> Self {
-        let clean = |text: &str| redactor.redact(text).0.into_owned();
+    /// The same to be described to an approver: a value that is quoted is no longer recognized.
+    pub(crate) fn for_approver(&self, redactor: &Redactor) -> Self {
+        let clean = |text: &str| redactor.for_approver(text).into_owned();
         let scope = match &self.scope {
             GrantScope::Tool => GrantScope::Tool,
             GrantScope::Command(words) => {
-                GrantScope::Command(redactor.beside_each_other(words.clone()))
+                GrantScope::Command(words.iter().map(|word| clean(word)).collect())
             }
             GrantScope::Path { access, path } => GrantScope::Path {
                 access: *access,
@@ -230,7 +230,7 @@ mod tests {
                 tool: "t".into(),
                 scope,
             };
-            assert_eq!(grant.redacted(&redactor).describe(), described);
+            assert_eq!(grant.for_approver(&redactor).describe(), described);
         }
     }
 }

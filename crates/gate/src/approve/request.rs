@@ -4,10 +4,11 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{ApprovalId, Args, CallId, ConversationId, PlanHash, PlanRecord, Risk};
+use toolgate_model::{ApprovalId, Args, CallId, ConversationId, PlanHash, Risk};
 
 use super::Grant;
-use crate::output::{Redactor, approval_text, whole_line, whole_sentence};
+use crate::output::{Redactor, approval_text, preview_text, whole_line, whole_sentence};
+use crate::plan::Live;
 
 /// One call of a question. Every text is made from the parsed call with nothing hidden; only
 /// `model_reason` is the model's own words. `whole` and `preview` have lines, and all others
@@ -24,7 +25,7 @@ pub struct ApprovalItem {
     /// Every argument that the preview does not show, whole.
     #[serde(default)]
     pub whole: String,
-    /// The arguments without secrets, and otherwise as they will be used.
+    /// The arguments without known values, and otherwise as they will be used.
     #[serde(default)]
     pub args: Args,
     /// How much harm it can do.
@@ -51,27 +52,34 @@ pub struct ApprovalItem {
 
 impl ApprovalItem {
     /// `grants` are what "always" would save: those that were tried on this very call.
-    pub(crate) fn new(plan: &PlanRecord, grants: &[Grant], redactor: &Redactor) -> Self {
-        let shown = |text: &str| whole_line(&redactor.redact(text).0);
-        let sentence = |text: &str| whole_sentence(&redactor.redact(text).0);
-        let title = |text: &str| approval_text(&redactor.redact(text).0);
+    ///
+    /// Only known values are hidden. The shape of a secret can hold code, so a plan as it is
+    /// stored and sent to listeners, redacted by shape, is nothing to approve from.
+    pub(crate) fn new(live: &Live, grants: &[Grant], redactor: &Redactor) -> Self {
+        let (plan, exact) = (&*live.record, &live.exact);
+        let shown = |text: &str| whole_line(&redactor.for_approver(text));
+        let sentence = |text: &str| whole_sentence(&redactor.for_approver(text));
+        let title = |text: &str| approval_text(&redactor.for_approver(text));
         let source = &plan.decision.source;
         Self {
             call_id: plan.call.id.clone(),
             tool: plan.tool.clone(),
-            summary: plan.summary.clone(),
-            whole: redactor.whole(plan),
-            args: redactor.redacted_args(&plan.call),
+            summary: title(&exact.summary),
+            whole: redactor.whole_for_approver(plan),
+            args: redactor.args_for_approver(&plan.call),
             risk: plan.risk,
             locations: plan.locations.iter().map(|place| shown(place)).collect(),
-            why: sentence(&format!("{} [{source}]", plan.decision.reason)),
+            why: sentence(&format!("{} [{source}]", exact.reason)),
             model_reason: plan.call.reason.as_deref().map(title),
-            preview: plan.preview.clone(),
+            preview: exact
+                .preview
+                .as_deref()
+                .map(|text| preview_text(&redactor.for_approver(text)).into_owned()),
             preview_cut: plan.preview_cut,
             could_open: plan.opens.iter().map(|folder| shown(folder)).collect(),
             would_remember: grants
                 .iter()
-                .map(|grant| sentence(&grant.redacted(redactor).describe()))
+                .map(|grant| sentence(&grant.for_approver(redactor).describe()))
                 .collect(),
             plan_hash: plan.plan_hash.clone(),
         }

@@ -120,7 +120,7 @@ impl Gate {
                     // Trying means compiling rules: only where somebody reads it.
                     let tried = approver.is_seen().then(|| self.tried(session, &needs.live));
                     let grants = tried.and_then(Result::ok).unwrap_or_default();
-                    ApprovalItem::new(needs.record(), &grants, &self.inner.redactor)
+                    ApprovalItem::new(&needs.live, &grants, &self.inner.redactor)
                 })
                 .collect(),
             expires_after: self.inner.settings.approval_timeout,

@@ -61,6 +61,25 @@ impl Redactor {
         leads_text(&plan.leads_to, self) + &whole_args(&args)
     }
 
+    /// The arguments of a call for an approver.
+    #[must_use]
+    pub fn args_for_approver(&self, call: &ToolCall) -> Args {
+        let mut args = Value::Object(call.args.clone());
+        each_text(&mut args, &|text| self.for_approver(text).into_owned());
+        match args {
+            Value::Object(args) => args,
+            _ => Args::new(),
+        }
+    }
+
+    /// Every argument of a plan that its preview does not show, whole, for an approver.
+    #[must_use]
+    pub fn whole_for_approver(&self, plan: &PlanRecord) -> String {
+        let mut args = self.args_for_approver(&plan.call);
+        args.retain(|name, _| !plan.previewed.contains(name));
+        whole_args(&args)
+    }
+
     /// A plan for people and clients. The hash stays that of the exact call.
     #[must_use]
     pub fn shown_plan(&self, plan: &PlanRecord) -> PlanRecord {
@@ -99,24 +118,7 @@ impl Redactor {
     }
 
     fn changed_facts(&self, facts: &Facts, change: Change<'_>) -> Facts {
-        let all = |texts: &[String]| texts.iter().map(|text| change(text)).collect();
-        Facts {
-            reads: all(&facts.reads),
-            writes: all(&facts.writes),
-            deletes: all(&facts.deletes),
-            runs: facts
-                .runs
-                .iter()
-                .map(|run| Run {
-                    words: self.beside_each_other(all(&run.words)),
-                    opaque: run.opaque,
-                })
-                .collect(),
-            connects: all(&facts.connects),
-            complete: facts.complete,
-            claimed: facts.claimed,
-            catastrophic: all(&facts.catastrophic),
-        }
+        each_fact(facts, change, |words| self.beside_each_other(words))
     }
 
     /// A decision for people and clients.
@@ -141,22 +143,25 @@ impl Redactor {
     /// Takes secrets out of the atoms that a decision names. Policy quotes, escapes and cuts
     /// them for its explanation, and what is left of a secret then is not recognized later.
     pub(crate) fn redact_atoms(&self, decision: &mut Decision, tool: &str, facts: &Facts) {
-        let changed = |answer: &AtomAnswer| answer.atom.contains(['…', '\\']);
-        if facts.runs.is_empty() && !decision.atoms.iter().any(changed) {
-            return;
-        }
-        let exact = atom_texts(tool, facts);
         // What is invisible stays: policy writes it out, and taken out nobody would see it.
-        let clean = self.changed_facts(facts, &|text| self.redact(text).0.into_owned());
-        let shown = atom_texts(tool, &clean);
-        for (exact, shown) in exact.iter().zip(&shown).filter(|(one, other)| one != other) {
-            decision.reason = decision.reason.replace(exact, shown);
-            for answer in &mut decision.atoms {
-                if answer.atom == *exact {
-                    answer.atom.clone_from(shown);
-                }
-            }
-        }
+        let clean = || self.changed_facts(facts, &|text| self.redact(text).0.into_owned());
+        rename_atoms(decision, tool, facts, clean);
+    }
+
+    /// The reason of a decision for an approver. Known values are taken out of the facts,
+    /// because policy quotes and cuts them.
+    pub(crate) fn reason_for_approver(
+        &self,
+        decision: &Decision,
+        tool: &str,
+        facts: &Facts,
+    ) -> String {
+        let mut decision = decision.clone();
+        let hide = |text: &str| self.for_approver(text).into_owned();
+        rename_atoms(&mut decision, tool, facts, || {
+            each_fact(facts, &hide, |words| words)
+        });
+        decision.reason
     }
 
     /// Words that stand in a row, each without its part of a secret.
@@ -259,5 +264,61 @@ impl Redactor {
             // More than the value was taken for the secret: then nothing of it is shown.
             None => SecretClass::Assignment.marker().to_owned(),
         }
+    }
+}
+
+/// Facts with every text changed, and the words of each command once more together.
+fn each_fact(
+    facts: &Facts,
+    change: Change<'_>,
+    together: impl Fn(Vec<String>) -> Vec<String>,
+) -> Facts {
+    let all = |texts: &[String]| -> Vec<String> { texts.iter().map(|text| change(text)).collect() };
+    let run = |run: &Run| Run {
+        words: together(all(&run.words)),
+        opaque: run.opaque,
+    };
+    Facts {
+        reads: all(&facts.reads),
+        writes: all(&facts.writes),
+        deletes: all(&facts.deletes),
+        runs: facts.runs.iter().map(run).collect(),
+        connects: all(&facts.connects),
+        complete: facts.complete,
+        claimed: facts.claimed,
+        catastrophic: all(&facts.catastrophic),
+    }
+}
+
+/// Names the atoms of a decision as they are with changed facts.
+fn rename_atoms(
+    decision: &mut Decision,
+    tool: &str,
+    facts: &Facts,
+    changed: impl FnOnce() -> Facts,
+) {
+    let cut = |answer: &AtomAnswer| answer.atom.contains(['…', '\\']);
+    if facts.runs.is_empty() && !decision.atoms.iter().any(cut) {
+        return;
+    }
+    let exact = atom_texts(tool, facts);
+    let shown = atom_texts(tool, &changed());
+    for (exact, shown) in exact.iter().zip(&shown).filter(|(one, other)| one != other) {
+        decision.reason = decision.reason.replace(exact, shown);
+        for answer in &mut decision.atoms {
+            if answer.atom == *exact {
+                answer.atom.clone_from(shown);
+            }
+        }
+    }
+}
+
+/// Changes every text of a value. Names stay: two of them could become one.
+fn each_text(value: &mut Value, change: Change<'_>) {
+    match value {
+        Value::String(text) => *text = change(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_text(item, change)),
+        Value::Object(map) => map.values_mut().for_each(|item| each_text(item, change)),
+        _ => {}
     }
 }

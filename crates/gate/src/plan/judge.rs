@@ -28,6 +28,7 @@ impl Planner<'_> {
     /// Decides about a call and stores the decision in its record.
     pub(super) fn judge(&self, live: &mut Live) -> Stage {
         let (mut decision, risk, stage) = self.policy_says(live);
+        live.exact.decision = Some(decision.clone());
         let record = &live.record;
         self.redactor
             .redact_atoms(&mut decision, &record.tool, &record.facts);

@@ -17,7 +17,7 @@ mod preflight;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_model::{Call, CallId, PlanRecord, ToolCall, ToolError};
+use toolgate_model::{Call, CallId, Decision, PlanRecord, ToolCall, ToolError};
 use toolgate_policy::Policy;
 
 pub(crate) use hash::plan_hash;
@@ -80,6 +80,8 @@ pub struct ManualCall {
 
 /// The parsed call behind a plan.
 pub(crate) struct Live {
+    /// The texts that an approver decides from.
+    pub(crate) exact: Exact,
     /// Shared with the entry that puts it on record.
     pub(crate) record: Arc<PlanRecord>,
     pub(crate) entry: Arc<registry::Entry>,
@@ -98,6 +100,17 @@ pub(crate) struct Live {
     pub(crate) opened: Vec<String>,
     /// Why a yes is not remembered although the person wanted that.
     pub(crate) not_remembered: Option<String>,
+}
+
+/// The texts of a plan before redaction. Those of the record are redacted by shape.
+#[derive(Default)]
+pub(crate) struct Exact {
+    pub(crate) summary: String,
+    /// Why approval is needed; its known values are hidden already.
+    pub(crate) reason: String,
+    pub(crate) preview: Option<String>,
+    /// What policy decided, while the plan is made.
+    pub(crate) decision: Option<Decision>,
 }
 
 impl NeedsApproval {

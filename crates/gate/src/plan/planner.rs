@@ -13,7 +13,7 @@ use toolgate_sandbox::paths::{PathWall, check_text};
 
 use super::judge::tightened;
 use super::{
-    Authorized, CallLimits, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
+    Authorized, CallLimits, Exact, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
     plan_hash,
 };
 use crate::execute;
@@ -248,11 +248,10 @@ impl Planner<'_> {
             Err(ToolError::new(ErrorKind::Panicked, message))
         });
         let (invocation, summary, facts, risk, asks, timeout, opens) = read?;
-        let (summary, _) = self.redactor.redact(&summary);
         let record = PlanRecord {
             conversation: self.session.id().clone(),
             tool: spec.name.clone(),
-            summary: approval_text(&summary),
+            summary: approval_text(&self.redactor.redact(&summary).0),
             risk,
             locations: locations(&facts),
             plan_hash: self.hash(&entry, &call, &[], &[]),
@@ -272,6 +271,10 @@ impl Planner<'_> {
             opens,
         };
         Ok(Live {
+            exact: Exact {
+                summary,
+                ..Exact::default()
+            },
             record: Arc::new(record),
             entry,
             invocation,
@@ -311,9 +314,12 @@ impl Planner<'_> {
             self.before_running(&mut live);
         }
         let record = Arc::make_mut(&mut live.record);
+        let exact = live.exact.decision.take();
+        let mut exact = exact.unwrap_or_else(|| record.decision.clone());
         if record.decision.action != Action::Deny
             && let Some(review) = self.chain.review(record)
         {
+            exact = tightened(exact, review.clone());
             record.decision = tightened(record.decision.clone(), review);
         }
         match record.decision.action {
@@ -330,9 +336,13 @@ impl Planner<'_> {
                     })
                 })?;
                 let record = Arc::make_mut(&mut live.record);
-                record.preview = preview
-                    .text
-                    .map(|text| preview_text(&self.redactor.redact(&text).0).into_owned());
+                let redactor = self.redactor;
+                live.exact.reason =
+                    redactor.reason_for_approver(&exact, &record.tool, &record.facts);
+                let text = preview.text.as_deref();
+                record.preview =
+                    text.map(|text| preview_text(&redactor.redact(text).0).into_owned());
+                live.exact.preview = preview.text;
                 let shows = record.preview.as_ref().map_or(&[][..], |_| preview.shows);
                 record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
                 record.preview_cut = record.preview.is_some() && preview.cut;

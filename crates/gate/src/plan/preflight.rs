@@ -33,6 +33,7 @@ impl Planner<'_> {
                     let text = leads_text(&record.leads_to, self.redactor);
                     let text = text.trim_end().replace('\n', "; ");
                     record.summary = approval_text(&format!("{} ({text})", record.summary));
+                    live.exact.summary = format!("{} ({text})", live.exact.summary);
                     for lead in &record.leads_to {
                         if !record.locations.contains(&lead.to) {
                             record.locations.push(lead.to.clone());

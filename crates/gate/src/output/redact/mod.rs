@@ -26,7 +26,7 @@ use std::sync::Arc;
 use rules::Rules;
 use scan::{Piece, Scan};
 
-use super::chars::split;
+use super::chars::{is_unclear, split};
 
 /// Shorter values of environment variables are not looked for: they would be found
 /// in the middle of ordinary words.
@@ -145,9 +145,41 @@ impl Redactor {
     /// stays: a person may have reasons to say it.
     #[must_use]
     pub fn hide_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut spans = self.spans(text);
-        spans.retain(|span| span.class == SecretClass::Env);
-        without(text, &spans)
+        without(text, &self.known_spans(text, |_| true))
+    }
+
+    /// The text for an approver: known values are hidden if each is a plain token, and nothing
+    /// else is. The shape of a secret can hold code, and an approver has to see what will run.
+    ///
+    /// ```
+    /// # use toolgate_gate::output::Redactor;
+    /// let redactor = Redactor::new([("A", "hunter2-hunter2"), ("B", "x $(date)")]).unwrap();
+    /// let shown = redactor.for_approver("login hunter2-hunter2; token=\"x $(date)\"");
+    /// assert_eq!(shown, "login [redacted:env]; token=\"x $(date)\"");
+    /// ```
+    #[must_use]
+    pub fn for_approver<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        without(text, &self.known_spans(text, is_plain_token))
+    }
+
+    /// The known values that `wanted` accepts. Shapes play no part: a span that a shape
+    /// extends would cover more than the value.
+    fn known_spans(&self, text: &str, wanted: impl Fn(&str) -> bool) -> Vec<RedactedSpan> {
+        let mut spans: Vec<RedactedSpan> = Vec::new();
+        for (start, end) in self.rules.values(text) {
+            if !text.get(start..end).is_some_and(&wanted) {
+                continue;
+            }
+            match spans.last_mut() {
+                Some(last) if start <= last.end => last.end = last.end.max(end),
+                _ => spans.push(RedactedSpan {
+                    start,
+                    end,
+                    class: SecretClass::Env,
+                }),
+            }
+        }
+        spans
     }
 
     /// Whether the text holds a secret.
@@ -192,6 +224,13 @@ impl Redactor {
             rest = split(rest, done).1;
         }
     }
+}
+
+/// Whether a text is one word to every shell and every language: nothing in it separates,
+/// quotes, expands or cannot be seen.
+fn is_plain_token(text: &str) -> bool {
+    text.chars()
+        .all(|c| (c.is_alphanumeric() && !is_unclear(c)) || "-_.+/=@:%,~".contains(c))
 }
 
 fn without<'t>(text: &'t str, spans: &[RedactedSpan]) -> Cow<'t, str> {

@@ -140,6 +140,17 @@ impl Rules {
         places
     }
 
+    /// Where the values of variables stand in `text`, by their starts.
+    pub(super) fn values(&self, text: &str) -> Vec<(usize, usize)> {
+        let hits = self
+            .find_values
+            .iter()
+            .flat_map(|values| values.find_overlapping_iter(text));
+        let mut found: Vec<(usize, usize)> = hits.map(|hit| (hit.start(), hit.end())).collect();
+        found.sort_unstable();
+        found
+    }
+
     /// Asks the rule of a place.
     pub(super) fn judge(
         &self,
