@@ -215,6 +215,137 @@ fn a_private_key_is_replaced_with_all_its_lines() {
     }
 }
 
+/// Key material, and what comes after it or between it: `<` and `>` enclose what has to stay.
+#[test]
+fn a_private_key_ends_where_its_lines_of_base64_end() {
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+    let begin = ["-----BEGIN ", "PRIVATE KEY-----"].concat();
+    let end = ["-----END ", "PRIVATE KEY-----"].concat();
+    for (between, stays) in [
+        ("\ntouch canary-pem\n", "canary-pem"),
+        ("\nsh evil.sh | tee log\n", "evil.sh | tee log"),
+        (
+            "\nimport os\nos.system('touch x')\n",
+            "os.system('touch x')",
+        ),
+        ("\nrm -rf x\n", "rf x"),
+        ("\nls\nrm\nid\n", "rm\nid"),
+        ("\n$(id)\n", "$(id)"),
+        ("\n*** Add File: AGENTS.md\n", " Add File: AGENTS.md"),
+        ("\n*** Delete File: a\n", " Delete File: a"),
+        ("\n--- a/one.sh\n+++ b/one.sh\n", "a/one.sh\n+++ b/one.sh"),
+        ("\n+++ b/one.sh\n", "b/one.sh"),
+        ("\ndiff --git a/x b/x\n", "git a/x b/x"),
+        ("\n@@ -1 +1 @@\n", "@@ -1 +1 @@"),
+        ("\nIndex: one.sh\n", "one.sh"),
+        ("\nPATH=evil make\n", "make"),
+    ] {
+        for mark in ["", "# ", "+", "    "] {
+            let key = format!("{mark}{begin}\n{mark}{line}\n{mark}{line}");
+            let text = format!("{key}{between}{mark}{line}\n{mark}{end}\n");
+            let (shown, _) = redactor().redact(&text);
+            assert!(shown.contains(stays), "{mark:?} {between:?}: {shown}");
+            assert!(shown.contains("[redacted:private_key]"), "{shown}");
+            assert_eq!(in_chunks(&text, 3), shown, "{between:?}");
+        }
+    }
+    for first in [
+        "touch canary",
+        "sh x y",
+        "Touch canary",
+        "PATH=x make it",
+        "*** Add File: x y",
+    ] {
+        let text = format!("{begin}\n{first}\n{line}\n{end}\n");
+        assert!(redactor().redact(&text).0.contains(first), "{first}");
+    }
+}
+
+#[test]
+fn a_private_key_is_found_in_every_form_it_is_stored_in() {
+    let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7";
+    let begin = ["-----BEGIN ", "PRIVATE KEY-----"].concat();
+    let end = ["-----END ", "PRIVATE KEY-----"].concat();
+    let lines = [begin.as_str(), line, line, line, "abcd12", end.as_str()];
+    let numbered = |(n, line): (usize, &&str)| format!("{:4}\t{line}", n + 1);
+    let headers = "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0011\n\n";
+    for text in [
+        lines.join("\n"),
+        lines.join("\r\n"),
+        lines.join(" "),
+        lines.join("\\n"),
+        lines.join("\\r\\n"),
+        lines.join("\\\\n"),
+        lines.join("\n+"),
+        lines.join("\n-"),
+        lines.join("\n "),
+        lines.join("\n    "),
+        lines.join("\n# "),
+        lines.join("\n// "),
+        lines.join("\n * "),
+        lines.join("\\n\" +\n  \""),
+        lines.join("\",\n\""),
+        lines
+            .iter()
+            .enumerate()
+            .map(numbered)
+            .collect::<Vec<_>>()
+            .join("\n"),
+        format!("{begin}\n{headers}{line}\nab12==\n{end}"),
+        format!("{begin}\n{headers}{line}\n{end}").replace('\n', "\\n"),
+    ] {
+        let text = format!("{text}\nafter it");
+        let (shown, spans) = redactor().redact(&text);
+        assert_eq!(spans.len(), 1, "{text}: {shown}");
+        assert!(
+            shown.ends_with("[redacted:private_key]\nafter it"),
+            "{text}: {shown}"
+        );
+        assert_eq!(in_chunks(&text, 7), shown);
+    }
+}
+
+#[test]
+fn a_value_ends_where_code_begins() {
+    let long = "a1b2c3d4e5f6g7h8".repeat(9);
+    let edge = "a1b2c3d4e5f6g7h8".repeat(8);
+    let edge = edge.get(..127).unwrap();
+    for (text, shown) in [
+        (
+            format!("token=\"{long} $(touch x)\""),
+            "token=\"[] $(touch x)\"",
+        ),
+        (
+            format!("token=\"{long}$(touch x)\""),
+            "token=\"[]$(touch x)\"",
+        ),
+        (format!("token='{long}`touch x`'"), "token='[]`touch x`'"),
+        (format!("token=`{long} ${{run()}}`"), "token=`[] ${run()}`"),
+        (format!("token=\"{long};id|sh\""), "token=\"[];id|sh\""),
+        (format!("token=\"{edge}$(id)\""), "token=\"[]$(id)\""),
+        (format!("token=\"{edge}${{IFS}}\""), "token=\"[]${IFS}\""),
+        (
+            format!("{{\\\"token\\\":\\\"{long} $(id)\\\"}}"),
+            "{\\\"token\\\":\\\"[] $(id)\\\"}",
+        ),
+        (
+            "token=\"a1b2c3d4e5f6g7h8$(id)\"".to_owned(),
+            "token=\"[]$(id)\"",
+        ),
+        (
+            "token=\"a1b2c3d4e5f6g7h8${IFS}x\"".to_owned(),
+            "token=\"[]${IFS}x\"",
+        ),
+    ] {
+        let shown = shown.replace("[]", "[redacted:assignment]");
+        assert_eq!(redactor().redact(&text).0, shown, "{text}");
+        assert_eq!(in_chunks(&text, 5), shown, "{text}");
+    }
+    let text = "https://a:b1c2d3$(touch${IFS}x)@localhost";
+    let shown = "https://a:[redacted:url]$(touch${IFS}x)@localhost";
+    assert_eq!(redactor().redact(text).0, shown);
+}
+
 #[test]
 fn what_cannot_be_part_of_a_secret_is_not_kept_back() {
     let mut stream = redactor().stream();

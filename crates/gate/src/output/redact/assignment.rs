@@ -5,7 +5,7 @@ use super::cursor::{Cursor, NeedMore};
 use super::randomness::{MIN_CHARS, is_placeholder, is_reference, looks_random};
 use super::scan::Secret;
 use super::shapes::is_blank;
-use super::tail::{Charset, Tail};
+use super::tail::{Charset, Tail, before_code};
 
 /// Names, or parts of names, whose values are secret. Case does not matter.
 pub(super) const KEYWORDS: &[&str] = &[
@@ -102,20 +102,26 @@ pub(super) fn assignment(
     };
     let (mut tail, quoted) = open_value(&mut cursor, bare)?;
     let start = cursor.at();
-    let value = cursor.run(JUDGED, |c| tail.takes(c))?;
-    let whole = value.chars().count() < JUDGED;
+    let judged = cursor.run(JUDGED, |c| tail.takes(c))?;
+    let whole = judged.chars().count() < JUDGED;
     // An unquoted value that opens a bracket is a call or an index: code.
     if !quoted && whole && matches!(cursor.peek()?, Some('(' | '[' | '{')) {
         return Ok(None);
     }
     let strict = !quoted && !blanks_after.is_empty() && !separator.is_empty();
+    // A dollar sign at the very end can begin what follows.
+    let value = match before_code(judged) {
+        value if whole => value,
+        value => value.strip_suffix('$').unwrap_or(value),
+    };
     let is_secret = value.chars().count() >= MIN_CHARS
         && !value.contains(char::is_whitespace)
         && !is_reference(value)
         && looks_random(value, strict)
         && !is_placeholder(value);
-    let end = cursor.at();
-    let tail = (!whole).then_some(tail);
+    let end = start + value.len();
+    let goes_on = !whole && value.len() == judged.len();
+    let tail = goes_on.then_some(tail.past_judged());
     Ok(is_secret.then_some(Secret {
         start,
         end,

@@ -49,7 +49,10 @@ pub(super) fn private_key(mut cursor: Cursor<'_>) -> Result<Option<Secret>, Need
 
 /// The inside of a PEM block up to and with its last line; if there is none, up to a
 /// character that no block contains, or [`BETWEEN`] characters after the last key
-/// material. Blocks inside string literals, with escaped or numbered lines, count.
+/// material. Blocks inside string literals, with escaped, commented or numbered lines, count.
+///
+/// Only lines of base64 belong to a block. It ends at the second word that is too short for
+/// key material, because the last line of a key can be one such word, and code has more.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PemTail {
     /// How many characters of base64 have come in a row.
@@ -59,6 +62,37 @@ pub(super) struct PemTail {
     /// How much of [`END`] has come.
     end: usize,
     closing: Closing,
+    word: Word,
+    /// A word has come since the last key material that is too short to be some.
+    short_word: bool,
+    /// Whether the lines before the key material are over.
+    material: bool,
+    /// Where in a line of the kind `Proc-Type: 4,ENCRYPTED` this is.
+    header: Header,
+    last: Option<char>,
+}
+
+/// What the current run of base64 consists of.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Word {
+    #[default]
+    None,
+    /// Digits: the number of a line.
+    Number,
+    /// One or two of `+`, `/` and `=`: a mark of a comment or a difference, or an operator.
+    Mark(usize),
+    Letters,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Header {
+    /// At the start of a line.
+    #[default]
+    Possible,
+    /// In what can be its name.
+    Name,
+    Value,
+    No,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -93,27 +127,80 @@ impl PemTail {
     }
 
     fn takes_body(&mut self, c: char) -> bool {
-        let base64 = c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+        let last = self.last.replace(c);
+        // The letter of an escape such as `\n` ends a line and is no part of a word.
+        let escape = last == Some('\\') && matches!(c, 'n' | 'r' | 't');
+        let ending = self.end;
+        self.end = match END.as_bytes().get(ending) {
+            Some(&expected) if char::from(expected) == c => ending + 1,
+            // More than five dashes: the last five count.
+            _ if c == '-' && ending == 5 => 5,
+            _ => usize::from(c == '-'),
+        };
+        if self.end == END.len() {
+            self.closing = Closing::Label;
+            return true;
+        }
+        let base64 = !escape && (c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '='));
         self.stretch = if base64 {
             (self.stretch + 1).min(KEY_MATERIAL)
         } else {
             0
         };
-        self.idle = if self.stretch == KEY_MATERIAL {
-            0
-        } else {
-            self.idle + 1
-        };
-        self.end = match END.as_bytes().get(self.end) {
-            Some(&expected) if char::from(expected) == c => self.end + 1,
-            // More than five dashes: the last five count.
-            _ if c == '-' && self.end == 5 => 5,
-            _ => usize::from(c == '-'),
-        };
-        if self.end == END.len() {
-            self.closing = Closing::Label;
+        self.idle += 1;
+        if self.stretch == KEY_MATERIAL {
+            (self.idle, self.material, self.short_word) = (0, true, false);
         }
-        self.idle <= BETWEEN && (base64 || c.is_whitespace() || "\\\"',:-.()|>*#".contains(c))
+        self.follow_header(c, escape);
+        let in_header = matches!(self.header, Header::Name | Header::Value);
+        let fits = if in_header && !self.material {
+            self.word = Word::None;
+            base64 || c.is_whitespace() || "-,:.\\".contains(c)
+        } else if base64 {
+            // The letters of `-----END` are no word.
+            self.end > 5 || self.takes_letter(c)
+        } else {
+            // Dashes that close nothing, and three marks, belong to the header of a file.
+            let header_of_file =
+                (2..5).contains(&ending) && c != '-' || last == Some('*') && c == '*';
+            self.end_word();
+            !header_of_file && (escape || c.is_whitespace() || "\\\"',:-*#".contains(c))
+        };
+        fits && self.idle <= BETWEEN
+    }
+
+    /// Goes on with a word of base64, if there may be one here.
+    fn takes_letter(&mut self, c: char) -> bool {
+        self.word = match self.word {
+            Word::None | Word::Number if c.is_ascii_digit() => Word::Number,
+            Word::None if matches!(c, '+' | '/' | '=') => Word::Mark(1),
+            Word::Mark(1) if matches!(c, '+' | '/' | '=') => Word::Mark(2),
+            _ => Word::Letters,
+        };
+        self.word != Word::Letters || !self.short_word
+    }
+
+    fn end_word(&mut self) {
+        let word = std::mem::take(&mut self.word);
+        self.short_word |= word == Word::Letters && self.idle > 1;
+    }
+
+    fn follow_header(&mut self, c: char, escape: bool) {
+        let next = match (self.header, c) {
+            (_, '\n') => Header::Possible,
+            (_, 'n') if escape => Header::Possible,
+            (Header::Possible, c) if c.is_ascii_uppercase() => Header::Name,
+            // Numbers and marks before the line itself.
+            (Header::Possible, c) if !c.is_ascii_alphabetic() => Header::Possible,
+            (Header::Name, ':') => Header::Value,
+            (Header::Name, c) if c.is_ascii_alphanumeric() || c == '-' => Header::Name,
+            (Header::Value, _) => Header::Value,
+            _ => Header::No,
+        };
+        // It was no name, so it was a word.
+        let was_word = self.header == Header::Name && matches!(next, Header::No | Header::Possible);
+        self.short_word |= was_word && !self.material;
+        self.header = next;
     }
 }
 

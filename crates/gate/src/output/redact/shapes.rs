@@ -5,7 +5,7 @@ use super::SecretClass;
 use super::cursor::{Cursor, NeedMore};
 use super::randomness::{is_placeholder, is_reference, looks_random};
 use super::scan::Secret;
-use super::tail::{Charset, Tail};
+use super::tail::{Charset, Tail, before_code};
 
 /// A token that its issuer made recognizable.
 #[derive(Debug)]
@@ -162,6 +162,7 @@ pub(super) fn url_password(mut cursor: Cursor<'_>) -> Result<Option<Secret>, Nee
     else {
         return Ok(None);
     };
+    let password = before_code(password);
     // What ends the host of a URL does not stand in a user's name.
     if user.contains(['?', '#', '&', '='])
         || password.is_empty()

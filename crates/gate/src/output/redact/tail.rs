@@ -32,6 +32,15 @@ impl Tail {
         }
     }
 
+    /// How the rest of a value goes on that was judged with this: it ends at code.
+    pub(super) fn past_judged(self) -> Self {
+        match self {
+            Self::Quoted { .. } => Self::Run(Charset::InQuotes),
+            Self::Run(Charset::EscapedQuotes) => Self::Run(Charset::InEscapedQuotes),
+            other => other,
+        }
+    }
+
     /// Swallows what it can of `text`: how many bytes, and whether it may go on.
     pub(super) fn swallow(&mut self, text: &str) -> (usize, bool) {
         match text.char_indices().find(|&(_, c)| !self.takes(c)) {
@@ -70,6 +79,10 @@ pub(super) enum Charset {
     UserInfo,
     /// The inside of quotes that are escaped themselves.
     EscapedQuotes,
+    /// The end of a long value in quotes: nothing that separates, calls or expands.
+    InQuotes,
+    /// The same in quotes that are escaped themselves.
+    InEscapedQuotes,
 }
 
 impl Charset {
@@ -95,6 +108,15 @@ impl Charset {
             }
             Self::UserInfo => c != '@' && Self::Bare.contains(c),
             Self::EscapedQuotes => !matches!(c, '\\' | '"' | '\'' | '\n'),
+            Self::InQuotes => c == '\\' || (c != '$' && Self::Bare.contains(c)),
+            Self::InEscapedQuotes => c != '$' && Self::Bare.contains(c),
         }
     }
+}
+
+/// The part of a value before the code in it: an expansion or a command to be replaced.
+pub(super) fn before_code(value: &str) -> &str {
+    let ends = ["$(", "${", "`"].into_iter();
+    let end = ends.filter_map(|code| value.find(code)).min();
+    value.get(..end.unwrap_or(value.len())).unwrap_or_default()
 }
