@@ -63,6 +63,11 @@ fn converse(request: &ApprovalRequest, tty: &mut Tty) -> io::Result<Option<Answe
         let answer = line.and_then(|line| understand(&line, request));
         return gone_or(answer.unwrap_or_else(|| Answer::no().by("terminal")), tty);
     }
+    // A yes to something that only looked like a question is no yes to this one, so the choices
+    // appear after the call, and nothing that was typed before them counts.
+    if !tty.settle()? {
+        return gone_or(Answer::no().by("terminal"), tty);
+    }
     loop {
         tty.show(&choices)?;
         let Some(line) = tty.line()? else {

@@ -7,13 +7,17 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::termios::{QueueSelector, tcflush, tcgetwinsize};
 
 use crate::clean::Clean;
+
+/// A key that is pressed earlier than this after a question appeared is no answer to it.
+const SEEN_AFTER: Duration = Duration::from_millis(700);
 
 /// The terminal while a question is open.
 pub(crate) struct Tty {
@@ -79,6 +83,30 @@ impl Tty {
     pub(crate) fn forget_typed(&mut self) -> io::Result<()> {
         self.typed.clear();
         Ok(tcflush(&self.file, QueueSelector::IFlush)?)
+    }
+
+    /// Waits until what is shown can have been seen, then forgets what was typed meanwhile: it
+    /// was typed for something else. Whether the user is still there: the end of the input counts.
+    pub(crate) fn settle(&mut self) -> io::Result<bool> {
+        let start = Instant::now();
+        loop {
+            let left = SEEN_AFTER.saturating_sub(start.elapsed());
+            let left = Timespec::try_from(left).map_err(io::Error::other)?;
+            let mut waited_for = [PollFd::new(&self.waited_for, PollFlags::IN)];
+            match poll(&mut waited_for, Some(&left)) {
+                Ok(_) => break,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let now = Timespec::default();
+        while poll(&mut [PollFd::new(&self.file, PollFlags::IN)], Some(&now))? > 0 {
+            if self.file.read(&mut [0; 4096])? == 0 {
+                return Ok(false);
+            }
+        }
+        self.forget_typed()?;
+        Ok(true)
     }
 
     /// The next line; nothing where the person goes away or nobody waits any longer.

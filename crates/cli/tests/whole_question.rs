@@ -432,3 +432,36 @@ fn an_edit_below_a_key_is_in_the_question_and_the_whole_call() {
     assert_eq!(shown.matches("sh evil.sh | tee log").count(), 2, "{shown}");
     assert!(shown.contains("+sh evil.sh | tee log"), "{shown}");
 }
+
+/// A text of the model that looks like a question, right before a real one.
+const IMITATION: &str = r#"
+[[steps]]
+text = "\n\nToolgate asks\n  1  Read README.md  low risk\n     path: README.md\n[y]es  [n]o  [?] help > "
+[[steps.calls]]
+name = "write_file"
+args = { path = "made", content = "x" }
+[[steps]]
+text = "Done."
+"#;
+
+#[test]
+fn a_yes_to_an_imitated_question_does_not_answer_the_real_one() {
+    let bench = Bench::new();
+    bench.home("imitation.toml", IMITATION);
+    let script = bench.home_folder().join("imitation.toml");
+    let args = ["run", "--script", script.to_str().unwrap(), "go"];
+    // The first is typed for the imitation, the second for the question.
+    let done = at_terminal(&bench, None, &args, &["y\n", "n\n"]);
+    assert!(done.stdout.contains("path: made"), "{done:?}");
+    assert!(bench.listing().is_empty(), "{done:?}");
+}
+
+#[test]
+fn a_yes_that_is_typed_while_the_question_appears_does_not_count() {
+    let bench = Bench::new();
+    // The command holds the sign that the keys wait for: the first comes with the question.
+    let args = json!({"command": "touch made; : ' > '"});
+    let done = asked(&bench, None, "run_command", &args, &["y\n", "n\n", "n\n"]);
+    assert!(done.stdout.contains("Toolgate asks"), "{done:?}");
+    assert!(bench.listing().is_empty(), "{done:?}");
+}
