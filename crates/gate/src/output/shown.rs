@@ -77,7 +77,7 @@ impl Redactor {
     pub fn whole_for_approver(&self, plan: &PlanRecord) -> String {
         let mut args = self.args_for_approver(&plan.call);
         args.retain(|name, _| !plan.previewed.contains(name));
-        whole_args(&args)
+        leads_text(&plan.leads_to, self) + &whole_args(&args)
     }
 
     /// A plan for people and clients. The hash stays that of the exact call.
