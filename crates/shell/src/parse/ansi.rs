@@ -4,41 +4,55 @@ use super::{Parsed, Parser};
 use crate::syntax::Fault;
 
 impl Parser<'_> {
-    /// Reads behind `$'` up to the closing quote.
+    /// Reads behind `$'` up to the closing quote, which is looked for first: no
+    /// escape reaches over it.
     ///
     /// Escapes make bytes; bytes that are no text are replaced by a character
     /// that no path has, so that they can never be taken for something else.
-    /// The second value says whether the text depends on the locale.
+    /// The second value says whether the text is only a guess: it depends on the
+    /// locale, or on an escape that is not followed.
     pub(super) fn ansi_quoted(&mut self, opened: usize) -> Parsed<(String, bool)> {
         let start = self.position;
-        let mut out = Vec::new();
+        let mut end = start;
         loop {
-            match self.take_char() {
+            match self.bytes.get(end) {
                 None => {
                     return Err(Fault::Unclosed {
                         what: "quote",
                         at: opened,
                     });
                 }
-                Some('\'') => break,
-                Some('\\') => self.escape(&mut out),
-                Some(other) => push_char(&mut out, other),
+                Some(b'\'') => break,
+                Some(b'\\') => end += 2,
+                Some(_) => end += 1,
+            }
+        }
+        let written = self.slice(start, end);
+        let mut inside = Parser::new(written, self.depth);
+        let mut out = Vec::new();
+        let mut sure = true;
+        while let Some(character) = inside.take_char() {
+            match character {
+                '\\' => sure &= inside.escape(&mut out),
+                other => push_char(&mut out, other),
             }
         }
         // A zero byte ends the string for the shell.
         if let Some(end) = out.iter().position(|byte| *byte == 0) {
             out.truncate(end);
         }
-        let written = self.slice(start, self.position);
         let named = written.contains("\\u") || written.contains("\\U");
         let local = named && !out.is_ascii();
-        Ok((String::from_utf8_lossy(&out).into_owned(), local))
+        self.position = end;
+        self.advance(1);
+        Ok((String::from_utf8_lossy(&out).into_owned(), local || !sure))
     }
 
-    fn escape(&mut self, out: &mut Vec<u8>) {
+    /// Decodes one escape; the answer is whether every shell decodes it like that.
+    fn escape(&mut self, out: &mut Vec<u8>) -> bool {
         let Some(letter) = self.take_char() else {
             out.push(b'\\');
-            return;
+            return false;
         };
         match letter {
             'a' => out.push(7),
@@ -54,6 +68,11 @@ impl Parser<'_> {
                 self.position -= 1;
                 let value = self.digits(8, 3).unwrap_or(0);
                 out.push(u8::try_from(value & 0xff).unwrap_or(b'?'));
+            }
+            // Some shells take any number of digits between the braces.
+            'x' if self.peek() == Some(b'{') => {
+                out.extend_from_slice(b"\\x");
+                return false;
             }
             'x' => match self.digits(16, 2) {
                 Some(value) => out.push(u8::try_from(value & 0xff).unwrap_or(b'?')),
@@ -72,12 +91,14 @@ impl Parser<'_> {
             'c' => {
                 let control = self.take_char().and_then(|c| u8::try_from(c).ok());
                 out.push(control.map_or(b'?', |byte| byte & 0x1f));
+                return false;
             }
             other => {
                 out.push(b'\\');
                 push_char(out, other);
             }
         }
+        true
     }
 
     /// Up to `most` digits of this base, or nothing if there is none.

@@ -298,6 +298,14 @@ impl Parser<'_> {
                         at: opened,
                     });
                 }
+                Some(b'<' | b'>') if self.peek_at(1) == Some(b'(') => {
+                    let behind = words.last().is_some_and(|word: &Word| word.raw == "=~");
+                    words.push(if behind {
+                        self.regex_word()?
+                    } else {
+                        self.word()?
+                    });
+                }
                 Some(b'(' | b')' | b'<' | b'>') => self.advance(1),
                 Some(b'&') if self.looking_at("&&") => self.advance(2),
                 Some(b'|') if self.looking_at("||") => self.advance(2),

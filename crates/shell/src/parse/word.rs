@@ -98,6 +98,17 @@ impl Parser<'_> {
                 b'"' => self.double_quoted(&mut parts)?,
                 b'`' => self.backquoted(&mut parts, context.is_quoted())?,
                 b'$' => self.dollar(&mut parts, context.is_quoted())?,
+                b'<' | b'>'
+                    if context != Context::Command
+                        && !context.is_quoted()
+                        && self.peek_at(1) == Some(b'(') =>
+                {
+                    let opened = self.position;
+                    self.process(byte, &mut parts)?;
+                    // What becomes of it here is not followed.
+                    let written = self.slice(opened, self.position).to_owned();
+                    parts.push(Part::Odd(written));
+                }
                 _ if self.ends_word(byte, context, brackets) => {
                     if !self.bracket_in_word(byte, context, &mut parts)? {
                         break;
@@ -161,12 +172,7 @@ impl Parser<'_> {
             return Ok(false);
         }
         if matches!(byte, b'<' | b'>') && self.peek_at(1) == Some(b'(') {
-            self.advance(2);
-            let script = self.substitution()?;
-            parts.push(Part::Process {
-                script: Rc::new(script),
-                output: byte == b'>',
-            });
+            self.process(byte, parts)?;
             return Ok(true);
         }
         let pattern = byte == b'('
@@ -193,6 +199,17 @@ impl Parser<'_> {
             what: "pattern",
             at: opened,
         })
+    }
+
+    /// `<(…)` or `>(…)`.
+    fn process(&mut self, byte: u8, parts: &mut Parts) -> Parsed<()> {
+        self.advance(2);
+        let script = self.substitution()?;
+        parts.push(Part::Process {
+            script: Rc::new(script),
+            output: byte == b'>',
+        });
+        Ok(())
     }
 
     fn backslash(&mut self, parts: &mut Parts, context: Context) {
@@ -274,12 +291,18 @@ impl Parser<'_> {
                 }
                 b'`' | b'$' => {
                     parts.quoted(self.slice(start, self.position));
+                    let opened = self.position;
                     if byte == b'`' {
                         self.backquoted(parts, true)?;
                     } else {
                         self.dollar(parts, true)?;
                     }
                     start = self.position;
+                    let written = self.slice(opened, start);
+                    if end.is_none() && written.contains("\\\"") {
+                        // Outside double quotes this backslash may stay.
+                        parts.push(Part::Odd(written.to_owned()));
+                    }
                 }
                 _ => self.advance(1),
             }
