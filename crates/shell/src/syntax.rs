@@ -213,9 +213,14 @@ pub(crate) enum Operation {
     Default {
         word: Word,
         assign: bool,
+        /// An empty value counts as none.
+        colon: bool,
     },
     /// `:+`, `+`.
-    Alternative(Word),
+    Alternative {
+        word: Word,
+        colon: bool,
+    },
     /// `:?`, `?`: the shell stops where the value is missing.
     Require(Word),
     TrimStart {

@@ -60,7 +60,10 @@ impl Walker {
         self.arithmetic(&word.parts);
         self.single(word)
             .exact()
-            .and_then(|text| text.trim().parse().ok())
+            .map(str::trim)
+            // A shell reads digits behind a zero as octal.
+            .filter(|text| text.len() == 1 || !text.trim_start_matches(['-', '+']).starts_with('0'))
+            .and_then(|text| text.parse().ok())
     }
 
     /// Walks a value that a shell evaluates because of where it is put.

@@ -3,11 +3,14 @@
 use super::field::{Field, UNKNOWN};
 use super::glob;
 use crate::reasons::Opacity;
-use crate::syntax::{Operation, Parameter, Word};
+use crate::syntax::{Operation, Parameter, Part, Word};
 use crate::walk::{Walker, either};
 
 /// Every cut of a longer text would have to be tried.
 const MAX_TRIMMED: usize = 4096;
+
+/// They say what a character is, and which are letters.
+const LOCALE: &[&str] = &["LC_ALL", "LC_CTYPE", "LC_COLLATE", "LANG"];
 
 impl Walker {
     /// What a parameter stands for: one value, or the arguments one by one.
@@ -36,7 +39,23 @@ impl Walker {
             (None, Some(_)) => self.scalar_element(name, selected),
             _ => Field::unknown(),
         };
-        vec![self.operate(parameter, value)]
+        let plain = value.text.is_ascii() && !self.sets_locale();
+        let result = self.operate(parameter, value);
+        let measured = matches!(
+            parameter.operation,
+            Operation::Length
+                | Operation::TrimStart { .. }
+                | Operation::TrimEnd { .. }
+                | Operation::Replace { .. }
+                | Operation::Slice { .. }
+                | Operation::Case { .. }
+        );
+        // What counts as one character depends on the locale.
+        vec![if measured && !plain && result.is_known() {
+            result.doubted()
+        } else {
+            result
+        }]
     }
 
     /// `$name`, `${name[1]}` or `${name[@]}` of an array.
@@ -129,6 +148,13 @@ impl Walker {
         }
     }
 
+    /// Whether the line chooses a locale of its own.
+    fn sets_locale(&self) -> bool {
+        LOCALE
+            .iter()
+            .any(|name| self.scope.variable(name).is_some())
+    }
+
     fn operate(&mut self, parameter: &Parameter, value: Field) -> Field {
         let name = parameter.name.as_str();
         match &parameter.operation {
@@ -139,9 +165,17 @@ impl Walker {
                 }
                 _ => Field::integer(),
             },
-            Operation::Default { word, assign } => {
+            Operation::Default {
+                word,
+                assign,
+                colon,
+            } => {
                 let other = self.single(word);
-                let result = choose(&value, other, !value.text.is_empty());
+                let mut result = choose(&value, other, !value.text.is_empty());
+                if !colon && value.text.is_empty() {
+                    // Empty or not set at all: only the latter counts here.
+                    result = result.doubted();
+                }
                 if *assign && parameter.subscript.is_some() {
                     self.assign(name, Field::unknown(), false);
                 } else if *assign {
@@ -149,9 +183,9 @@ impl Walker {
                 }
                 result
             }
-            Operation::Alternative(word) => {
+            Operation::Alternative { word, colon } => {
                 let other = self.single(word);
-                if value.is_known() {
+                if value.is_known() && (*colon || !value.text.is_empty()) {
                     return if value.text.is_empty() {
                         Field::default()
                     } else {
@@ -169,16 +203,18 @@ impl Walker {
                 }
             }
             Operation::TrimStart { pattern, longest } => {
-                let pattern = self.pattern(pattern);
+                let pattern = self.pattern(pattern, parameter.quoted);
                 trimmed(value, &pattern, *longest, true)
             }
             Operation::TrimEnd { pattern, longest } => {
-                let pattern = self.pattern(pattern);
+                let pattern = self.pattern(pattern, parameter.quoted);
                 trimmed(value, &pattern, *longest, false)
             }
             Operation::Replace { pattern, with, all } => {
+                let written = is_written_out(pattern) && is_written_out(with);
                 let (pattern, with) = (self.single(pattern), self.single(with));
-                replaced(value, &pattern, &with, *all)
+                let result = replaced(value, &pattern, &with, *all);
+                if written { result } else { result.doubted() }
             }
             Operation::Slice { offset, length } => {
                 let from = self.index(offset);
@@ -226,15 +262,33 @@ impl Walker {
         }
     }
 
-    /// A word as a pattern: quoted characters match themselves.
-    fn pattern(&mut self, word: &Word) -> Field {
+    /// A word as a pattern: quoted characters match themselves, but the quotes
+    /// around the whole parameter do not count.
+    fn pattern(&mut self, word: &Word, quoted: bool) -> Field {
         let mut fields = Vec::new();
         self.fields(word, &mut fields);
-        match fields.len() {
+        let field = match fields.len() {
             0 => Field::default(),
             1 => fields.pop().unwrap_or_default(),
             _ => Field::unknown(),
+        };
+        let plain = is_written_out(word)
+            && field.text.is_ascii()
+            && !field.text.contains(['[', '(', ')', '{', '~']);
+        if !plain {
+            return field.doubted();
         }
+        if !quoted {
+            return field;
+        }
+        if word.raw.contains(['\'', '"', '\\']) {
+            return if field.text.contains(['*', '?', '\\']) {
+                field.doubted()
+            } else {
+                field
+            };
+        }
+        Field::names(field.text, false)
     }
 }
 
@@ -262,6 +316,13 @@ fn sliced(value: &Field, from: Option<i64>, count: Option<Option<i64>>) -> Field
         None => rest.collect(),
     };
     reshaped(value, text)
+}
+
+/// Whether a word is text alone, with nothing in it to expand.
+fn is_written_out(word: &Word) -> bool {
+    word.parts
+        .iter()
+        .all(|part| matches!(part, Part::Text(_) | Part::Quoted(_)))
 }
 
 fn choose(value: &Field, other: Field, filled: bool) -> Field {
@@ -324,8 +385,11 @@ fn trimmed(value: Field, pattern: &Field, longest: bool, start: bool) -> Field {
 fn replaced(value: Field, pattern: &Field, with: &Field, all: bool) -> Field {
     let plain = pattern
         .exact()
-        .filter(|text| !text.contains(['*', '?', '[', '\\']));
-    let (Some(pattern), Some(with)) = (plain, with.exact()) else {
+        .filter(|text| !text.contains(['*', '?', '[', '\\', '(', ')']))
+        .filter(|text| !text.starts_with(['#', '%', '~']) && text.is_ascii());
+    // `&` stands for what was matched in some shells.
+    let with = with.exact().filter(|text| !text.contains(['&', '\\', '~']));
+    let (Some(pattern), Some(with)) = (plain, with) else {
         return Field::unknown();
     };
     if pattern.is_empty() {

@@ -255,9 +255,13 @@ impl Parser<'_> {
             b'-' | b'=' => Operation::Default {
                 word: self.operand(None, quoted)?,
                 assign: kind == b'=',
+                colon: byte == b':',
             },
             b'?' => Operation::Require(self.operand(None, quoted)?),
-            b'+' => Operation::Alternative(self.operand(None, quoted)?),
+            b'+' => Operation::Alternative {
+                word: self.operand(None, quoted)?,
+                colon: byte == b':',
+            },
             b'#' | b'%' => {
                 if doubled {
                     self.advance(1);
