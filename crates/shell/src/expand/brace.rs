@@ -212,6 +212,8 @@ fn sequence<'a>(inside: &[Atom<'a>], cuts: &mut Cuts) -> Option<Vec<Vec<Atom<'a>
     if !single || !from.is_ascii_alphabetic() || !to.is_ascii_alphabetic() {
         return None;
     }
+    // Between the capital and the small letters stand characters that mean something.
+    cuts.shortened |= from.is_ascii_uppercase() != to.is_ascii_uppercase();
     let values = steps(
         i64::from(u32::from(from)),
         i64::from(u32::from(to)),

@@ -16,7 +16,7 @@ use std::rc::Rc;
 
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
-use crate::syntax::{Part, Word};
+use crate::syntax::{Node, Operation, Part, Script, Word};
 use crate::walk::{Output, Walker};
 use field::{Field, FieldBuilder};
 
@@ -39,7 +39,9 @@ impl Walker {
                 self.unchecked("a word expands to too many words");
             }
             // Whether a tilde that braces produce is expanded depends on where it ends up.
-            if expansion.shortened || word.raw.contains('~') {
+            let joined = expansion.words.len() > 1
+                && expansion.words.iter().any(|parts| joins_a_name(parts));
+            if expansion.shortened || joined || word.raw.contains('~') {
                 self.found.opaque(Opacity::Expansion {
                     word: word.raw.clone(),
                 });
@@ -109,7 +111,8 @@ impl Walker {
             }
             Part::Command { script, quoted } => {
                 let output = self.substituted(script);
-                self.expand_output(output, *quoted || whole, builder);
+                let sure = self.only_prints(script);
+                self.expand_output(output, sure, *quoted || whole, builder);
             }
             Part::Arithmetic(inside) => {
                 self.arithmetic(inside);
@@ -140,10 +143,49 @@ impl Walker {
         }
     }
 
-    fn expand_output(&mut self, output: Output, quoted: bool, builder: &mut FieldBuilder) {
+    /// Whether a substitution is one `echo` or `printf` and nothing else: only
+    /// then what it prints is known, and not just likely.
+    fn only_prints(&self, script: &Script) -> bool {
+        let [item] = script.items.as_slice() else {
+            return false;
+        };
+        let Node::Simple(simple) = &item.node else {
+            return false;
+        };
+        let name = simple.words.first().map_or("", |word| word.raw.as_str());
+        let option = simple
+            .words
+            .get(1)
+            .is_some_and(|word| word.raw.starts_with('-'));
+        matches!(name, "echo" | "printf")
+            && !option
+            && !item.background
+            && simple.assignments.is_empty()
+            && simple.redirects.is_empty()
+            && self.traps.is_empty()
+            && !self
+                .scope
+                .functions
+                .iter()
+                .any(|(defined, _)| defined == name)
+    }
+
+    fn expand_output(
+        &mut self,
+        output: Output,
+        sure: bool,
+        quoted: bool,
+        builder: &mut FieldBuilder,
+    ) {
         match output {
             Output::Text(text) if self.afford(text.len()) => {
-                builder.value(&Field::literal(text.trim_end_matches('\n')), quoted);
+                let text = text.trim_end_matches('\n');
+                let field = if sure {
+                    Field::literal(text)
+                } else {
+                    Field::guess(text)
+                };
+                builder.value(&field, quoted);
             }
             Output::Names(names) if !quoted || names.len() == 1 => {
                 for (index, name) in names.iter().enumerate() {
@@ -227,4 +269,18 @@ impl Walker {
         builder.value(&field, true);
         rest
     }
+}
+
+/// Whether text that braces put behind a dollar sign or a name may belong to the name.
+fn joins_a_name(parts: &[Part]) -> bool {
+    let continues =
+        |text: &str| text.starts_with(|c: char| c == '_' || c == '[' || c.is_alphanumeric());
+    parts.windows(2).any(|pair| match pair {
+        [Part::Parameter(parameter), Part::Text(text)] => {
+            matches!(parameter.operation, Operation::Plain) && continues(text)
+        }
+        _ => false,
+    }) || parts
+        .iter()
+        .any(|part| matches!(part, Part::Text(text) if text.contains('$')))
 }

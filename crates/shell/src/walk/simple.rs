@@ -11,6 +11,27 @@ use crate::syntax::{Assignment, Redirect, RedirectKind, Simple, Target, Word};
 use crate::variables::{is_arithmetic, is_powerful, is_written, names_files};
 use crate::{Redirection, RedirectionMode};
 
+/// Commands that may keep what is assigned before them.
+const KEEPING: &[&str] = &[
+    ":", ".", "source", "eval", "set", "unset", "shift", "trap", "return",
+];
+
+/// Options of `set` and `shopt` that change what words become.
+const MODES: &[&str] = &[
+    "braceexpand",
+    "noglob",
+    "posix",
+    "keyword",
+    "nullglob",
+    "failglob",
+    "extglob",
+    "xpg_echo",
+    "expand_aliases",
+    "patsub_replacement",
+    "nocaseglob",
+    "nocasematch",
+];
+
 /// What surrounds a command's words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Invocation {
@@ -73,17 +94,33 @@ impl Walker {
             }
         }
         let plumbing = self.redirects(&simple.redirects);
-        let values: Vec<(&Assignment, Field)> = simple
-            .assignments
-            .iter()
-            .map(|assignment| (assignment, self.assigned_value(assignment)))
-            .collect();
         if words.is_empty() {
-            for (assignment, value) in values {
+            // Each of them sees what those before it have set.
+            for assignment in &simple.assignments {
+                let value = self.assigned_value(assignment);
                 self.assign(&assignment.name, value, false);
             }
-            return Output::nothing();
+            let reads = |redirect: &Redirect| redirect.kind == RedirectKind::Read;
+            return if simple.redirects.iter().any(reads) {
+                // `$(<file)` is what stands in the file.
+                Output::Unknown
+            } else {
+                Output::nothing()
+            };
         }
+        let mut values: Vec<(&Assignment, Field)> = Vec::new();
+        for assignment in &simple.assignments {
+            let mut value = self.assigned_value(assignment);
+            let refers = |name: &str| {
+                assignment.name == name
+                    || assignment.values.iter().any(|word| word.raw.contains(name))
+            };
+            if values.iter().any(|(earlier, _)| refers(&earlier.name)) {
+                value = value.doubted();
+            }
+            values.push((assignment, value));
+        }
+        self.look_for_modes(&words);
         let before: Vec<(String, Option<Variable>)> = values
             .iter()
             .map(|(assignment, _)| {
@@ -96,13 +133,21 @@ impl Walker {
             redirections: plumbing.redirections.clone(),
             ..Invocation::default()
         };
+        let keeps = words.iter().take(2).any(|word| {
+            DECLARING.contains(&word.text.as_str()) || KEEPING.contains(&word.text.as_str())
+        });
+        let mut kept = Vec::new();
         for (assignment, value) in values {
+            if keeps {
+                kept.push((assignment.name.clone(), value.clone()));
+            }
             let known = value.exact().map(ToOwned::to_owned);
             invocation
                 .assignments
                 .push((assignment.name.clone(), known));
             // `IFS= read` splits what is read, and that is unknown anyway.
-            let reads = words.first().is_some_and(|word| word.text == "read");
+            let reads = words.first().is_some_and(|word| word.text == "read")
+                && !self.scope.functions.iter().any(|(name, _)| name == "read");
             if !(assignment.name == "IFS" && reads) {
                 self.assign(&assignment.name, value, true);
             }
@@ -117,7 +162,32 @@ impl Walker {
         for (name, variable) in before {
             self.scope.restore(&name, variable);
         }
+        // Some commands keep them, in some shells.
+        for (name, value) in kept {
+            let value = either(&self.variable(&name), &value).doubted();
+            self.scope.set(&name, value, true);
+        }
         plumbing.drain(output)
+    }
+
+    /// `set` and `shopt` can change how every later word is expanded.
+    fn look_for_modes(&mut self, words: &[Field]) {
+        let Some(at) = words
+            .iter()
+            .take(2)
+            .position(|word| matches!(word.text.as_str(), "set" | "shopt"))
+        else {
+            return;
+        };
+        for word in words.iter().skip(at + 1) {
+            let text = word.text.as_str();
+            let letters = text.starts_with(['-', '+']) && text.contains(['B', 'f', 'k']);
+            if letters || MODES.contains(&text) {
+                self.found.opaque(Opacity::Setting {
+                    name: text.to_owned(),
+                });
+            }
+        }
     }
 
     fn assigned_value(&mut self, assignment: &Assignment) -> Field {
