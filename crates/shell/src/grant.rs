@@ -13,10 +13,11 @@ const MAX_LEVELS: usize = 8;
 /// Programs whose name alone says nothing about what they do: interpreters and build tools. The
 /// script, module or target that follows belongs to what is remembered.
 const NEVER_BARE: &[&str] = &[
-    "ant", "bmake", "doit", "fab", "gmake", "gradle", "grunt", "gulp", "invoke", "ipython", "irb",
-    "java", "julia", "just", "kotlin", "lein", "lua", "luajit", "make", "mill", "mvn", "ninja",
-    "node", "nodejs", "nox", "perl", "php", "pypy", "python", "R", "rake", "Rscript", "ruby",
-    "samu", "sbt", "scons", "task", "tox", "ts-node", "tsx",
+    "ant", "bmake", "coffee", "doit", "expect", "fab", "gmake", "raku", "tclsh", "wish", "xonsh",
+    "gradle", "grunt", "gulp", "invoke", "ipython", "irb", "java", "julia", "just", "kotlin",
+    "lein", "lua", "luajit", "make", "mill", "mvn", "ninja", "node", "nodejs", "nox", "perl",
+    "php", "pypy", "python", "R", "rake", "Rscript", "ruby", "samu", "sbt", "scons", "task", "tox",
+    "ts-node", "tsx",
 ];
 
 /// Options that only make a program say something about itself.
@@ -70,7 +71,15 @@ pub fn plain_leading_words(words: &[String]) -> Option<Vec<String>> {
 /// How many of the words are remembered; nothing if none may be.
 fn kept(words: &[String]) -> Option<usize> {
     let program = words.first()?;
+    let subcommand = words.get(1).map_or("", String::as_str);
+    if runs_what_follows(bare_name(program), subcommand) {
+        return (words.len() > 2).then_some(words.len());
+    }
     let Some(row) = find(program) else {
+        if is_never_bare(bare_name(program)) {
+            // Which of its words is the script nobody knows.
+            return (words.len() > 1).then_some(words.len());
+        }
         let bare = words.iter().skip(1).take(MAX_BARE_WORDS - 1);
         return Some(1 + bare.take_while(|word| is_bare(word)).count());
     };
@@ -135,6 +144,9 @@ fn known(program: &Program, name: &str, words: &[Field], level: usize) -> Option
             if !is_bare(word) {
                 return (level > 0).then_some(at);
             }
+            if runs_what_follows(name, word) {
+                return (rest.len() > 1).then_some(words.len());
+            }
             let below = program
                 .subcommand(word)
                 .filter(|_| program.names_subcommand(word));
@@ -146,14 +158,27 @@ fn known(program: &Program, name: &str, words: &[Field], level: usize) -> Option
     }
 }
 
+fn is_never_bare(name: &str) -> bool {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    NEVER_BARE.contains(&name) || NEVER_BARE.contains(&stem)
+}
+
+/// Subcommands that run whatever follows them: they are remembered with all of it.
+fn runs_what_follows(name: &str, subcommand: &str) -> bool {
+    match name {
+        "go" | "deno" | "zig" => subcommand == "run",
+        "docker" | "podman" => matches!(subcommand, "run" | "exec"),
+        _ => false,
+    }
+}
+
 /// How many words of a program without further subcommands are remembered.
 fn operands(name: &str, words: &[Field], level: usize) -> Option<usize> {
     let script = matches!(name, "npm" | "pnpm" | "yarn" | "bun")
         && words
             .first()
             .is_some_and(|word| matches!(word.text.as_str(), "run" | "run-script"));
-    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let never_bare = level == 0 && (NEVER_BARE.contains(&name) || NEVER_BARE.contains(&stem));
+    let never_bare = level == 0 && is_never_bare(name);
     if !script && !never_bare {
         return Some(1);
     }
@@ -170,12 +195,27 @@ fn named(name: &str, words: &[Field]) -> Option<usize> {
     let mut at = 1;
     while let Some(word) = words.get(at) {
         let text = word.text.as_str();
+        if text
+            .bytes()
+            .all(|byte| byte.is_ascii_digit() || byte == b'.')
+        {
+            // The value of an option (`-j 8`), not a target.
+            at += 1;
+            continue;
+        }
         if !text.starts_with('-') {
             return Some(at + 1);
         }
         let takes = row.flags.iter().find(|flag| flag.names.contains(&text));
         if text == "-m" {
-            return words.get(at + 1).map(|_| at + 2);
+            return match words.get(at + 1)?.text.as_str() {
+                "pip" => words.get(at + 2).map(|_| at + 3),
+                // They run what follows.
+                "cProfile" | "pdb" | "profile" | "runpy" | "timeit" | "trace" => {
+                    words.get(at + 2).map(|_| words.len())
+                }
+                _ => Some(at + 2),
+            };
         }
         at += match takes.map(|flag| flag.arity) {
             Some(table::Arity::Required) => 2,
@@ -222,7 +262,7 @@ mod tests {
             ("echo hello", "echo"),
             ("mytool deploy prod now please", "mytool deploy prod"),
             ("mytool ./x", "mytool"),
-            ("docker run --rm alpine", "docker run"),
+            ("docker run --rm alpine", "docker run --rm alpine"),
             ("git remote add origin u", "git remote add"),
             ("pytest -x -q tests/", "pytest"),
             ("/usr/bin/git status -s", "/usr/bin/git status"),
@@ -251,6 +291,15 @@ mod tests {
             ("go -C dir test ./...", "go -C dir test"),
             ("make -C dir test", "make -C dir test"),
             ("make -j8 all", "make -j8 all"),
+            ("make -j 8 all", "make -j 8 all"),
+            ("python3 -m pip install x", "python3 -m pip install"),
+            ("python3 -m pdb a.py", "python3 -m pdb a.py"),
+            ("go run ./cmd/x -v", "go run ./cmd/x -v"),
+            ("deno run -A x.ts", "deno run -A x.ts"),
+            ("zig run x.zig", "zig run x.zig"),
+            ("docker exec -it web sh", "docker exec -it web sh"),
+            ("tclsh x.tcl", "tclsh x.tcl"),
+            ("expect x.exp", "expect x.exp"),
             ("make test lint", "make test"),
             ("python script.py --x", "python script.py"),
             ("python3 -u script.py", "python3 -u script.py"),
@@ -279,6 +328,19 @@ mod tests {
             "yarn",
             "make",
             "make -j8",
+            "make -j 8",
+            "python3 -m pip",
+            "python3 -m pdb",
+            "tclsh",
+            "expect",
+            "coffee",
+            "raku",
+            "xonsh",
+            "go run",
+            "deno run",
+            "zig run",
+            "docker run",
+            "docker exec",
             "make -C dir",
             "ninja",
             "python3",
