@@ -10,6 +10,9 @@ use crate::place::{beneath, join};
 /// More places than this are not followed from one path.
 const MAX_PLACES: usize = 32;
 
+/// A line that makes more links than this is not followed.
+const MAX_LINKS: usize = 16;
+
 /// A link and what it leads to, both from `/` on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Link {
@@ -20,8 +23,13 @@ pub(crate) struct Link {
 impl Walker {
     pub(crate) fn add_link(&mut self, at: String, target: String) {
         let link = Link { at, target };
-        if link.at != link.target && !self.links.contains(&link) {
+        if link.at == link.target || self.links.contains(&link) {
+            return;
+        }
+        if self.links.len() < MAX_LINKS {
             self.links.push(link);
+        } else {
+            self.code_opaque("ln");
         }
     }
 
