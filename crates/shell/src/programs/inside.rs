@@ -136,9 +136,12 @@ impl Walker {
             self.unknown_word(field);
             return Vec::new();
         };
-        text.split_whitespace()
-            .map(|word| Field::literal(word.trim_matches(['"', '\''])))
-            .collect()
+        if text.contains(['\\', '$', '#', '\'', '"']) {
+            // Quotes, escapes and variables have rules of their own here.
+            self.unknown_word(&Field::unknown());
+            return Vec::new();
+        }
+        text.split_whitespace().map(Field::literal).collect()
     }
 }
 

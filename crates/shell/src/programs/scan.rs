@@ -70,7 +70,9 @@ pub(crate) fn scan(row: &Row, words: &[Field]) -> Scan {
         }
         let is_option = !options_ended && text.len() > 1 && text.starts_with('-');
         if is_option || (text == "-" && names::lists_dash(row)) {
+            let from = index;
             index = scan.option(row, words, index, word);
+            scan.read_again(row, words, from, index);
             continue;
         }
         if !options_ended && !word.is_known() && word.may_be_option() && !word.number {
@@ -133,6 +135,32 @@ impl Scan {
             consumed = consumed.max(self.take(flag, words, next, attached.clone()));
         }
         consumed
+    }
+
+    /// A value that starts with `-` is an option, should the one before it take no value after
+    /// all: what it would do counts too.
+    fn read_again(&mut self, row: &Row, words: &[Field], from: usize, to: usize) {
+        for at in from..to {
+            let Some(word) = words.get(at).filter(|word| may_be_option(&word.text)) else {
+                continue;
+            };
+            if row.traits.runner {
+                self.unforeseen.push(word.clone());
+                continue;
+            }
+            let mut again = Self::default();
+            again.option(row, words, at + 1, word);
+            let replaces = again.first_replaced || again.last_replaced;
+            if replaces || !again.marks.is_empty() {
+                self.unforeseen.push(word.clone());
+            }
+            self.uses.extend(
+                again
+                    .uses
+                    .into_iter()
+                    .filter(|used| used.effect != Effect::Data),
+            );
+        }
     }
 
     /// `-lX` written as one word by programs whose options have one dash.
@@ -310,6 +338,15 @@ impl Scan {
                 }));
         }
     }
+}
+
+/// Not a lone dash, a negative number or a sentence that begins with a dash.
+fn may_be_option(text: &str) -> bool {
+    text.strip_prefix('-').is_some_and(|rest| {
+        !rest.is_empty()
+            && !rest.starts_with(char::is_whitespace)
+            && !rest.bytes().all(|byte| byte.is_ascii_digit())
+    })
 }
 
 /// A single character is a delimiter, however much it looks like a folder.

@@ -118,6 +118,8 @@ fn printed_files(tokens: &[Token]) -> Option<Vec<String>> {
             Token::Sign('|' | '@') => return None,
             Token::Sign('(' | '[') => brackets += 1,
             Token::Head | Token::Sign(')' | ']') => brackets = brackets.saturating_sub(1),
+            // Behind these a line goes on.
+            Token::Sign('\n') if goes_on(tokens.get(..index).unwrap_or_default()) => {}
             Token::Sign(';' | '}' | '\n' | '{') => printing = false,
             Token::Sign('>') if printing && brackets == 0 => {
                 // Texts side by side are one, so the statement has to end behind it.
@@ -134,6 +136,15 @@ fn printed_files(tokens: &[Token]) -> Option<Vec<String>> {
         }
     }
     Some(writes)
+}
+
+/// Whether a newline behind these tokens does not end the statement.
+fn goes_on(tokens: &[Token]) -> bool {
+    let last = tokens
+        .iter()
+        .rev()
+        .find(|token| **token != Token::Sign('\n'));
+    matches!(last, Some(Token::Sign(',' | '&' | '|')))
 }
 
 #[derive(Debug, PartialEq, Eq)]

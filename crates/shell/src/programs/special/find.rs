@@ -248,7 +248,16 @@ impl Walker {
                     .words
                     .iter()
                     .skip(expression.at)
-                    .position(|word| matches!(word.text.as_str(), ";" | "+"))
+                    .zip(
+                        expression
+                            .words
+                            .iter()
+                            .skip(expression.at.saturating_sub(1)),
+                    )
+                    .position(|(word, before)| {
+                        // `+` ends the command only behind the names.
+                        word.text == ";" || (word.text == "+" && before.text == "{}")
+                    })
                     .map_or(expression.words.len(), |length| expression.at + length);
                 let command = expression.words.get(expression.at..end).unwrap_or_default();
                 expression.at = end + 1;

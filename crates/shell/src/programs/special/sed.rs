@@ -99,16 +99,21 @@ impl<'t> Reader<'t> {
                 } else {
                     &['\n', ';', '}'][..]
                 };
-                self.until(end);
+                let label = self.until(end);
+                // Where a label ends at a blank, a command may follow it.
+                if command != '#' && label.trim().contains(char::is_whitespace) {
+                    return None;
+                }
             }
             'a' | 'i' | 'c' => self.text(),
             'r' | 'R' => deeds.reads.push(self.file()),
             'w' | 'W' => deeds.writes.push(self.file()),
             's' => self.substitution(deeds)?,
             'y' => {
-                let delimiter = self.next()?;
-                self.delimited(delimiter)?;
-                self.delimited(delimiter)?;
+                // Brackets mean nothing here.
+                let delimiter = self.next().filter(|c| !matches!(c, '\n' | '\\'))?;
+                self.replacement(delimiter)?;
+                self.replacement(delimiter)?;
             }
             // `e` runs a command; the rest are not known.
             _ => return None,
@@ -212,9 +217,11 @@ impl<'t> Reader<'t> {
         }
     }
 
-    fn until(&mut self, ends: &[char]) {
+    fn until(&mut self, ends: &[char]) -> &'t str {
         let end = self.rest.find(ends).unwrap_or(self.rest.len());
-        self.rest = self.rest.get(end..).unwrap_or_default();
+        let (passed, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        passed
     }
 
     /// Text that is added: ends at a newline that is not escaped.
@@ -290,6 +297,12 @@ mod tests {
             "$e reboot",
             "s/a/b",
             "k",
+            "y/[/x/;e touch m #]/b/",
+            "y/a[/bc/;1e id;#]/",
+            ":x e touch m",
+            "b x e touch m",
+            "v 4.2 e touch m",
+            "q 1 e touch m",
         ] {
             assert!(read_script(script).unforeseen, "{script}");
         }

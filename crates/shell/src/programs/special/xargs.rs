@@ -19,7 +19,12 @@ impl Walker {
         } else {
             self.input.clone().unwrap_or_default()
         };
-        let values = input_words(&input, scan);
+        let values = if is_simple(scan) {
+            input_words(&input, scan)
+        } else {
+            self.unknown_word(&from_input());
+            vec![from_input()]
+        };
         let placeholder = scan
             .values("-I")
             .chain(scan.values("-i"))
@@ -86,6 +91,20 @@ impl Walker {
         }
         self.input = outside;
     }
+}
+
+/// Whether at most one option says how the input is cut, and one how it is handed on: of
+/// several the last counts, or none.
+fn is_simple(scan: &Scan) -> bool {
+    let given = |names: &[&str]| {
+        let named = scan.uses.iter().filter(|used| names.contains(&used.option));
+        named.count()
+    };
+    let lines = given(&["-L", "-l", "--max-lines"]);
+    let handed = given(&["-I", "-i", "--replace", "-n", "--max-args"]);
+    let zero = scan.options.iter().filter(|met| *met == "-0").count();
+    let cut = zero + given(&["-d", "-E", "-e", "--eof"]);
+    lines == 0 && handed <= 1 && cut <= 1
 }
 
 /// The words that standard input gives.
