@@ -208,6 +208,9 @@ impl Walker {
             });
         }
         if touch == Touch::Read {
+            if let Some(name) = spelled_secret(field) {
+                self.touch_path(&join(&fixed, &name), touch);
+            }
             self.touch_path(&fixed, touch);
             return;
         }
@@ -385,4 +388,12 @@ fn is_kernel(path: &str) -> bool {
     let first = inside.split('/').next().unwrap_or_default();
     let process = first == "self" || first == "thread-self";
     !process && !first.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The last part of a pattern, if it spells out a name that holds secrets.
+fn spelled_secret(field: &Field) -> Option<String> {
+    let last = field.text.rsplit('/').next()?;
+    let mut name = Field::literal(last);
+    name.active = vec![0];
+    may_reach_secrets(&name).then(|| last.to_owned())
 }

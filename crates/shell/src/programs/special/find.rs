@@ -214,8 +214,8 @@ impl Walker {
                         matches!(value.text.as_str(), "*" | "**" | "*.*" | "?*" | ".*");
                     if !negated && !everything {
                         selection.narrow = true;
-                        if text == "-name" && value.is_known() {
-                            selection.name = Some(value);
+                        if let Some(name) = named(text, &value) {
+                            selection.name = Some(name);
                         }
                     }
                 }
@@ -322,6 +322,22 @@ impl Walker {
         let mut inner = invocation.clone();
         inner.wrappers.push("find".to_owned());
         self.forked(|walker| walker.dispatch(words, inner))
+    }
+}
+
+/// The last part of the names that a test lets through, if it says.
+fn named(test: &str, value: &Field) -> Option<Field> {
+    if !value.is_known() {
+        return None;
+    }
+    let last = value.text.rsplit('/').next().unwrap_or_default();
+    let literal = !last.is_empty() && !last.contains(['*', '?', '[', '\\']);
+    match test {
+        "-name" => Some(value.clone()),
+        "-iname" if literal => Some(Field::literal(last.to_lowercase())),
+        "-path" | "-wholename" if literal => Some(Field::literal(last)),
+        "-ipath" | "-iwholename" if literal => Some(Field::literal(last.to_lowercase())),
+        _ => None,
     }
 }
 

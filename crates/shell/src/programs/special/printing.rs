@@ -64,8 +64,6 @@ fn unescaped(text: &str) -> Option<String> {
             Some('\\') => out.push('\\'),
             Some('a') => out.push('\u{7}'),
             Some('e') => out.push('\u{1b}'),
-            Some('"') => out.push('"'),
-            Some('\'') => out.push('\''),
             Some('x') => out.push(code(&mut characters, 16, 2, None)?),
             Some(digit @ '0'..='7') => out.push(code(&mut characters, 8, 3, Some(digit))?),
             Some(_) => return None,
@@ -156,7 +154,10 @@ pub(super) fn names(name: &str, scan: &Scan) -> Output {
         field
     };
     if searched.is_empty() {
-        return Output::Names(vec![below(&Field::literal("."))]);
+        let mut field = below(&Field::literal("."));
+        // Without `./` in front a name may look like an option.
+        field.loose = name != "git";
+        return Output::Names(vec![field]);
     }
     Output::Names(searched.into_iter().map(below).collect())
 }
@@ -205,17 +206,23 @@ impl Walker {
         if let [option, behind @ ..] = rest
             && option.text.starts_with("-v")
         {
-            let (variable, behind) = match behind {
-                [variable, behind @ ..] if option.text == "-v" => (variable.clone(), behind),
-                _ => (option.tail(2), behind),
+            let variable = match behind {
+                [variable, ..] if option.text == "-v" => variable.clone(),
+                _ => option.tail(2),
             };
             self.assign_named("printf", &variable, Field::unknown());
-            rest = behind;
+            return Output::Unknown;
         }
         if let [first, behind @ ..] = rest
             && first.text == "--"
         {
             rest = behind;
+        } else if rest
+            .first()
+            .is_some_and(|first| first.text.starts_with('-'))
+        {
+            // An option, or an error.
+            return Output::Unknown;
         }
         let Some((format, values)) = rest.split_first() else {
             return Output::nothing();

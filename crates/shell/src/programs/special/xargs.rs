@@ -2,6 +2,7 @@
 
 use crate::expand::field::Field;
 use crate::programs::scan::Scan;
+use crate::programs::table;
 use crate::walk::{Invocation, Output, Walker};
 
 impl Walker {
@@ -25,6 +26,10 @@ impl Walker {
             self.unknown_word(&from_input());
             vec![from_input()]
         };
+        let bare = matches!(&input, Output::Names(names) if names.iter().any(|name| name.loose));
+        if bare && starts_runner(&command) {
+            self.unknown_word(&from_input());
+        }
         let placeholder = scan
             .values("-I")
             .chain(scan.values("-i"))
@@ -91,6 +96,17 @@ impl Walker {
         }
         self.input = outside;
     }
+}
+
+/// Whether a command starts a program whose options matter, and may be handed more of them.
+/// `sed -i` on what a search found is everyday work.
+fn starts_runner(command: &[Field]) -> bool {
+    let runner = command
+        .first()
+        .filter(|program| program.text != "sed")
+        .and_then(|program| table::find(&program.text))
+        .is_some_and(|program| program.row.traits.runner);
+    runner && !command.iter().any(|word| word.text == "--")
 }
 
 /// Whether at most one option says how the input is cut, and one how it is handed on: of
