@@ -9,12 +9,12 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::WallError;
-use super::found::{Found, Missed};
+use super::found::{After, Found, Missed};
 use super::links::Inodes;
 use super::memory::Memory;
 use super::mounts::may_be_shown;
 use super::rules::{Grant, WallRules};
-use super::search::{After, Search};
+use super::search::Search;
 use super::sweep::{Appeared, Tree};
 use super::wall::bytes;
 use crate::paths::{Root, RootAccess};

@@ -1,6 +1,6 @@
 //! What a search found: guarded names, and why it may have missed some.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -9,6 +9,7 @@ use rustix::fs::Statx;
 use rustix::io::Errno;
 
 use super::memory::Inside;
+use super::owner::Reopened;
 use super::planted::Judged;
 
 /// Why a path is guarded.
@@ -197,4 +198,21 @@ pub(super) struct Listed {
     pub(super) inodes: Arc<[u64]>,
     /// Whether it is as it was when it was compared with the denied files.
     pub(super) checked: bool,
+}
+
+/// A search after a command.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct After<'a> {
+    /// Opens directories that the command closed.
+    pub(super) reopened: &'a Reopened,
+    /// What stood before it, by its path.
+    pub(super) stood: &'a HashMap<&'a [u8], &'a Guarded>,
+}
+
+impl After<'_> {
+    /// Whether this stood there before the command.
+    pub(super) fn stood(&self, found: &Guarded) -> bool {
+        let old = self.stood.get(found.path.as_slice());
+        old.is_some_and(|old| found.is_same(old))
+    }
 }

@@ -10,7 +10,7 @@
 //!  more names than the limit, any other error    →  missed, the command is refused
 //! ```
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -24,9 +24,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::path::Arg;
 
-use super::found::{Found, Guarded, Identity, Link, Listed, Missed, Why};
+use super::found::{After, Found, Guarded, Identity, Link, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
-use super::owner::Reopened;
 use super::planted::{RepositoryNames, is_judged};
 use crate::paths::{KEPT, OwnHere, PathWall};
 
@@ -75,23 +74,6 @@ pub(super) struct Search<'a> {
     pub(super) since: SystemTime,
     /// What is known from before the command, for the search after it.
     pub(super) after: Option<After<'a>>,
-}
-
-/// A search after a command.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct After<'a> {
-    /// Opens directories that the command closed.
-    pub(super) reopened: &'a Reopened,
-    /// What stood before it, by its path.
-    pub(super) stood: &'a HashMap<&'a [u8], &'a Guarded>,
-}
-
-impl After<'_> {
-    /// Whether this stood there before the command.
-    pub(super) fn stood(&self, found: &Guarded) -> bool {
-        let old = self.stood.get(found.path.as_slice());
-        old.is_some_and(|old| found.is_same(old))
-    }
 }
 
 /// A directory that could not be read.

@@ -14,14 +14,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::fs::{Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::found::{Found, Guarded, Missed, Why};
+use super::found::{After, Found, Guarded, Missed, Why};
 use super::guards::Hidden;
 use super::owner::Reopened;
 use super::placeholders::is_empty;
 use super::planted::rule_of;
 use super::reach::Remedy;
 use super::rules::SetAside;
-use super::search::{After, Search, join};
+use super::search::{Search, join};
 use crate::paths::RootAccess;
 
 /// Of more denied names than this that one command made, none stays.
