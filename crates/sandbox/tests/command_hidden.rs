@@ -262,7 +262,9 @@ fn moving_secret() {
             &place.ws,
         ))
         .unwrap();
-    place.write("ws/late1/.env", SECRET);
+    // It comes as a whole, because it is moved at once.
+    place.write("out/late/.env", SECRET);
+    std::fs::rename(place.out.join("late"), place.ws.join("late1")).unwrap();
     for _ in 0..races(150) {
         let reading = "cat app/.env app2/.env late1/.env late2/.env app/late1/.env 2>/dev/null";
         match wall.run(spec(reading, &place.ws)) {
