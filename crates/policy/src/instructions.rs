@@ -133,7 +133,7 @@ mod tests {
             "GEMINI.md",
             "QWEN.md",
             "docs/CLAUDE.md",
-            "/work/p/CLAUDE.md",
+            "/srv/p/CLAUDE.md",
             "AGENT.md",
             "WARP.md",
             "SKILL.md",
