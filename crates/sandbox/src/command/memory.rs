@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, FileType, Stat};
 
 use super::found::Guarded;
 use super::planted::Judged;
+use crate::paths::LOCAL;
 
 /// How old a change has to be before the time of the next one is sure to differ, where the
 /// file system may keep whole seconds only.
@@ -24,18 +25,6 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// The same where it keeps fractions of a second: the kernel's clock ticks a hundred times
 /// a second at least.
 const SETTLED_FINE: Duration = Duration::from_millis(100);
-
-/// File systems of the kernel itself that note every change of a folder.
-const PROMPT: [i64; 8] = [
-    0xEF53,      // ext2, ext3, ext4
-    0x5846_5342, // XFS
-    0x9123_683E, // Btrfs
-    0x0102_1994, // tmpfs
-    0x794C_7630, // overlay
-    0xF2F5_2010, // F2FS
-    0xCA45_1A4E, // bcachefs
-    0x8584_58F6, // ramfs
-];
 
 /// What tells whether a folder is the same and unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -220,7 +209,7 @@ fn prompt_device(folder: BorrowedFd<'_>) -> Option<u64> {
     let number = system.f_type & 0xFFFF_FFFF;
     let stat = rustix::fs::fstat(folder).ok()?;
     let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    (is_folder && PROMPT.contains(&number)).then_some(stat.st_dev)
+    (is_folder && LOCAL.contains(&number)).then_some(stat.st_dev)
 }
 
 #[cfg(test)]

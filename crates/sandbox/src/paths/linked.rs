@@ -44,8 +44,9 @@ const TICK: Duration = Duration::from_millis(20);
 /// The same where a file system keeps whole seconds.
 const COARSE_TICK: Duration = Duration::from_secs(2);
 
-/// File systems whose change times the kernel of this machine sets.
-const LOCAL: [i64; 8] = [
+/// File systems of the kernel itself, which sets their change times and notes every change
+/// of a directory.
+pub(crate) const LOCAL: [i64; 8] = [
     0xEF53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
     0x9123_683E, // Btrfs
