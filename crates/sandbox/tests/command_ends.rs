@@ -27,6 +27,9 @@ fn main() -> ExitCode {
     if std::env::args().nth(1).as_deref() == Some("--victim") {
         return victim();
     }
+    if std::env::args().nth(1).as_deref() == Some("--limited") {
+        return limited();
+    }
     trial::run(TRIALS)
 }
 
@@ -54,6 +57,11 @@ const TRIALS: &[Trial] = &[
         "many commands at once end each in its own way",
         many_at_once,
     ),
+    (
+        "commands that overlap all run where few descriptors are allowed",
+        few_descriptors,
+    ),
+    ("a warden with no room says that it is busy", busy),
     (
         "a killed supervisor leaves nothing behind",
         killed_supervisor,
@@ -321,6 +329,78 @@ fn many_at_once() {
         std::fs::read_dir(&place.ws).unwrap().count(),
         0,
         "placeholders stayed"
+    );
+}
+
+/// Conversations side by side, and how many commands each of them runs.
+const OVERLAPPING: usize = 8;
+const EACH: usize = 60;
+
+/// Runs this program again, where it limits its descriptors before it starts a warden.
+fn with_descriptors(most: &str, role: &str) {
+    let mut child = std::process::Command::new(std::env::current_exe().unwrap());
+    let out = child.args(["--limited", most, role]).output().unwrap();
+    let said = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (stdout, stderr) = (said(&out.stdout), said(&out.stderr));
+    assert!(out.status.success(), "{stdout}{stderr}");
+}
+
+/// The child of [`with_descriptors`].
+fn limited() -> ExitCode {
+    use rustix::process::{Resource, Rlimit, setrlimit};
+    let most = std::env::args().nth(2).unwrap().parse().unwrap();
+    let limit = Rlimit {
+        current: Some(most),
+        maximum: Some(most),
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let place = Place::new();
+    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    match std::env::args().nth(3).as_deref() {
+        Some("overlap") => overlap(&place, &wall),
+        _ => too_many(&place, &wall),
+    }
+    ExitCode::SUCCESS
+}
+
+fn few_descriptors() {
+    with_descriptors("256", "overlap");
+}
+
+fn overlap(place: &Place, wall: &CommandWall) {
+    std::thread::scope(|scope| {
+        for _ in 0..OVERLAPPING {
+            scope.spawn(|| {
+                for _ in 0..EACH {
+                    let ran = run_spec(wall, spec("true", &place.ws), Deadlines::default());
+                    assert_eq!(ran.finished.outcome, Outcome::Exited(0));
+                }
+            });
+        }
+    });
+}
+
+fn busy() {
+    with_descriptors("112", "busy");
+}
+
+fn too_many(place: &Place, wall: &CommandWall) {
+    let start = || wall.run(spec("sleep 600", &place.ws)).unwrap();
+    let mut running: Vec<_> = (0..4).map(|_| start()).collect();
+    let outcome = running
+        .last_mut()
+        .and_then(|last| last.wait(Duration::from_secs(20)));
+    let step = match outcome {
+        Some(Outcome::Setup(failure)) => failure.step,
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(step, command::Step::Busy);
+    running.truncate(1);
+    let ran = run_spec(wall, spec("true", &place.ws), Deadlines::default());
+    assert_eq!(
+        ran.finished.outcome,
+        Outcome::Exited(0),
+        "there is room again"
     );
 }
 

@@ -87,7 +87,20 @@ pub enum WallError {
         "a loopback network of its own needs namespaces, which are not available here: use `network = \"off\"` or `\"on\"`"
     )]
     NoLoopback,
+    /// The sandbox works, and has no room for another command now.
+    #[error("the command sandbox is busy: {0}. Wait for a command to end, then try again")]
+    Busy(&'static str),
     /// A system call failed on the way.
     #[error("the command could not be handed to the warden: {0}")]
     System(#[from] Errno),
+}
+
+impl WallError {
+    /// Whether the same command may work later, when others have ended.
+    pub fn is_busy(&self) -> bool {
+        matches!(
+            self,
+            Self::Busy(_) | Self::System(Errno::MFILE | Errno::NFILE | Errno::AGAIN)
+        )
+    }
 }

@@ -50,10 +50,12 @@ pub enum Step {
     Seccomp,
     /// Starting the program.
     Exec,
+    /// Taking the command: too many run already.
+    Busy,
 }
 
 impl Step {
-    const ALL: [Self; 21] = [
+    const ALL: [Self; 22] = [
         Self::Order,
         Self::Clone,
         Self::IdMaps,
@@ -75,6 +77,7 @@ impl Step {
         Self::Landlock,
         Self::Seccomp,
         Self::Exec,
+        Self::Busy,
     ];
 
     fn byte(self) -> u8 {
@@ -109,6 +112,7 @@ impl Step {
             Self::Landlock => "Landlock",
             Self::Seccomp => "seccomp",
             Self::Exec => "starting the program",
+            Self::Busy => "taking the command",
         }
     }
 }

@@ -280,7 +280,7 @@ impl CommandWall {
             if let Some(pidfd) = pidfd {
                 rustix::process::pidfd_send_signal(pidfd, end_signal(kind.namespaces))?;
             }
-            return Err(WallError::System(Errno::TIMEDOUT));
+            return Err(WallError::Busy("the warden did not answer in time"));
         }
         Ok(Sent {
             pidfd,

@@ -40,6 +40,17 @@ const TO_LEAVE: Duration = Duration::from_millis(200);
 /// that nobody needs.
 const REST: Duration = Duration::from_millis(20);
 
+/// At most this many finished sandboxes wait to be taken down, however fast orders come in:
+/// each keeps about five descriptors.
+const MOST_OVER: usize = 8;
+
+/// At most this many commands run at once.
+const MOST_AT_WORK: u64 = 1024;
+
+/// Descriptors that the warden needs for itself, and for one sandbox with its order.
+const OWN_DESCRIPTORS: u64 = 64;
+const DESCRIPTORS_EACH: u64 = 16;
+
 /// A sandbox that waits for its command, or has it.
 #[derive(Debug)]
 struct Ready {
@@ -136,6 +147,7 @@ pub(super) fn serve() -> ! {
             ended: None,
             hurried: false,
             due: None,
+            most: raise_limit(),
             at_work: Vec::new(),
             over: Vec::new(),
         };
@@ -147,6 +159,23 @@ pub(super) fn serve() -> ! {
         }
     }
     sys::end(0)
+}
+
+/// Raises the limit on descriptors as far as it goes, and says how many commands then fit.
+/// Commands get a limit of their own.
+fn raise_limit() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    let limit = getrlimit(Resource::Nofile).current;
+    let fit = limit.map_or(MOST_AT_WORK, |limit| {
+        limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_EACH
+    });
+    usize::try_from(fit.clamp(1, MOST_AT_WORK)).unwrap_or(1)
 }
 
 struct Warden {
@@ -170,6 +199,8 @@ struct Warden {
     hurried: bool,
     /// When to do what can be done between commands.
     due: Option<Instant>,
+    /// How many commands may run at once.
+    most: usize,
     /// Sandboxes that have a command.
     at_work: Vec<Ready>,
     /// Sandboxes whose command is over, to be taken down when there is time.
@@ -198,6 +229,10 @@ impl Warden {
                 self.set_aside(&ended);
             }
             if asked {
+                // Nothing is waited for: the order comes first.
+                if self.over.len() >= MOST_OVER {
+                    self.take_down(Duration::ZERO);
+                }
                 return wire::receive(socket, RecvFlags::empty());
             }
             if self.machine.system.is_searching() {
@@ -211,7 +246,7 @@ impl Warden {
                 if let Some(kind) = self.wanted.take() {
                     self.ready = self.make_ahead(kind);
                 }
-                self.take_down();
+                self.take_down(TO_LEAVE);
             }
         }
     }
@@ -263,12 +298,19 @@ impl Warden {
     }
 
     /// Lets go of the sandboxes whose command is over, which takes their namespaces down.
-    fn take_down(&mut self) {
-        for ready in self.over.drain(..) {
+    /// The end of each is waited for this long at most.
+    fn take_down(&mut self, patience: Duration) {
+        let over = std::mem::take(&mut self.over);
+        // All of them first, so that they end side by side.
+        let ending = over.into_iter().map(|ready| {
             drop(ready.control);
+            (ready.mold, ready.network, ready.pidfd)
+        });
+        let ending: Vec<_> = ending.collect();
+        for (mold, network, pidfd) in ending {
             // A network is used again when nobody is left in it.
-            if let (Some(mold), Some(network)) = (ready.mold, ready.network)
-                && wire::readable(&ready.pidfd, TO_LEAVE) == Ok(true)
+            if let (Some(mold), Some(network)) = (mold, network)
+                && wire::readable(&pidfd, patience) == Ok(true)
             {
                 mold.take_back(network);
             }
@@ -350,6 +392,11 @@ impl Warden {
         let Some(status) = packet.fds.get(1) else {
             return;
         };
+        if self.at_work.len() >= self.most {
+            let busy = SetupFailure::new(Step::Busy, Errno::AGAIN);
+            let busy = busy.about(format!("{} commands run already", self.at_work.len()));
+            return init::report(status, &Report::Ended(Outcome::Setup(busy)));
+        }
         match self.find(kind, &packet) {
             Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),

@@ -104,6 +104,13 @@ fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
             },
             format!("cwd cannot be entered, nothing was run: {failure}"),
         ),
+        Step::Busy => (
+            ErrorKind::Quota,
+            format!(
+                "nothing was run: the command sandbox is busy ({}). Wait for a command to end, then try again",
+                failure.about
+            ),
+        ),
         Step::Exec => (ErrorKind::Failed, format!("nothing was run: {failure}")),
         _ => (
             ErrorKind::SandboxUnavailable,

@@ -305,6 +305,12 @@ fn walls(in_force: InForce) -> String {
 
 /// Makes a command ready to begin, from a thread that may wait.
 fn begin(wall: &CommandWall, spec: CommandSpec) -> Result<Poised, ToolError> {
-    wall.poise(spec)
-        .map_err(|error| ToolError::new(ErrorKind::SandboxUnavailable, error.to_string()))
+    wall.poise(spec).map_err(|error| {
+        let kind = if error.is_busy() {
+            ErrorKind::Quota
+        } else {
+            ErrorKind::SandboxUnavailable
+        };
+        ToolError::new(kind, error.to_string())
+    })
 }
