@@ -25,6 +25,14 @@ fn main() -> ExitCode {
 const TRIALS: &[Trial] = &[
     ("a read-only root cannot be written", read_only_root),
     ("a root inside a root has its own access", nested_roots),
+    (
+        "a grant inside a known directory keeps its secrets",
+        grant_inside,
+    ),
+    (
+        "a root inside a known directory keeps what is executed there",
+        root_inside,
+    ),
     ("a grant can be read and, if it says so, written", grants),
     ("secrets in a grant are hidden", grant_secrets),
     ("a root follows its folder, not its name", moved_root),
@@ -128,6 +136,44 @@ fn grant_secrets() {
     let wall = wall(&rules);
     assert!(line(&wall, &place, &format!("cat {out}/f")).succeeded());
     refused(&wall, &place, &[&format!("cat {out}/credentials.toml")]);
+}
+
+fn grant_inside() {
+    for (granted, denied, free) in [
+        (".m2", "settings.xml", "repository/f"),
+        (".docker", "config.json", "contexts/f"),
+        (".config", "gcloud/f", "htop/f"),
+    ] {
+        let place = Place::new();
+        place.write(&format!("out/{granted}/{denied}"), "SECRET");
+        place.write(&format!("out/{granted}/{free}"), "x");
+        let path = place.out.join(granted);
+        for access in [RootAccess::ReadOnly, RootAccess::ReadWrite] {
+            let mut rules = place.rules();
+            rules.grants = vec![Grant {
+                path: path.clone(),
+                access,
+            }];
+            let wall = wall(&rules);
+            let read = |name: &str| format!("cat {}/{name}", path.display());
+            assert!(line(&wall, &place, &read(free)).succeeded(), "{granted}");
+            refused(&wall, &place, &[&read(denied)]);
+        }
+    }
+}
+
+fn root_inside() {
+    let place = Place::new();
+    place.write("ws/.config/f", "x");
+    let folder = place.ws.join(".config");
+    let paths = PathWall::open(&PathRules::new(&folder)).unwrap();
+    let wall = wall(&WallRules::new(paths));
+    for made in ["nvim/init.lua", "fish/config.fish", "autostart/e.desktop"] {
+        let (above, _) = made.split_once('/').unwrap();
+        let text = format!("mkdir -p {above}; echo x > {made}");
+        let ran = run_spec(&wall, spec(&text, &folder), Deadlines::default());
+        assert!(!folder.join(made).exists(), "{made}: {ran:?}");
+    }
 }
 
 fn moved_root() {

@@ -363,6 +363,45 @@ fn files_of_credentials_are_denied() {
     assert!(read(&wall, ".config/gh/config.yml").is_ok());
 }
 
+#[test]
+fn a_workspace_inside_a_known_directory_has_its_rules() {
+    for method in METHODS {
+        for (workspace, denied, protected, free) in [
+            (".config", "gh/hosts.yml", "nvim/init.lua", "notes/init.lua"),
+            (".m2", "settings.xml", ".bashrc", "repository/settings.xml"),
+            (
+                ".git/modules/dep",
+                "config",
+                "hooks/pre-commit",
+                "description",
+            ),
+        ] {
+            let place = Place::new();
+            let root = place.out().join(workspace);
+            std::fs::create_dir_all(&root).unwrap();
+            for path in [denied, protected, free] {
+                std::fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+                std::fs::write(root.join(path), "x").unwrap();
+            }
+            let rules = toolgate_sandbox::PathRules::new(&root);
+            let wall = PathWall::open_with(&rules, method).unwrap();
+            let kind = |path: &str, access| {
+                let looked = wall.preflight(path, access).map(drop);
+                looked.map_err(|error| error.kind())
+            };
+            let found = read(&wall, denied).map(drop).map_err(|error| error.kind());
+            assert_eq!(found, Err(ErrorKind::DeniedPattern), "{workspace}/{denied}");
+            let found = kind(protected, Access::Write);
+            assert_eq!(
+                found,
+                Err(ErrorKind::ProtectedPath),
+                "{workspace}/{protected}"
+            );
+            assert_eq!(kind(free, Access::Write), Ok(()), "{workspace}/{free}");
+        }
+    }
+}
+
 /// Spellings that some file system takes for the same name.
 fn spelled(path: &str, how: u8, at: usize) -> String {
     match how {

@@ -17,7 +17,7 @@ use super::rules::{Grant, WallRules};
 use super::search::Search;
 use super::sweep::{Appeared, Tree};
 use super::wall::bytes;
-use crate::paths::{Root, RootAccess};
+use crate::paths::{DeniedBeneath, Root, RootAccess};
 
 /// A directory, opened.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub(super) struct Directory {
     pub(super) writable: bool,
     /// The number of the root, if it is one.
     pub(super) root: Option<usize>,
+    /// What is denied in it, if it is no root.
+    denied: Option<DeniedBeneath>,
     /// Protected paths in it that the user opened.
     pub(super) opened: Vec<Vec<u8>>,
     /// What is guarded in it. Looked for once, where commands cannot change it: a package
@@ -55,6 +57,7 @@ impl Directory {
             handle: rustix::io::fcntl_dupfd_cloexec(root.handle(), 0)?,
             writable: root.access() == RootAccess::ReadWrite,
             root: Some(number),
+            denied: None,
             opened: opened.collect(),
             found: Mutex::default(),
             since: SystemTime::now(),
@@ -84,6 +87,7 @@ impl Directory {
             });
         }
         Ok(Self {
+            denied: Some(rules.paths.denied_beneath(&path)),
             path,
             handle,
             writable: grant.access == RootAccess::ReadWrite,
@@ -168,6 +172,7 @@ impl Directory {
     ) -> Search<'a> {
         Search {
             rules: &rules.paths,
+            denied: self.denied.as_ref(),
             own: rules.paths.own().beneath(&self.path),
             folder: self.handle(),
             path: &self.path,

@@ -227,6 +227,7 @@ mod tests {
     fn search(wall: &PathWall, memory: &mut Memory, now: SystemTime) -> Found {
         let root = wall.roots().get(0).expect("a root");
         let search = Search {
+            denied: None,
             own: Default::default(),
             path: root.path(),
             after: None,

@@ -27,7 +27,7 @@ use rustix::path::Arg;
 use super::found::{After, Found, Guarded, Identity, Link, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
 use super::planted::{RepositoryNames, is_judged};
-use crate::paths::{KEPT, OwnHere, PathWall};
+use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathWall};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
 /// without it: commands see it, and cannot change it.
@@ -53,6 +53,8 @@ pub(super) fn look(from: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<St
 #[derive(Debug)]
 pub(super) struct Search<'a> {
     pub(super) rules: &'a PathWall,
+    /// What is denied in a tree that is no root.
+    pub(super) denied: Option<&'a DeniedBeneath>,
     /// Toolgate's own places in the tree.
     pub(super) own: OwnHere,
     pub(super) folder: BorrowedFd<'a>,
@@ -378,7 +380,11 @@ impl Search<'_> {
         if self.own.closes_path(name) {
             return Some(Why::Own);
         }
-        match self.rules.denied_by(name, !is_directory) {
+        let denied = match self.denied {
+            Some(denied) => denied.by(name, !is_directory),
+            None => self.rules.denied_by(name, !is_directory),
+        };
+        match denied {
             Some(rule) if rule != READABLE => return Some(Why::Denied(rule.to_owned())),
             _ => {}
         }

@@ -180,16 +180,21 @@ impl PathWall {
             }
         }
         let own_in = roots.iter().map(|root| rules.own.beneath(root.path()));
+        let from_tools = executed::PROTECTED_FROM_TOOLS.iter().copied();
+        let mut denied = compile(built_in.iter().copied().chain(own(&rules.denied_patterns)))?;
+        let mut protected = protected(&rules.protected_paths)?;
+        let mut protected_from_tools = compile(from_tools.map(Rule::new))?;
+        // With several roots, what one adds holds in all of them: that is only stricter.
+        for root in roots.iter() {
+            for patterns in [&mut denied, &mut protected, &mut protected_from_tools] {
+                patterns.seen_from(root.path());
+            }
+        }
         Ok(Self {
             inner: Arc::new(Inner {
-                denied: compile(built_in.iter().copied().chain(own(&rules.denied_patterns)))?,
-                protected: protected(&rules.protected_paths)?,
-                protected_from_tools: compile(
-                    executed::PROTECTED_FROM_TOOLS
-                        .iter()
-                        .copied()
-                        .map(Rule::new),
-                )?,
+                denied,
+                protected,
+                protected_from_tools,
                 own_in: own_in.collect(),
                 own: rules.own.clone(),
                 roots,
@@ -231,6 +236,13 @@ impl PathWall {
         Ok(self.name(request.root, Path::new(OsStr::from_bytes(&request.rel))))
     }
 
+    /// What is denied beneath a directory that is no root, by rules that begin above it too.
+    pub(crate) fn denied_beneath(&self, directory: &Path) -> DeniedBeneath {
+        let mut patterns = self.inner.denied.clone();
+        patterns.seen_from(directory);
+        DeniedBeneath(patterns)
+    }
+
     /// The own places in a root.
     pub(crate) fn own_in(&self, root: usize) -> Option<&OwnHere> {
         self.inner.own_in.get(root)
@@ -244,6 +256,19 @@ impl PathWall {
     fn name_bytes(&self, root: usize, rel: &[u8]) -> String {
         let name = self.name(root, Path::new(OsStr::from_bytes(rel)));
         message::shown(name.as_os_str().as_bytes())
+    }
+}
+
+/// The deny patterns as they stand beneath one directory.
+#[derive(Clone, Debug)]
+pub(crate) struct DeniedBeneath(Patterns);
+
+impl DeniedBeneath {
+    /// The deny pattern that fits this path of the directory, if one does.
+    pub(crate) fn by(&self, rel: &Path, is_file: bool) -> Option<&str> {
+        let folded = guard::folded(rel.as_os_str().as_bytes());
+        let whole = self.0.find(&folded, patterns::Scope::Whole);
+        whole.or_else(|| self.0.find_file(&folded).filter(|_| is_file))
     }
 }
 

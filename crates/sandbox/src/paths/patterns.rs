@@ -8,10 +8,12 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::path::Path;
 
 use super::braces::expand_braces;
 use super::fold::{Folded, fold_name, is_ambiguous};
 use super::glob::NameGlob;
+use super::guard::folded;
 
 /// Segments of one pattern are states in a 64-bit set, with one bit for the end.
 const MOST_SEGMENTS: usize = 63;
@@ -170,6 +172,38 @@ impl Patterns {
         }
         self.paths.push(rule);
         self.sort_starts();
+    }
+
+    /// Adds what is left of each rule behind the way to a directory, so that paths beneath
+    /// it are found by rules that begin above it: beneath `/home/ann/.config`, the rule
+    /// `**/.config/gcloud` finds `gcloud`. A rule that fits the directory itself, or one
+    /// above it, adds nothing: whoever names such a directory means all of it.
+    pub(crate) fn seen_from(&mut self, directory: &Path) {
+        let way = folded(directory.as_os_str().as_encoded_bytes());
+        let mut rests = Vec::new();
+        for rule in &self.paths {
+            // A rule that is anchored is anchored at the root.
+            if !matches!(rule.segments.first(), Some(Segment::Deep)) {
+                continue;
+            }
+            let start = past_deep(&rule.segments, 1);
+            for form in way.forms() {
+                let step = |states, name: &Cow<'_, [u8]>| step(&rule.segments, states, name);
+                let states = form.iter().fold(start, step) & !start;
+                if states & end(&rule.segments) != 0 {
+                    continue;
+                }
+                let rest = |at: usize| rule.segments.get(at..).map(<[Segment]>::to_vec);
+                let open = (0..rule.segments.len()).filter(|at| states & (1 << at) != 0);
+                rests.extend(open.filter_map(rest).map(|segments| PathRule {
+                    segments,
+                    text: rule.text,
+                }));
+            }
+        }
+        for rest in rests {
+            self.add_path(rest);
+        }
     }
 
     fn sort_starts(&mut self) {
@@ -410,6 +444,68 @@ mod tests {
         let mut patterns = Patterns::default();
         let longer = patterns.add(Rule::new(&format!("{longest}/a")));
         assert_eq!(longer, Err(PatternProblem::TooLarge));
+    }
+
+    #[test]
+    fn a_rule_that_begins_above_a_directory_holds_beneath_it() {
+        for (pattern, directory, yes, no) in [
+            (
+                "**/.m2/settings*.xml",
+                "/h/.m2",
+                vec!["settings.xml"],
+                vec!["x/settings.xml", "a"],
+            ),
+            (
+                "**/.config/gcloud/",
+                "/h/.config",
+                vec!["gcloud", "gcloud/x"],
+                vec!["a/gcloud"],
+            ),
+            (
+                "**/.git/**/config",
+                "/h/.git/modules/a",
+                vec!["config", "b/config"],
+                vec!["c"],
+            ),
+            ("**/a/*/c", "/h/a/b", vec!["c", "c/d"], vec!["b/c", "d"]),
+            ("**/a/b", "/a/a", vec!["b"], vec!["c"]),
+            ("**/.CONFIG/x", "/h/.Config", vec!["X"], vec!["y"]),
+            // The directory itself was named by whoever uses it.
+            (
+                "**/.config/nvim/",
+                "/h/.config/nvim",
+                vec![],
+                vec!["init.lua"],
+            ),
+            (
+                "**/.config/nvim/",
+                "/h/.config/nvim/lua",
+                vec![],
+                vec!["init.lua"],
+            ),
+            (
+                "*secret*",
+                "/h/secrets",
+                vec!["my_secret"],
+                vec!["notes.txt"],
+            ),
+            // An anchored rule is about the root.
+            ("a/b", "/h/a", vec!["a/b"], vec!["b"]),
+        ] {
+            let mut patterns = Patterns::default();
+            patterns.add(Rule::new(pattern)).unwrap();
+            patterns.seen_from(Path::new(directory));
+            let found = |path: &str| {
+                let path = folded(path.as_bytes()).into_owned();
+                patterns.find(&path, Scope::Whole).is_some()
+            };
+            for path in yes {
+                assert!(found(path), "{pattern} in {directory}: {path}");
+            }
+            for path in no {
+                assert!(!found(path), "{pattern} in {directory}: {path}");
+            }
+        }
     }
 
     #[test]
