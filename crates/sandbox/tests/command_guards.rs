@@ -33,6 +33,10 @@ const TRIALS: &[Trial] = &[
         "a root inside a known directory keeps what is executed there",
         root_inside,
     ),
+    (
+        "commands are refused where they would see Toolgate's own files in the system",
+        own_in_system,
+    ),
     ("a grant can be read and, if it says so, written", grants),
     ("secrets in a grant are hidden", grant_secrets),
     ("a root follows its folder, not its name", moved_root),
@@ -173,6 +177,25 @@ fn root_inside() {
         let text = format!("mkdir -p {above}; echo x > {made}");
         let ran = run_spec(&wall, spec(&text, &folder), Deadlines::default());
         assert!(!folder.join(made).exists(), "{made}: {ran:?}");
+    }
+}
+
+fn own_in_system() {
+    let place = Place::new();
+    for (own, refused) in [
+        ("/opt/toolgate", true),
+        ("/usr/local/share/toolgate/journal.db", true),
+        ("/etc/toolgate", true),
+        ("/srv/toolgate", false),
+        ("/optional/toolgate", false),
+    ] {
+        let mut rules = PathRules::new(&place.ws);
+        rules.own.closed = vec![own.into()];
+        let paths = PathWall::open(&rules).unwrap();
+        let started = command::CommandWall::start(&WallRules::new(paths)).map(drop);
+        let in_system = matches!(started, Err(command::WallError::OwnInSystem { .. }));
+        assert_eq!(in_system, refused, "{own}: {started:?}");
+        assert_eq!(started.is_err(), refused, "{own}: {started:?}");
     }
 }
 

@@ -32,6 +32,7 @@ const WAITS: i32 = 6000;
 pub(crate) fn writable(path: &Path) -> Result<(Connection, Known), Trouble> {
     let shown = path.display().to_string();
     make(path, &shown)?;
+    refuse_rollback(path, &shown)?;
     let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(fail)?;
@@ -112,6 +113,7 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
             return Err(Trouble::NotWritable { path: shown, why });
         }
     }
+    refuse_rollback(path, &shown)?;
     let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let beside = |db: Connection| {
@@ -140,6 +142,26 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
         }
         opened => opened,
     }
+}
+
+/// Refuses a file with a rollback journal beside it, which SQLite would play back into it.
+///
+/// A journal of Toolgate's has a write-ahead log from the moment it is made, so whoever
+/// made the other kind wants old or other content in it. Only a file that is still being
+/// set up, where it could not be made as a whole, may have one.
+fn refuse_rollback(path: &Path, shown: &str) -> Result<(), Trouble> {
+    let rollback = path.with_file_name(with_ending(path, "-journal"));
+    if std::fs::symlink_metadata(&rollback).is_err() {
+        return Ok(());
+    }
+    let length = std::fs::metadata(path).map_or(0, |found| found.len());
+    let fresh = u64::try_from(schema::fresh(shown)?.len()).unwrap_or(0);
+    if length < fresh {
+        return Ok(());
+    }
+    Err(Trouble::Rollback {
+        path: rollback.display().to_string(),
+    })
 }
 
 /// Where SQLite keeps the log of a file.
@@ -302,6 +324,48 @@ mod tests {
             matches!(missing, Err(Trouble::Missing { .. })),
             "{missing:?}"
         );
+    }
+
+    /// A rollback journal that would cut the file to nothing.
+    fn rollback() -> Vec<u8> {
+        let mut bytes = vec![0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7];
+        for number in [0_u32, 1234, 0, 512, 4096] {
+            bytes.extend(number.to_be_bytes());
+        }
+        bytes.resize(1024, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_planted_rollback_journal_is_not_played_back() {
+        for in_use in [false, true] {
+            let folder = tempfile::tempdir().unwrap();
+            let path = folder.path().join("journal.db");
+            let planted = folder.path().join("journal.db-journal");
+            let (writer, _) = writable(&path).unwrap();
+            let put = "INSERT INTO conversations VALUES ('a', NULL, 1)";
+            writer.execute(put, []).unwrap();
+            if !in_use {
+                drop(writer);
+            }
+            let before = std::fs::read(&path).unwrap();
+            for bytes in [rollback(), Vec::new()] {
+                std::fs::write(&planted, bytes).unwrap();
+                for got in [readable(&path).map(drop), writable(&path).map(drop)] {
+                    let named = matches!(&got, Err(Trouble::Rollback { path }) if path.ends_with("-journal"));
+                    assert!(named, "{got:?}");
+                }
+            }
+            std::fs::remove_file(&planted).unwrap();
+            std::os::unix::fs::symlink("elsewhere", &planted).unwrap();
+            assert!(matches!(writable(&path), Err(Trouble::Rollback { .. })));
+            assert_eq!(std::fs::read(&path).unwrap(), before);
+            std::fs::remove_file(&planted).unwrap();
+            let db = readable(&path).unwrap();
+            let count = "SELECT count(*) FROM conversations";
+            let count: i64 = db.query_row(count, [], |row| row.get(0)).unwrap();
+            assert_eq!(count, 1);
+        }
     }
 
     #[test]

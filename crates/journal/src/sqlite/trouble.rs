@@ -68,6 +68,14 @@ pub enum Trouble {
         /// What SQLite said.
         why: String,
     },
+    /// A rollback journal lies beside it, which would change it when it is opened.
+    #[error(
+        "{path}: not made by toolgate, and SQLite would change the journal by it; nothing was read or written. Move it away, then try again"
+    )]
+    Rollback {
+        /// The rollback journal.
+        path: String,
+    },
     /// Its tables are not those that the program made.
     #[error(
         "{path}: {what}; nothing was read or written. See `toolgate journal verify`, and move the file away to start a new one"

@@ -45,6 +45,16 @@ pub enum WallError {
         /// The place.
         place: PathBuf,
     },
+    /// Toolgate's own files lie where commands see the system.
+    #[error(
+        "commands are refused: {place} holds Toolgate's own files, and commands see the system there. Move them out of /{system}, for example with TOOLGATE_HOME"
+    )]
+    OwnInSystem {
+        /// The place.
+        place: PathBuf,
+        /// The directory of the system.
+        system: &'static str,
+    },
     /// A placeholder cannot be made or recorded.
     #[error("{path} cannot be kept vacant while the command runs: {errno}")]
     Placeholder {

@@ -13,11 +13,13 @@ use super::guards::{self, Guards, Hidden, TooMany};
 use super::init::Kind;
 use super::links::Inodes;
 use super::message::{BadOrder, Folder, Mask, Order};
+use super::mounts::SYSTEM;
 use super::placeholders::Held;
 use super::rules::{CommandSpec, Program, WallRules};
 use super::search::is_opened;
 use super::sweep::Appeared;
 use super::wall::{Inner, bytes};
+use crate::paths::Root;
 
 /// What the wall sets itself.
 const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
@@ -60,6 +62,7 @@ type Guarding = (Vec<Mask>, Vec<Watched>, Vec<Hidden>);
 
 impl Layout {
     pub(super) fn open(rules: &WallRules) -> Result<Self, WallError> {
+        refuse_own_in_system(rules)?;
         let mut directories = Vec::new();
         for (number, root) in rules.paths.roots().iter().enumerate() {
             directories.push(Directory::root(rules, number, root)?);
@@ -217,6 +220,26 @@ impl Layout {
             masks: all_masks,
         }
     }
+}
+
+/// The system is shown as it is, so Toolgate's own files must not lie in it. In a root they
+/// are masked, whatever the root lies in.
+fn refuse_own_in_system(rules: &WallRules) -> Result<(), WallError> {
+    for place in &rules.paths.own().closed {
+        let in_root = |root: &Root| place.starts_with(root.path());
+        let system = SYSTEM
+            .into_iter()
+            .find(|name| place.starts_with(Path::new("/").join(name)));
+        if let Some(system) = system
+            && !rules.paths.roots().iter().any(in_root)
+        {
+            return Err(WallError::OwnInSystem {
+                place: place.clone(),
+                system,
+            });
+        }
+    }
+    Ok(())
 }
 
 impl Held {
