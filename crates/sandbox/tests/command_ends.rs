@@ -63,6 +63,10 @@ const TRIALS: &[Trial] = &[
     ),
     ("a warden with no room says that it is busy", busy),
     (
+        "a command cannot take the limits of the process that watches it",
+        watcher_limits,
+    ),
+    (
         "a killed supervisor leaves nothing behind",
         killed_supervisor,
     ),
@@ -402,6 +406,22 @@ fn too_many(place: &Place, wall: &CommandWall) {
         Outcome::Exited(0),
         "there is room again"
     );
+}
+
+fn watcher_limits() {
+    let place = Place::new();
+    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    for limit in ["RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_AS", "RLIMIT_NPROC"] {
+        let text = format!(
+            "python3 -c 'import resource\ntry:\n resource.prlimit(1, resource.{limit}, (0, 0))\nexcept PermissionError: print(\"refused\")'; exit 7"
+        );
+        let ran = run_spec(&wall, spec(&text, &place.ws), Deadlines::default());
+        assert_eq!(ran.finished.outcome, Outcome::Exited(7), "{limit}: {ran:?}");
+        assert_eq!(ran.stdout, "refused\n", "{limit}");
+    }
+    let own = "python3 -c 'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))'";
+    let ran = run_spec(&wall, spec(own, &place.ws), Deadlines::default());
+    assert_eq!(ran.finished.outcome, Outcome::Exited(0), "{ran:?}");
 }
 
 fn killed_supervisor() {

@@ -45,7 +45,35 @@ const EXECUTED: &[&str] = &[
     ".pre-commit-config.yml",
     ".pre-commit-hooks.yaml",
     ".overcommit.yml",
+    "CVS/Root",
+    ".lintstagedrc.json",
+    "lint-staged.config.mjs",
+    ".cargo-husky/hooks/pre-commit",
+    "hk.pkl",
+    ".trunk/trunk.yaml",
+    "sitecustomize/__init__.py",
+    "sitecustomize.pyc",
+    "sitecustomize.cpython-311-x86_64-linux-gnu.so",
+    "sitecustomize.so",
+    "__pycache__/usercustomize.cpython-312.pyc",
+    "usercustomize/x.py",
+    ".RData",
+    "startup.m",
+    "maxima-init.mac",
+    ".sage/init.sage",
+    ".juliarc.jl",
+    ".latexmkrc",
+    "latexmkrc",
+    "tools/bazel",
+    ".claude.json",
+    ".tmuxp.yaml",
+    ".tmate.conf",
+    ".wezterm.lua",
+    ".elvish/rc.elv",
+    ".envrc.local",
     // Editors.
+    ".theia/tasks.json",
+    ".emacs.desktop",
     ".devcontainer/devcontainer.json",
     ".devcontainer.json",
     ".zed/tasks.json",
@@ -269,6 +297,10 @@ const ORDINARY: &[&str] = &[
     "venv.md",
     "AGENTS.md",
     "sitecustomize.md",
+    "docs/usercustomize.rst",
+    "tools/bazel.md",
+    "src/startup.rs",
+    ".envrc.example",
 ];
 
 fn refused(answer: Result<impl Sized, PathError>, path: &str) {
@@ -361,6 +393,30 @@ fn files_of_credentials_are_denied() {
     }
     place.make("file .config/gh/config.yml");
     assert!(read(&wall, ".config/gh/config.yml").is_ok());
+}
+
+#[test]
+fn programs_of_a_virtual_environment_are_known_by_its_configuration() {
+    for method in METHODS {
+        let place = Place::new();
+        let wall = place.wall(method);
+        for path in ["env/bin/pip", "env/Scripts/pip.exe", "a/my env/bin/x/y"] {
+            assert!(wall.preflight(path, Access::Write).is_ok(), "{path}");
+            assert!(wall.stage(path, options(true)).is_ok(), "{path}");
+        }
+        place.make("file env/pyvenv.cfg");
+        place.make("file a/my env/pyvenv.cfg");
+        for path in [
+            "env/bin/pip",
+            "env/BIN/pip",
+            "env/Scripts/pip.exe",
+            "a/my env/bin/x/y",
+        ] {
+            refused(wall.stage(path, options(true)), path);
+        }
+        let ordinary = wall.stage("env/share/doc", options(true));
+        assert!(ordinary.is_ok());
+    }
 }
 
 #[test]

@@ -392,7 +392,7 @@ fn in_namespaces(
     fds.extend(arrived.folders.iter().map(AsFd::as_fd));
     wire::send(&line, GO, &fds).map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
     drop((arrived, furnished, root));
-    let outcome = vigil::keep(shell.pid, &signals, None, &mut refusals)
-        .map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
-    Ok((outcome, refusals.counted()))
+    // From here on the program may have begun: whatever fails, it was not never started.
+    let outcome = vigil::keep(shell.pid, &signals, None, &mut refusals);
+    Ok((outcome.unwrap_or(Outcome::Killed), refusals.counted()))
 }

@@ -133,6 +133,8 @@ const OTHERS: &[Call] = &[
     (libc::SYS_sched_setparam, "sched_setparam"),
     (libc::SYS_sched_setscheduler, "sched_setscheduler"),
 ];
+/// The process that watches over a command, in a namespace of its own.
+const FIRST_PROCESS: u32 = 1;
 /// The same where the first argument says what the second one is: a process, a group or, from
 /// this number on, a user.
 const OTHERS_BY_KIND: &[(Call, u32)] = &[
@@ -343,7 +345,11 @@ fn program(scope: Scope, not_permitted: u32) -> Option<Vec<Step>> {
     }
     others.extend(OTHERS.iter().map(|(call, _)| (*call, only_own)));
     if !scope.shared {
-        others.clear();
+        // A command that takes the limits of the process which watches over it could have
+        // its own end told wrongly.
+        program.compare(Test::Is, FIRST_PROCESS, refuse, allow)?;
+        let but_first = program.take(Word::Argument(0));
+        others = vec![(libc::SYS_prlimit64, but_first)];
     }
 
     let mut calls = scope

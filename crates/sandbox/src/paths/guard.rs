@@ -29,6 +29,9 @@ const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 /// worktree has the others elsewhere.
 const GIT_DIRECTORIES: [&[&str]; 2] = [&REPOSITORY, &["HEAD", "commondir"]];
 
+/// What makes a directory a virtual environment of Python's.
+const ENVIRONMENT: &str = "pyvenv.cfg";
+
 impl PathWall {
     /// Takes a path apart and checks the name that was asked for.
     pub(crate) fn request<'a>(
@@ -267,6 +270,12 @@ impl PathWall {
                     folder: shown(folder),
                 };
                 return Err(self.protected(asked, None, (root, rel), why));
+            }
+            if matches!(name.as_ref(), b"bin" | b"scripts")
+                && self.holds_all(root, folder, &[ENVIRONMENT], together)
+            {
+                let rule = format!("programs of the virtual environment of {ENVIRONMENT}");
+                return Err(self.protected(asked, None, (root, rel), Protection::Rule { rule }));
             }
             if !inside_git
                 && let Some(rule) = self.obeyed_in_git(rel.get(at..).unwrap_or_default())

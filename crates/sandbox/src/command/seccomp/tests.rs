@@ -84,6 +84,7 @@ fn expected(seen: &Seen, scope: Scope, not_permitted: u32) -> u32 {
         libc::SYS_seccomp => second & 8 == 0,
         libc::SYS_setpriority => !scope.shared || (first < 2 && second == 0),
         libc::SYS_ioprio_set => !scope.shared || (first < 3 && second == 0),
+        libc::SYS_prlimit64 if !scope.shared => first != FIRST_PROCESS,
         number if OTHERS.iter().any(|(call, _)| *call == number) => !scope.shared || first == 0,
         libc::SYS_clone => NAMESPACES.iter().all(|flag| first & *flag as u32 == 0),
         libc::SYS_ioctl => TERMINAL.iter().all(|request| *request as u32 != second),
