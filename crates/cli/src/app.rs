@@ -39,7 +39,7 @@ use crate::record::{self, Record};
 use crate::secrets;
 use crate::signals;
 use crate::terminal::Terminal;
-use crate::walls::AroundCommands;
+use crate::walls::{AroundCommands, tell_unreported};
 
 /// Everything a command needs.
 pub(crate) struct App {
@@ -49,6 +49,7 @@ pub(crate) struct App {
     /// The journal, as a conversation writes to it.
     pub(crate) ledger: Ledger,
     outputs: Arc<KeptOnDisk>,
+    commands: Arc<CommandSettings>,
     pub(crate) record: Record,
     pub(crate) workspace: PathBuf,
 }
@@ -262,6 +263,7 @@ impl App {
             config,
             ledger,
             outputs: Arc::new(outputs),
+            commands: around.settings,
             record,
             workspace,
         })
@@ -338,7 +340,7 @@ impl App {
             .await;
         self.record.begin(&session, &self.workspace).await;
         let results = self.gate.run(&session, calls, passage).await;
-        session.end().await;
+        self.end(&session, out).await;
         self.record.end(&session, &self.workspace, out).await;
         for result in &results {
             if let Some(why) = result.metadata.get("not_remembered") {
@@ -347,6 +349,12 @@ impl App {
             }
         }
         results
+    }
+
+    /// Ends a conversation with what belongs to it, and reports what no result did.
+    pub(crate) async fn end(&self, session: &Session, out: &Out) {
+        session.end().await;
+        tell_unreported(&self.commands, out);
     }
 
     /// A conversation nobody had before.

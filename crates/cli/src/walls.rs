@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use toolgate_config::Effective;
 use toolgate_config::settings::{CommandSandbox, Network as Reach};
-use toolgate_sandbox::command::{CommandWall, Grant, Network, Omit, Rung, SetupFailure, WallRules};
+use toolgate_sandbox::command::{
+    Appeared, CommandWall, Grant, Network, Omit, Rung, SetupFailure, WallRules,
+};
 use toolgate_sandbox::env;
 use toolgate_sandbox::paths::{PathWall, Root, RootAccess};
 use toolgate_tools::CommandSettings;
@@ -67,26 +69,36 @@ impl AroundCommands {
 
     /// Reports what commands of a killed run had left under protected names.
     pub(crate) fn tell_earlier(&self, out: &Out) {
-        for one in self.wall().map(CommandWall::earlier).unwrap_or_default() {
-            let path = one.path.display();
-            out.remark(match (&one.moved_to, one.error) {
-                (Some(to), _) => format!(
-                    "{path} is a protected name ({}): an interrupted command had made it, and it was moved to {}. Move it back if it is yours.",
-                    one.rule,
-                    to.display()
-                ),
-                (None, Some(error)) => format!(
-                    "{path} is a protected name ({}): an interrupted command had made it, and it could not be moved ({error}). Look at it before you use it.",
-                    one.rule
-                ),
-                (None, None) => continue,
-            });
-        }
+        let earlier = self.wall().map(CommandWall::earlier);
+        tell_appeared(&earlier.unwrap_or_default(), "an interrupted command", out);
     }
 
     /// Why every command is asked about, where it is.
     pub(crate) fn asks(&self) -> Option<String> {
         self.wall().and_then(|wall| why_asked(self.sandbox, wall))
+    }
+}
+
+/// Reports what background commands left under protected names, where no result did.
+pub(crate) fn tell_unreported(commands: &CommandSettings, out: &Out) {
+    if let Some(Ok(wall)) = commands.wall.get() {
+        tell_appeared(&wall.unreported(), "a background command", out);
+    }
+}
+
+fn tell_appeared(appeared: &[Appeared], by: &str, out: &Out) {
+    for one in appeared {
+        let (path, rule) = (one.path.display(), &one.rule);
+        out.remark(match (&one.moved_to, one.error) {
+            (Some(to), _) => format!(
+                "{path} is a protected name ({rule}): {by} had made it, and it was moved to {}. Move it back if it is yours.",
+                to.display()
+            ),
+            (None, Some(error)) => format!(
+                "{path} is a protected name ({rule}): {by} had made it, and it could not be moved ({error}). Look at it before you use it."
+            ),
+            (None, None) => continue,
+        });
     }
 }
 

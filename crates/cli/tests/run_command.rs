@@ -429,6 +429,31 @@ fn background_commands_end_with_their_conversation() {
 }
 
 #[test]
+fn what_a_background_command_left_is_reported_when_nobody_read_its_end() {
+    let plant = json!({"name": "run_command", "args": {
+        "command": "bash plant.sh; sleep 1000", "background": true,
+    }});
+    let wait = json!({"name": "run_command", "args": {
+        "command": "until [ -e done ]; do sleep 0.01; done", "timeout_seconds": 20,
+    }});
+    let read = json!({"name": "stop_command", "args": {"handle": "cmd_1"}});
+    for (calls, unread) in [
+        (vec![&plant, &wait], true),
+        (vec![&plant, &wait, &read], false),
+    ] {
+        let bench = Bench::new();
+        let script = "mkdir sub; echo x > sub/.envrc; touch done";
+        std::fs::write(bench.workspace().join("plant.sh"), script).unwrap();
+        let lines: Vec<String> = calls.iter().map(ToString::to_string).collect();
+        let input = lines.join("\n");
+        let done = bench.feed(&["--approve", "all", "batch"], input.as_bytes());
+        let said = done.stderr.contains("sub/.envrc") && done.stderr.contains("moved to");
+        assert_eq!(said, unread, "{done:?}");
+        assert!(!bench.workspace().join("sub/.envrc").exists());
+    }
+}
+
+#[test]
 fn an_interrupt_ends_the_command_and_settles_the_call() {
     let bench = Bench::new();
     let word = format!("{}.75", 200_000 + std::process::id());

@@ -48,7 +48,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     let finished = work
         .await
         .map_err(|error| Failure::internal(format!("the turn broke off: {error}")))?;
-    session.end().await;
+    app.end(&session, out).await;
     app.record.end(&session, &app.workspace, out).await;
     drop(noted);
     shown?;

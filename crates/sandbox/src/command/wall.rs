@@ -82,6 +82,8 @@ pub(super) struct Inner {
     pub(super) baseline: Baseline,
     /// What earlier commands had made, until it is reported.
     earlier: Mutex<Vec<Appeared>>,
+    /// What no result reported.
+    unreported: Mutex<Vec<Appeared>>,
     /// What stood before commands after which not everything was seen.
     pending: Mutex<Vec<Before>>,
     socket: OwnedFd,
@@ -108,6 +110,7 @@ impl CommandWall {
                 placeholders,
                 baseline,
                 earlier: Mutex::new(earlier),
+                unreported: Mutex::default(),
                 pending: Mutex::default(),
                 socket,
                 rung,
@@ -131,6 +134,18 @@ impl CommandWall {
     /// one started. The next command's result reports it too.
     pub fn earlier(&self) -> Vec<Appeared> {
         lock(&self.inner.earlier).clone()
+    }
+
+    /// Keeps what a command left under guarded names and no result will report, for
+    /// [`CommandWall::unreported`].
+    pub fn keep_unreported(&self, appeared: impl IntoIterator<Item = Appeared>) {
+        lock(&self.inner.unreported).extend(appeared);
+    }
+
+    /// Takes what nobody was told: background commands that ended with their conversation
+    /// had left it.
+    pub fn unreported(&self) -> Vec<Appeared> {
+        std::mem::take(&mut *lock(&self.inner.unreported))
     }
 
     /// What commands can reach, with these grants beside those of the rules.

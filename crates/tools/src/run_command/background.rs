@@ -10,7 +10,7 @@ use tokio::sync::{oneshot, watch};
 use toolgate_gate::session::{Belonging, Spool};
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{ErrorKind, ToolError};
-use toolgate_sandbox::command::{CommandSpec, CommandWall, Deadlines, InForce, Stream};
+use toolgate_sandbox::command::{Appeared, CommandSpec, CommandWall, Deadlines, InForce, Stream};
 
 use super::capture::Lane;
 use super::ending::{Ending, Limits};
@@ -38,6 +38,8 @@ pub(super) struct Background {
     pub(super) line: String,
     pub(super) in_force: InForce,
     log: Mutex<Log>,
+    /// Where what it left is reported if nobody reads its end.
+    wall: CommandWall,
     /// Dropping it ends the command.
     stop: Mutex<Option<PipeWriter>>,
     /// Changes with every piece of output, and when the command is over.
@@ -51,6 +53,8 @@ struct Log {
     /// Up to where the model has read.
     read: u64,
     ending: Option<Arc<Ending>>,
+    /// What it left under guarded names.
+    appeared: Vec<Appeared>,
 }
 
 /// A piece of a log.
@@ -99,7 +103,9 @@ pub(super) async fn start(
                 text,
                 read: 0,
                 ending: None,
+                appeared: Vec::new(),
             }),
+            wall: wall.clone(),
             stop: Mutex::new(Some(stop)),
             news: watch::Sender::new(()),
         });
@@ -121,7 +127,7 @@ pub(super) async fn start(
         });
         background.wrote(&stdout.finish());
         background.wrote(&stderr.finish());
-        background.ended(Ending::of(&finished, limits));
+        background.ended(Ending::of(&finished, limits), finished.settled.appeared);
     };
     // Not one of the runtime's threads: it may live for hours.
     std::thread::Builder::new()
@@ -190,6 +196,7 @@ impl Belonging for Commands {
             }
             for one in &all {
                 one.over().await;
+                one.report_unread();
             }
         })
     }
@@ -211,8 +218,9 @@ impl Background {
         }
     }
 
-    fn ended(&self, ending: Ending) {
+    fn ended(&self, ending: Ending, appeared: Vec<Appeared>) {
         let mut log = locked(&self.log);
+        log.appeared = appeared;
         if !ending.last_word.is_empty() {
             if !log.text.ends_line() {
                 log.text.push("\n");
@@ -222,6 +230,14 @@ impl Background {
         log.ending = Some(Arc::new(ending));
         drop(log);
         self.news.send_replace(());
+    }
+
+    /// Reports what it left to the user where the model never read its end.
+    fn report_unread(&self) {
+        let mut log = locked(&self.log);
+        if log.read < log.text.total() {
+            self.wall.keep_unreported(std::mem::take(&mut log.appeared));
+        }
     }
 
     /// How it ended, if it has.
