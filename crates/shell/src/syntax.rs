@@ -82,6 +82,18 @@ pub(crate) enum Node {
     Coprocess(Box<Node>),
 }
 
+impl Node {
+    /// Adds a redirection behind those that are there.
+    pub(crate) fn redirect(&mut self, redirect: Redirect) {
+        match self {
+            Self::Simple(simple) => simple.redirects.push(redirect),
+            Self::Compound { redirects, .. } => redirects.push(redirect),
+            Self::Pipeline(_) | Self::Chain { .. } | Self::Function { .. } | Self::Coprocess(_) => {
+            }
+        }
+    }
+}
+
 /// The commands that have a closing word of their own.
 #[derive(Debug)]
 pub(crate) enum Compound {

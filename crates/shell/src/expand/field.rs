@@ -23,6 +23,8 @@ pub(crate) struct Field {
     pub(crate) deep: bool,
     /// The word comes from standard input, and nothing is known about that.
     pub(crate) from_input: bool,
+    /// The name ends with a NUL where it is printed: nothing splits it.
+    pub(crate) whole: bool,
     /// A number, whatever its digits.
     pub(crate) number: bool,
     /// From this byte on the text is one whole number, whatever its digits, and nothing else.
@@ -113,6 +115,31 @@ impl Field {
     /// The text if all of it is known and none of it matches names.
     pub(crate) fn exact(&self) -> Option<&str> {
         (self.is_known() && !self.is_pattern()).then_some(self.text.as_str())
+    }
+
+    /// The text with a mark wherever it is not known.
+    pub(crate) fn marked(&self) -> String {
+        let mut holes = self.holes.clone();
+        holes.sort_unstable();
+        holes.dedup();
+        let mut text = String::with_capacity(self.text.len());
+        let mut from = 0;
+        for hole in holes {
+            let Some(piece) = self.text.get(from..hole) else {
+                continue;
+            };
+            text.push_str(piece);
+            from = hole;
+            if !self
+                .text
+                .get(hole..)
+                .is_some_and(|rest| rest.starts_with(UNKNOWN))
+            {
+                text.push(UNKNOWN);
+            }
+        }
+        text.push_str(self.text.get(from..).unwrap_or_default());
+        text
     }
 
     /// How the word is shown: as it is, or as the line writes it.

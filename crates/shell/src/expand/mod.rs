@@ -192,8 +192,20 @@ impl Walker {
                     if index > 0 {
                         builder.finish_field();
                     }
-                    builder.value(name, true);
+                    // A name with a blank in it is two words, and the second can be any path.
+                    let mut name = name.clone().doubted();
+                    name.loose = true;
+                    builder.value(&name, true);
                 }
+            }
+            Output::Pieces(_) => {
+                let guess = likeliest(&output.candidates());
+                let guess = if self.afford(guess.len()) {
+                    Field::guess(guess)
+                } else {
+                    Field::unknown()
+                };
+                builder.value(&guess, quoted);
             }
             _ => builder.value(&Field::unknown(), quoted),
         }
@@ -268,6 +280,21 @@ impl Walker {
         };
         builder.value(&field, true);
         rest
+    }
+}
+
+/// The text to look for catastrophes with: the path that is nearest to `/`, or all of it.
+fn likeliest(candidates: &[String]) -> String {
+    let path = candidates
+        .iter()
+        .flat_map(|text| text.lines())
+        .map(str::trim)
+        .filter(|line| line.starts_with('/') && !line.contains(char::is_whitespace))
+        .min_by_key(|line| line.len());
+    match (path, candidates.first()) {
+        (Some(path), _) => path.to_owned(),
+        (None, Some(all)) => all.trim_end_matches('\n').to_owned(),
+        (None, None) => String::new(),
     }
 }
 

@@ -196,6 +196,7 @@ impl Walker {
             }
             Operation::Require(word) => {
                 self.single(word);
+                self.breaks += 1;
                 if value.text.is_empty() {
                     Field::unknown()
                 } else {

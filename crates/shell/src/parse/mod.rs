@@ -24,7 +24,9 @@ use std::rc::Rc;
 
 pub(crate) use assignment::DECLARING;
 
-use crate::syntax::{Fault, Item, Junction, Node, Script, Word};
+use crate::syntax::{
+    Fault, Item, Junction, Node, Part, Redirect, RedirectKind, Script, Target, Word,
+};
 
 /// How deep brackets, substitutions and compound commands may nest.
 pub(crate) const MAX_DEPTH: usize = 80;
@@ -319,7 +321,11 @@ impl<'a> Parser<'a> {
             if self.peek() != Some(b'|') || self.looking_at("||") {
                 break;
             }
-            self.advance(if self.looking_at("|&") { 2 } else { 1 });
+            let both = self.looking_at("|&");
+            self.advance(if both { 2 } else { 1 });
+            if both && let Some(command) = commands.last_mut() {
+                command.redirect(messages_too());
+            }
             self.no_joined_operator()?;
             self.skip_newlines()?;
             self.pipeline_prefix();
@@ -353,6 +359,18 @@ impl<'a> Parser<'a> {
                 _ => return,
             }
         }
+    }
+}
+
+/// `2>&1`, which `|&` stands for.
+fn messages_too() -> Redirect {
+    Redirect {
+        descriptor: Some("2".to_owned()),
+        kind: RedirectKind::Duplicate { output: true },
+        target: Target::Word(Word {
+            parts: vec![Part::Text("1".to_owned())],
+            raw: "1".to_owned(),
+        }),
     }
 }
 

@@ -14,6 +14,7 @@ impl Walker {
         };
         if let Some(open) = rest.iter().find(|word| word.exact().is_none()) {
             self.unknown_word(open);
+            self.probe_marked(rest);
         }
         let text: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
         self.line(&text.join(" "));

@@ -15,6 +15,7 @@
 mod effects;
 mod hosts;
 mod inside;
+mod literals;
 mod names;
 mod probe;
 mod runners;
@@ -164,7 +165,29 @@ impl Walker {
         if recorded {
             self.record(words, invocation, before);
         }
-        output.unwrap_or_default()
+        self.may_break(program);
+        match output.unwrap_or_default() {
+            Output::Unknown => {
+                let read = self.input.as_ref();
+                let handed_on = read.map_or(Output::Unknown, Output::handed_on);
+                handed_on.then(literals::printed(
+                    name.as_deref().unwrap_or_default(),
+                    words,
+                ))
+            }
+            output => output,
+        }
+    }
+
+    /// Commands after which the line may end, or print elsewhere.
+    fn may_break(&mut self, program: &Field) {
+        match program.text.as_str() {
+            _ if program.exact().is_none() => self.breaks += 1,
+            "exit" | "return" | "break" | "continue" | "logout" | "suspend" | "kill" | "pkill"
+            | "killall" | "source" | "." | "eval" => self.breaks += 1,
+            "exec" | "set" | "trap" | "shopt" | "enable" | "alias" => self.unsteady = true,
+            _ => {}
+        }
     }
 
     /// A name that is not ASCII can look like another program's.
@@ -317,6 +340,14 @@ impl Walker {
                 self.harm(harm, name);
             }
         }
+        if traits.opaque || traits.stdin {
+            self.probe_input(name);
+        }
+        if traits.opaque && !traits.probe {
+            for word in words.iter().skip(1) {
+                self.probe_given(name, &word.text);
+            }
+        }
         if traits.stdin && scan.operands.is_empty() && scan.options.iter().all(|o| !is_question(o))
         {
             self.found.opaque(Opacity::Code {
@@ -446,12 +477,16 @@ impl Walker {
                     Field::literal(used.option)
                 };
                 self.option_opaque(name, &word);
+                if !used.option.is_empty() {
+                    self.probe_given(name, &value.text);
+                }
             }
             Effect::Deny(harm) => self.harm(harm, name),
         }
     }
 
     pub(crate) fn option_opaque(&mut self, program: &str, word: &Field) {
+        self.probe_given(program, &word.text);
         let (program, word) = (program.to_owned(), word.shown());
         self.found.opaque(Opacity::Option { program, word });
     }

@@ -8,9 +8,10 @@
 //! called `shutdown`, a task `reboot`. A list of words is not a wall. Such a name counts where it
 //! is plainly the program: behind a wrapper, or before what only this program takes.
 
+use super::scan::Scan;
 use super::table::{self, Effect, Harm, Program};
 use crate::expand::field::Field;
-use crate::walk::{Invocation, Walker};
+use crate::walk::{Invocation, Output, Walker};
 
 /// How many words are looked at, counted once for every command that they may belong to.
 const MAX_WORDS: usize = 50_000;
@@ -91,15 +92,18 @@ impl Walker {
                 .and_then(|before| words.get(before))
                 .is_some_and(|option| TEXT_OPTIONS.contains(&option.text.as_str()));
             let before = at.checked_sub(1).and_then(|before| words.get(before));
-            if (behind_option && !self.is_name_behind(before, word))
-                || (texts && at > 0 && word.text.contains([' ', '\t', '\n']))
-            {
+            let given = behind_option && !self.is_name_behind(before, word);
+            if given {
                 self.probe_text(&word.text);
+            }
+            if given || (texts && at > 0) {
+                self.probe_given("", &word.text);
             }
             if let Some((option, text)) = word.text.split_once('=')
                 && TEXT_OPTIONS.contains(&option)
             {
                 self.probe_text(text);
+                self.probe_given("", text);
             }
             if at == 0 || !self.is_destructive(word) {
                 continue;
@@ -136,6 +140,70 @@ impl Walker {
         });
     }
 
+    /// Looks for catastrophes in a text that a program takes for code, or for a command.
+    pub(crate) fn probe_given(&mut self, name: &str, text: &str) {
+        self.probe_code(text);
+        if is_interpreter(name) || !text.trim().contains([' ', '\t', '\n']) {
+            return;
+        }
+        let marks = ['!', '|', ':', '@', '\\', '+', ' '];
+        let command = text.trim_start_matches(marks);
+        self.probe_text(command);
+        if let Some((_, value)) = text.split_once('=') {
+            self.probe_text(value.trim_start_matches(marks));
+        }
+        if let Some((_, behind)) = text.split_once('(')
+            && let Some((inside, _)) = behind.rsplit_once(')')
+        {
+            self.probe_text(inside);
+        }
+        if command.contains("\\n") {
+            self.probe_text(&command.replace("\\n", "\n"));
+        }
+    }
+
+    /// Looks for catastrophes in texts that are run although not all of them is known.
+    pub(crate) fn probe_marked(&mut self, words: &[Field]) {
+        let marked: Vec<String> = words.iter().map(Field::marked).collect();
+        self.probe_text(&marked.join(" "));
+        let written = |name: &str| {
+            let mut shown = words.iter().filter_map(|word| word.written.as_deref());
+            shown.any(|word| word.contains(name))
+        };
+        let assigned = self.assigned.iter().filter(|(name, _)| written(name));
+        let values: Vec<String> = assigned.map(|(_, value)| value.clone()).collect();
+        for value in values {
+            self.probe_text(&value);
+        }
+    }
+
+    /// `fd -x command`: the words behind the option are run.
+    pub(super) fn probe_action(&mut self, words: &[Field], scan: &Scan) {
+        if !scan.has("-x") && !scan.has("-X") {
+            return;
+        }
+        let starts =
+            |word: &Field| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
+        let at = words.iter().position(starts);
+        let command = at.and_then(|at| words.get(at + 1..)).unwrap_or_default();
+        let command = command.to_vec();
+        self.perhaps(|walker| {
+            walker.dispatch(command, Invocation::default());
+        });
+    }
+
+    /// The same for what stands in the input.
+    pub(super) fn probe_input(&mut self, name: &str) {
+        let texts = match &self.input {
+            Some(Output::Text(text)) => vec![text.clone()],
+            Some(output) => output.candidates(),
+            None => Vec::new(),
+        };
+        for text in texts {
+            self.probe_given(name, &text);
+        }
+    }
+
     /// A single word behind an option that takes names: `rspec -e reboot`.
     fn is_name_behind(&self, option: Option<&Field>, word: &Field) -> bool {
         option.is_some_and(|option| NAME_OPTIONS.contains(&option.text.as_str()))
@@ -143,7 +211,7 @@ impl Walker {
     }
 
     /// What a program does to a machine whatever its words are.
-    fn harm_by_name(&self, word: &Field) -> Option<Harm> {
+    pub(super) fn harm_by_name(&self, word: &Field) -> Option<Harm> {
         let name = self.bare_name(word)?;
         if matches!(name.as_str(), "init" | "telinit") {
             return Some(Harm::Power);
@@ -156,6 +224,12 @@ impl Walker {
             .as_deref()
             .is_some_and(|name| DESTRUCTIVE.contains(&name) || table::find(name).is_some_and(ends))
     }
+}
+
+/// Whether a program reads a language of its own, in which words are no commands.
+fn is_interpreter(name: &str) -> bool {
+    let speaks = |program: &Program| program.row.traits.stdin && !program.row.traits.probe;
+    table::find(name).is_some_and(speaks)
 }
 
 /// Whether the name at `at` is plainly the program that is run.

@@ -13,6 +13,7 @@ use crate::walk::Walker;
 
 /// Options that read names or values from a file, and do nothing else.
 const LISTS: &[&str] = &[
+    "--check",
     "--filelist",
     "--files",
     "--files-from",

@@ -26,7 +26,7 @@ impl Walker {
                 let output = self
                     .deeper(|walker| walker.compound(body))
                     .unwrap_or_default();
-                self.input = input;
+                self.unplug(input);
                 self.fill(&plumbing, &output);
                 plumbing.drain(output)
             }
@@ -44,12 +44,13 @@ impl Walker {
     }
 
     fn pipeline(&mut self, commands: &[Node]) -> Output {
-        let outside = self.input.clone();
-        let mut output = Output::nothing();
-        for (index, command) in commands.iter().enumerate() {
-            if index > 0 {
-                self.input = Some(output);
-            }
+        let Some((first, rest)) = commands.split_first() else {
+            return Output::nothing();
+        };
+        let mut output = self.forked(|walker| walker.node(first));
+        let outside = self.input.take();
+        for command in rest {
+            self.input = Some(output);
             output = self.forked(|walker| walker.node(command));
         }
         self.input = outside;
@@ -76,7 +77,7 @@ impl Walker {
                 self.scope = start;
             }
             let (printed, succeeded, failed) = self.attempt(node);
-            output = output.then(printed);
+            output = output.then(printed.maybe());
             let (succeeded, failed) = if reached {
                 (succeeded, failed)
             } else {
@@ -137,8 +138,8 @@ impl Walker {
                 let printed = self.script(condition);
                 let output = self.rounds(body, None);
                 // Walked again because it is tested again with what the rounds left behind.
-                self.script(condition);
-                printed.then(output)
+                let again = self.script(condition);
+                printed.then(output).then(again.maybe())
             }
             Compound::For {
                 variable,
@@ -163,16 +164,12 @@ impl Walker {
                     for pattern in patterns {
                         self.single(pattern);
                     }
-                    output = output.then(self.script(body));
+                    output = output.then(self.script(body).maybe());
                     after.merge(&self.scope);
                     self.scope = before.clone();
                 }
                 self.scope = after;
-                if arms.is_empty() {
-                    output
-                } else {
-                    Output::Unknown
-                }
+                output
             }
             Compound::Test(words) => {
                 self.test(words);
@@ -187,9 +184,15 @@ impl Walker {
 
     fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Output {
         let mut results: Vec<Scope> = Vec::new();
+        let mut output = Output::nothing();
         for (condition, body) in arms {
             let folder = self.scope.folder.clone();
-            self.script(condition);
+            let tested = self.script(condition);
+            output = output.then(if results.is_empty() {
+                tested
+            } else {
+                tested.maybe()
+            });
             let tested = self.scope.clone();
             let simple = matches!(condition.items.as_slice(), [item]
                 if matches!(item.node, Node::Simple(_)) && !item.background);
@@ -197,29 +200,30 @@ impl Walker {
                 // `if cd x`: the body runs only where that worked.
                 self.scope.unmoved.clear();
             }
-            self.script(body);
+            output = output.then(self.script(body).maybe());
             results.push(std::mem::replace(&mut self.scope, tested));
         }
         if let Some(script) = otherwise {
-            self.script(script);
+            output = output.then(self.script(script).maybe());
         }
         for result in &results {
             self.scope.merge(result);
         }
-        Output::Unknown
+        output
     }
 
     /// Walks a body often enough to have met what a later round would meet.
     fn rounds(&mut self, body: &Script, variable: Option<(&str, &Field)>) -> Output {
         let before = self.scope.clone();
         let limit = if self.loops >= MAX_LOOPS { 1 } else { 3 };
+        let mut output = Output::nothing();
         self.loops += 1;
         for round in 0..limit + MAX_REFUTED {
             let start = self.scope.clone();
             if let Some((name, value)) = variable {
                 self.assign(name, value.clone(), false);
             }
-            self.script(body);
+            output = output.then(self.script(body).maybe());
             if !self.scope.differs(&start) {
                 break;
             }
@@ -235,7 +239,7 @@ impl Walker {
         }
         self.loops -= 1;
         self.scope.merge(&before);
-        Output::Unknown
+        output
     }
 
     fn for_each(&mut self, variable: &str, words: Option<&[Word]>, body: &Script) -> Output {
@@ -254,6 +258,7 @@ impl Walker {
         }
         let before = self.scope.clone();
         let mut output = Output::nothing();
+        let breaks = self.breaks;
         for value in values {
             if self.is_spent() {
                 break;
@@ -265,7 +270,9 @@ impl Walker {
                 output = output.then(self.rounds(body, Some((variable, &value))));
             } else {
                 self.assign(variable, value, false);
-                output = output.then(self.script(body));
+                let steady = self.breaks == breaks;
+                let printed = self.script(body);
+                output = output.then(if steady { printed } else { printed.maybe() });
             }
         }
         self.scope.merge(&before);

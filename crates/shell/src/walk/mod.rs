@@ -15,6 +15,7 @@
 
 mod flow;
 mod links;
+mod output;
 mod scope;
 mod simple;
 
@@ -33,6 +34,7 @@ use crate::syntax::{Fault, Item, Node, Script};
 use crate::{Analysis, LineContext};
 
 use links::Link;
+pub(crate) use output::Output;
 use scope::Variable;
 pub(crate) use scope::{Scope, either};
 pub(crate) use simple::Invocation;
@@ -42,40 +44,6 @@ const MAX_COMMANDS: usize = 50_000;
 
 /// How many bytes expansions may add to a line: values can double with every word.
 const MAX_EXPANDED: usize = 4 << 20;
-
-/// What a command prints, or reads from the one before it.
-#[derive(Clone, Debug, Default)]
-pub(crate) enum Output {
-    /// Nothing is known about it.
-    #[default]
-    Unknown,
-    /// This very text.
-    Text(String),
-    /// File names, one per line, that fit these patterns.
-    Names(Vec<Field>),
-}
-
-impl Output {
-    pub(crate) fn nothing() -> Self {
-        Self::Text(String::new())
-    }
-
-    /// This output with another one behind it.
-    pub(crate) fn then(self, next: Self) -> Self {
-        match (self, next) {
-            (Self::Text(mut first), Self::Text(second)) => {
-                first.push_str(&second);
-                Self::Text(first)
-            }
-            (Self::Text(text), other) | (other, Self::Text(text)) if text.is_empty() => other,
-            (Self::Names(mut first), Self::Names(second)) => {
-                first.extend(second);
-                Self::Names(first)
-            }
-            _ => Self::Unknown,
-        }
-    }
-}
 
 /// A function that is being walked.
 struct Frame {
@@ -110,6 +78,13 @@ pub(crate) struct Walker {
     pub(crate) following: usize,
     /// Quoted texts that would run something if they were evaluated.
     pub(crate) literals: BTreeSet<String>,
+    /// Values of several words that variables were given, one of which may be run.
+    pub(crate) assigned: Vec<(String, String)>,
+    /// How often the line may have stopped or changed where output goes: what is printed after
+    /// that may not be.
+    pub(crate) breaks: usize,
+    /// Whether any later command may stop the line, or print more than it says.
+    pub(crate) unsteady: bool,
     frames: Vec<Frame>,
     called: Vec<String>,
     forks: usize,
@@ -137,6 +112,9 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         links: Vec::new(),
         following: 0,
         literals: BTreeSet::new(),
+        assigned: Vec::new(),
+        breaks: 0,
+        unsteady: false,
         frames: Vec::new(),
         called: Vec::new(),
         forks: 0,
@@ -167,6 +145,7 @@ impl Walker {
             self.fault(fault);
         }
         let mut output = Output::nothing();
+        let breaks = self.breaks;
         for item in &script.items {
             if self.is_spent() {
                 // Said already, and as a catastrophe.
@@ -177,7 +156,13 @@ impl Walker {
             } else {
                 self.node(&item.node)
             };
-            output = output.then(printed);
+            if item.background {
+                // It prints while the next ones do.
+                self.breaks += 1;
+                output = output.maybe();
+            }
+            let steady = self.breaks == breaks && !self.unsteady;
+            output = output.then(if steady { printed } else { printed.maybe() });
         }
         output
     }

@@ -32,6 +32,9 @@ const MODES: &[&str] = &[
     "nocasematch",
 ];
 
+/// How many values are remembered in case one of them is run.
+const MAX_ASSIGNED: usize = 256;
+
 /// What surrounds a command's words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Invocation {
@@ -58,6 +61,8 @@ enum Outlet {
     Open,
     /// It ends in a file.
     File,
+    /// It goes on together with the command's messages.
+    Mixed,
     /// It goes to a descriptor that is not followed.
     Elsewhere,
 }
@@ -68,7 +73,7 @@ impl Plumbing {
         match self.output {
             Outlet::Open => output,
             Outlet::File => Output::nothing(),
-            Outlet::Elsewhere => Output::Unknown,
+            Outlet::Mixed | Outlet::Elsewhere => output.partly(),
         }
     }
 }
@@ -156,7 +161,7 @@ impl Walker {
         self.shadows += before.len();
         let output = self.dispatch(words, invocation);
         self.shadows -= before.len();
-        self.input = input;
+        self.unplug(input);
         self.fill(&plumbing, &output);
         // They were set for this command alone; what the command itself has set stays.
         for (name, variable) in before {
@@ -262,6 +267,9 @@ impl Walker {
             });
         }
         self.note_literal(&value.text);
+        if value.text.contains([' ', '\t', '\n']) && self.assigned.len() < MAX_ASSIGNED {
+            self.assigned.push((name.to_owned(), value.text.clone()));
+        }
         if !value.is_integer() && self.traps.iter().any(|text| text.contains(name)) {
             // A trap may run at any time, with any of the values.
             self.found.opaque(Opacity::Setting {
@@ -283,6 +291,10 @@ impl Walker {
             self.found.opaque(Opacity::Setting {
                 name: name.to_owned(),
             });
+            self.probe_given("", &value.text);
+            if let Some(Output::Text(text)) = self.stream(&value.text) {
+                self.probe_text(&text);
+            }
         }
         if is_written(name) && !value.text.is_empty() {
             self.write_path(&value);
@@ -290,13 +302,17 @@ impl Walker {
         self.scope.set(name, value, exported);
     }
 
-    /// Puts the redirected input in place and hands back the one before.
-    pub(super) fn plug(&mut self, plumbing: &Plumbing) -> Option<Output> {
-        let before = self.input.clone();
-        if let Some(input) = &plumbing.input {
-            self.input = Some(input.clone());
+    /// Puts the redirected input in place and hands back the one before, if there is another.
+    pub(super) fn plug(&mut self, plumbing: &Plumbing) -> Option<Option<Output>> {
+        let input = plumbing.input.as_ref()?;
+        Some(self.input.replace(input.clone()))
+    }
+
+    /// Puts back the input that was there before.
+    pub(super) fn unplug(&mut self, before: Option<Option<Output>>) {
+        if let Some(before) = before {
+            self.input = before;
         }
-        before
     }
 
     pub(super) fn redirects(&mut self, redirects: &[Redirect]) -> Plumbing {
@@ -398,7 +414,13 @@ impl Walker {
             // `>&2` takes the output away, `<&3` brings an input that is not followed.
             match kind {
                 RedirectKind::Duplicate { output: true } if descriptor.is_none_or(|n| n == "1") => {
-                    plumbing.output = Outlet::Elsewhere;
+                    if field.text != "1" {
+                        plumbing.output = Outlet::Elsewhere;
+                    }
+                }
+                RedirectKind::Duplicate { output: true } if plumbing.output == Outlet::Open => {
+                    // Messages can quote any word of the line.
+                    plumbing.output = Outlet::Mixed;
                 }
                 RedirectKind::Duplicate { output: false } => {
                     plumbing.input = Some(Output::Unknown);
@@ -438,9 +460,10 @@ impl Walker {
 }
 
 fn known_text(field: &Field) -> Output {
+    let text = Output::Text(field.text.clone());
     if field.is_known() && field.active.is_empty() {
-        Output::Text(field.text.clone())
+        text
     } else {
-        Output::Unknown
+        text.partly()
     }
 }

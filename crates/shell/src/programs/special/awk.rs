@@ -8,6 +8,9 @@ impl Walker {
     pub(super) fn awk(&mut self, name: &str, scan: &Scan) {
         if scan.has("-f") || scan.has("-e") || scan.has("-i") {
             // The options themselves say so.
+            for program in scan.values("-e") {
+                self.probe_code(&program.text);
+            }
             return;
         }
         let Some(program) = scan.operands.first() else {
@@ -20,7 +23,11 @@ impl Walker {
                         self.write_path(&Field::literal(path));
                     }
                 }
-                None => self.code_opaque(name),
+                None => {
+                    self.code_opaque(name);
+                    let code = text.to_owned();
+                    self.probe_code(&code);
+                }
             },
             None => self.unknown_word(program),
         }

@@ -76,6 +76,7 @@ impl Walker {
             self.found.opaque(Opacity::Setting {
                 name: name.to_owned(),
             });
+            self.probe_given("make", &word.text);
         }
     }
 

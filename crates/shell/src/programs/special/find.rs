@@ -120,11 +120,16 @@ impl Walker {
             return expression.output;
         }
         let selection = expression.last.clone();
-        let names = expression
-            .starts
-            .iter()
-            .map(|start| found(start, &selection))
-            .collect();
+        let has = |actions: &[&str]| {
+            let mut texts = arguments.iter().map(|word| word.text.as_str());
+            texts.any(|text| actions.contains(&text))
+        };
+        let whole = has(&["-print0"]) && !has(&["-print", "-printf", "-ls"]) && !expression.acts;
+        let name = |start: &Field| Field {
+            whole,
+            ..found(start, &selection)
+        };
+        let names = expression.starts.iter().map(name).collect();
         expression.output.then(Output::Names(names))
     }
 

@@ -89,7 +89,10 @@ impl Walker {
             "let" => self.evaluate(arguments),
             "ls" => known.output = printing::listing(scan),
             "matches" => known.output = printing::matches(name, scan),
-            "names" => known.output = printing::names(name, scan),
+            "names" => {
+                known.output = printing::names(name, scan);
+                self.probe_action(words, scan);
+            }
             "man" => self.manual(scan),
             "module" => self.python_module(name, scan, invocation),
             "query" => self.query(name, scan),
@@ -116,7 +119,7 @@ impl Walker {
             "sysctl" => self.sysctl(arguments),
             "tar" => self.tar(name, arguments),
             "test" => self.test_words(arguments),
-            "trap" => self.trap(arguments),
+            "trap" => known.output = self.trap(arguments),
             "units" => self.units(name, scan),
             "unpack" => self.unpack(scan),
             "unset" => self.unset(arguments),

@@ -109,6 +109,10 @@ impl Walker {
         } else {
             self.write_path(&Field::literal(".git/config"));
         }
+        for word in arguments {
+            // Many settings are commands.
+            self.probe_given("git", &word.text);
+        }
         self.option_opaque("git", &Field::literal("config"));
     }
 }

@@ -151,15 +151,33 @@ pub(super) fn names(name: &str, scan: &Scan) -> Output {
         field.append(&Field::names("/**", false));
         field.narrow = narrows(name, scan);
         field.deep = true;
+        field.whole = ends_with_nul(name, scan);
         field
     };
     if searched.is_empty() {
-        let mut field = below(&Field::literal("."));
+        let below = below(&Field::literal("."));
         // Without `./` in front a name may look like an option.
-        field.loose = name != "git";
+        let field = Field {
+            narrow: below.narrow,
+            deep: true,
+            whole: below.whole,
+            ..Field::names("**", false)
+        };
         return Output::Names(vec![field]);
     }
     Output::Names(searched.into_iter().map(below).collect())
+}
+
+/// Whether every name ends with a NUL, which no name contains.
+fn ends_with_nul(name: &str, scan: &Scan) -> bool {
+    let options: &[&str] = match name {
+        "git" => &["-z"],
+        "grep" | "egrep" | "fgrep" => &["-Z", "--null"],
+        "rg" => &["-0", "--null"],
+        "fd" | "fdfind" => &["-0", "--print0"],
+        _ => &[],
+    };
+    options.iter().any(|option| scan.has(option))
 }
 
 /// Searches print names only when asked to.
@@ -232,6 +250,7 @@ impl Walker {
         };
         let mut values = values.iter();
         let mut text = String::new();
+        let mut exact = true;
         loop {
             let before = values.len();
             let mut characters = format.chars();
@@ -253,11 +272,20 @@ impl Walker {
                             None => return Output::Unknown,
                         }
                     }
-                    _ => return Output::Unknown,
+                    conversion => {
+                        // Widths and other kinds change the value in ways that are not followed.
+                        exact = false;
+                        let ends = |c: &char| c.is_ascii_alphabetic();
+                        if !conversion.as_ref().is_some_and(ends) {
+                            characters.by_ref().find(ends);
+                        }
+                        text.push_str(values.next().map_or("", |value| value.text.as_str()));
+                    }
                 }
             }
             if values.len() == 0 || values.len() == before {
-                return Output::Text(text);
+                let output = Output::Text(text);
+                return if exact { output } else { output.partly() };
             }
         }
     }

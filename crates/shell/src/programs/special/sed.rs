@@ -9,6 +9,8 @@ use crate::walk::Walker;
 struct Deeds {
     reads: Vec<String>,
     writes: Vec<String>,
+    /// Texts that are run.
+    commands: Vec<String>,
     /// Runs commands, or could not be read.
     unforeseen: bool,
 }
@@ -34,6 +36,9 @@ impl Walker {
                     }
                     if deeds.unforeseen {
                         self.option_opaque(name, script);
+                    }
+                    for command in deeds.commands {
+                        self.probe_text(&command);
                     }
                 }
                 None => self.unknown_word(script),
@@ -108,6 +113,10 @@ impl<'t> Reader<'t> {
             'a' | 'i' | 'c' => self.text(),
             'r' | 'R' => deeds.reads.push(self.file()),
             'w' | 'W' => deeds.writes.push(self.file()),
+            'e' => {
+                deeds.commands.push(self.file());
+                deeds.unforeseen = true;
+            }
             's' => self.substitution(deeds)?,
             'y' => {
                 // Brackets mean nothing here.
@@ -187,7 +196,7 @@ impl<'t> Reader<'t> {
             return None;
         }
         self.delimited(delimiter)?;
-        self.replacement(delimiter)?;
+        let replacement = self.replacement(delimiter)?;
         loop {
             match self.peek() {
                 Some(c) if c.is_ascii_digit() || matches!(c, 'g' | 'p' | 'i' | 'I' | 'm' | 'M') => {
@@ -199,20 +208,24 @@ impl<'t> Reader<'t> {
                     return Some(());
                 }
                 None | Some(';' | '\n' | '}' | ' ' | '\t' | '#') => return Some(()),
-                // Among them `e`, which runs what was substituted.
+                Some('e') => {
+                    // Runs what was substituted.
+                    self.next();
+                    deeds.commands.push(replacement.clone());
+                    deeds.unforeseen = true;
+                }
                 Some(_) => return None,
             }
         }
     }
 
-    fn replacement(&mut self, delimiter: char) -> Option<()> {
+    fn replacement(&mut self, delimiter: char) -> Option<String> {
+        let mut text = String::new();
         loop {
             match self.next()? {
-                '\\' => {
-                    self.next()?;
-                }
-                c if c == delimiter => return Some(()),
-                _ => {}
+                '\\' => text.push(self.next()?),
+                c if c == delimiter => return Some(text),
+                c => text.push(c),
             }
         }
     }

@@ -63,6 +63,7 @@ impl Walker {
         };
         if text.exact().is_none() {
             self.unknown_word(text);
+            self.probe_marked(std::slice::from_ref(text));
         }
         // The first word behind the text is `$0`.
         let arguments = behind.get(1..).unwrap_or_default().to_vec();
@@ -80,10 +81,20 @@ impl Walker {
     fn shell_input(&mut self, name: &str, arguments: &[Field]) -> Output {
         match self.input.clone() {
             Some(Output::Text(text)) => self.child_line(&text, arguments.to_vec()),
-            _ => {
+            input => {
                 self.code_opaque(name);
+                self.probe_candidates(&input.unwrap_or_default(), arguments);
                 Output::Unknown
             }
+        }
+    }
+
+    /// Looks for catastrophes in every text that a shell may read.
+    fn probe_candidates(&mut self, output: &Output, arguments: &[Field]) {
+        for text in output.candidates() {
+            self.perhaps(|walker| {
+                walker.child_line(&text, arguments.to_vec());
+            });
         }
     }
 
@@ -91,8 +102,10 @@ impl Walker {
         if file.text == "/dev/stdin" || file.text == "/proc/self/fd/0" || file.text == "/dev/fd/0" {
             return self.shell_input(name, arguments);
         }
-        if let Some(Output::Text(text)) = self.stream(&file.text) {
-            return self.child_line(&text, arguments.to_vec());
+        match self.stream(&file.text) {
+            Some(Output::Text(text)) => return self.child_line(&text, arguments.to_vec()),
+            Some(output) => self.probe_candidates(&output, arguments),
+            None => {}
         }
         self.read_path(file);
         self.code_opaque(name);
@@ -104,10 +117,16 @@ impl Walker {
         let Some((file, behind)) = arguments.split_first() else {
             return Output::nothing();
         };
-        let text = match (self.stream(&file.text), &self.input) {
-            (Some(Output::Text(text)), _) => Some(text),
-            (None, Some(Output::Text(text))) if file.text == "/dev/stdin" => Some(text.clone()),
-            _ => None,
+        let output = match self.stream(&file.text) {
+            None if file.text == "/dev/stdin" => self.input.clone(),
+            stream => stream,
+        };
+        let text = match output {
+            Some(Output::Text(text)) => Some(text),
+            other => {
+                self.probe_candidates(&other.unwrap_or_default(), behind);
+                None
+            }
         };
         match text {
             Some(text) => {

@@ -335,7 +335,12 @@ impl Walker {
         let candidates: Vec<Field> = match &self.input {
             Some(Output::Text(text)) => text.lines().map(Field::literal).collect(),
             Some(Output::Names(names)) => names.clone(),
-            _ => Vec::new(),
+            Some(output) => {
+                let texts = output.candidates();
+                let lines = texts.iter().flat_map(|text| text.lines());
+                lines.map(Field::literal).collect()
+            }
+            None => Vec::new(),
         };
         let absolute = |field: &Field| field.text.starts_with('/');
         let shortest = candidates
@@ -351,20 +356,25 @@ impl Walker {
         }
     }
 
-    pub(super) fn trap(&mut self, arguments: &[Field]) {
+    /// Notes what a trap runs; that may print at any time.
+    pub(super) fn trap(&mut self, arguments: &[Field]) -> Output {
         let action = arguments
             .iter()
             .find(|word| !matches!(word.text.as_str(), "--" | "-l" | "-p"));
         match action.map(Field::exact) {
-            None | Some(Some("" | "-")) => {}
+            None | Some(Some("" | "-")) => Output::nothing(),
             Some(Some(text)) => {
                 let text = text.to_owned();
-                self.forked(|walker| walker.line(&text));
+                let output = self.forked(|walker| walker.line(&text));
                 if !self.traps.contains(&text) {
                     self.traps.push(text);
                 }
+                output.maybe()
             }
-            Some(None) => self.code_opaque("trap"),
+            Some(None) => {
+                self.code_opaque("trap");
+                Output::Unknown
+            }
         }
     }
 

@@ -2,34 +2,45 @@
 
 use crate::expand::field::Field;
 use crate::programs::scan::Scan;
-use crate::programs::table;
 use crate::walk::{Invocation, Output, Walker};
 
 impl Walker {
     pub(super) fn xargs(&mut self, words: &[Field], scan: &Scan, invocation: &Invocation) {
-        let mut command: Vec<Field> = scan
-            .rest
-            .and_then(|at| words.get(at..))
-            .unwrap_or_default()
-            .to_vec();
-        if command.is_empty() {
-            command.push(Field::literal("echo"));
-        }
         let input = if scan.has("-a") {
             Output::Unknown
         } else {
             self.input.clone().unwrap_or_default()
         };
+        for text in input.candidates() {
+            let text = Output::Text(text);
+            self.perhaps(|walker| walker.xargs_with(&text, words, scan, invocation));
+        }
+        self.xargs_with(&input, words, scan, invocation);
+    }
+
+    fn xargs_with(
+        &mut self,
+        input: &Output,
+        words: &[Field],
+        scan: &Scan,
+        invocation: &Invocation,
+    ) {
+        let command: Vec<Field> = scan
+            .rest
+            .and_then(|at| words.get(at..))
+            .unwrap_or_default()
+            .to_vec();
+        let command = if command.is_empty() {
+            vec![Field::literal("echo")]
+        } else {
+            command
+        };
         let values = if is_simple(scan) {
-            input_words(&input, scan)
+            input_words(input, scan)
         } else {
             self.unknown_word(&from_input());
             vec![from_input()]
         };
-        let bare = matches!(&input, Output::Names(names) if names.iter().any(|name| name.loose));
-        if bare && starts_runner(&command) {
-            self.unknown_word(&from_input());
-        }
         let placeholder = scan
             .values("-I")
             .chain(scan.values("-i"))
@@ -55,15 +66,30 @@ impl Walker {
                 }
             }
             None => {
-                command.extend(values);
-                self.forked(|walker| walker.dispatch(command, inner));
+                // `-n 2`: each command gets two of the words.
+                let most = scan.values("-n").next().map(|most| most.text.parse());
+                let most = match most {
+                    None => values.len().max(1),
+                    Some(Ok(most)) if most > 0 => most,
+                    Some(_) => {
+                        self.unknown_word(&from_input());
+                        values.len().max(1)
+                    }
+                };
+                let mut chunks: Vec<&[Field]> = values.chunks(most).collect();
+                if chunks.is_empty() {
+                    chunks.push(&[]);
+                }
+                for chunk in chunks {
+                    let mut words = command.clone();
+                    words.extend_from_slice(chunk);
+                    let inner = inner.clone();
+                    self.forked(|walker| walker.dispatch(words, inner));
+                }
             }
         }
         self.input = outside;
     }
-}
-
-impl Walker {
     /// `parallel command ::: values`: the command is shell text, the values stand for `{}`.
     pub(super) fn parallel(&mut self, words: &[Field], scan: &Scan) {
         let rest = scan.rest.and_then(|at| words.get(at..)).unwrap_or_default();
@@ -78,7 +104,12 @@ impl Walker {
             // Whole lines, other than `xargs`.
             Some(Output::Text(text)) => text.split(['\n', '\0']).map(Field::literal).collect(),
             Some(Output::Names(names)) => names.clone(),
-            _ => vec![from_input()],
+            Some(output) => {
+                let texts = output.candidates();
+                let lines = texts.iter().flat_map(|text| text.split(['\n', '\0']));
+                lines.map(Field::literal).chain([from_input()]).collect()
+            }
+            None => vec![from_input()],
         };
         let command: Vec<&str> = command.iter().map(|word| word.text.as_str()).collect();
         let command = command.join(" ");
@@ -98,17 +129,6 @@ impl Walker {
     }
 }
 
-/// Whether a command starts a program whose options matter, and may be handed more of them.
-/// `sed -i` on what a search found is everyday work.
-fn starts_runner(command: &[Field]) -> bool {
-    let runner = command
-        .first()
-        .filter(|program| program.text != "sed")
-        .and_then(|program| table::find(&program.text))
-        .is_some_and(|program| program.row.traits.runner);
-    runner && !command.iter().any(|word| word.text == "--")
-}
-
 /// Whether at most one option says how the input is cut, and one how it is handed on: of
 /// several the last counts, or none.
 fn is_simple(scan: &Scan) -> bool {
@@ -118,9 +138,10 @@ fn is_simple(scan: &Scan) -> bool {
     };
     let lines = given(&["-L", "-l", "--max-lines"]);
     let handed = given(&["-I", "-i", "--replace", "-n", "--max-args"]);
+    let other = given(&["-s", "--max-chars", "-E", "-e", "--eof", "-J", "-S"]);
     let zero = scan.options.iter().filter(|met| *met == "-0").count();
-    let cut = zero + given(&["-d", "-E", "-e", "--eof"]);
-    lines == 0 && handed <= 1 && cut <= 1
+    let cut = zero + given(&["-d"]);
+    lines == 0 && other == 0 && handed <= 1 && cut <= 1
 }
 
 /// The words that standard input gives.
@@ -138,17 +159,35 @@ fn input_words(input: &Output, scan: &Scan) -> Vec<Field> {
                 None if whole_lines => text.split('\n').map(str::trim_start).collect(),
                 None => text.split_whitespace().collect(),
             };
+            let quotes = !scan.has("-0") && delimiter.is_none();
             pieces
                 .into_iter()
                 .filter(|piece| !piece.is_empty())
                 .map(|piece| {
-                    Field::literal(piece.trim_end_matches('\n').replace(['\'', '"', '\\'], ""))
+                    let plain = piece.trim_end_matches('\n').replace(['\'', '"', '\\'], "");
+                    if quotes && piece.contains(['\'', '"', '\\']) {
+                        // Where a quoted word ends is not followed.
+                        Field::guess(plain)
+                    } else {
+                        Field::literal(if quotes { plain.as_str() } else { piece })
+                    }
                 })
                 .collect()
         }
-        Output::Names(names) => names.clone(),
-        Output::Unknown => vec![from_input()],
+        Output::Names(names) => names.iter().map(|name| listed(name, scan)).collect(),
+        Output::Unknown | Output::Pieces(_) => vec![from_input()],
     }
+}
+
+/// A name from a list. Unless a NUL ends it, one with a blank or a newline in it becomes two
+/// words, and the second can be any path or option.
+fn listed(name: &Field, scan: &Scan) -> Field {
+    if name.whole && scan.has("-0") {
+        return name.clone();
+    }
+    let mut name = name.clone().doubted();
+    name.loose = true;
+    name
 }
 
 fn from_input() -> Field {
