@@ -19,6 +19,9 @@ fn main() {
         home: Some("/home/ann"),
         roots: &["/home/ann/work"],
     };
+    let words = format!("cat {}", "a ".repeat(100_000));
+    let commands = "cat a | wc -l; ".repeat(200_000 / 15);
+    let variables: String = (0..12_000).map(|n| format!("v{n}=a; ls; ")).collect();
     let hidden = format!("{}rm -rf /", "true && ".repeat(50));
     let cases = [
         ("shell_one_command", "git status --short"),
@@ -28,10 +31,14 @@ fn main() {
             "sudo env -i timeout 5 bash -lc \"sh -c 'rm -rf /'\"",
         ),
         ("shell_long_chain", hidden.as_str()),
+        ("shell_200_kb_of_words", words.as_str()),
+        ("shell_200_kb_of_pipes", commands.as_str()),
+        ("shell_200_kb_of_variables", variables.as_str()),
     ];
     for (name, line) in cases {
+        let rounds = if line.len() > 10_000 { 20 } else { 2_000 };
         let commands = analyse(line, &context).commands.len();
-        let nanoseconds = median(|| {
+        let nanoseconds = median(rounds, || {
             black_box(analyse(black_box(line), &context));
         });
         println!("{{\"name\":\"{name}\",\"ours_ns\":{nanoseconds},\"commands\":{commands}}}");
@@ -39,11 +46,11 @@ fn main() {
 }
 
 /// The median of many short runs, in nanoseconds.
-fn median(mut run: impl FnMut()) -> u128 {
-    for _ in 0..200 {
+fn median(rounds: usize, mut run: impl FnMut()) -> u128 {
+    for _ in 0..rounds / 10 {
         run();
     }
-    let mut times: Vec<u128> = (0..2_000)
+    let mut times: Vec<u128> = (0..rounds)
         .map(|_| {
             let start = Instant::now();
             run();

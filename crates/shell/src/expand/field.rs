@@ -101,10 +101,14 @@ impl Field {
     }
 
     pub(crate) fn is_pattern(&self) -> bool {
-        self.active.iter().any(|at| {
-            let rest = self.text.get(*at..).unwrap_or_default();
-            !rest.starts_with('[') || rest.contains(']')
-        })
+        if self.active.is_empty() {
+            return false;
+        }
+        let last = self.text.rfind(']');
+        let opens = |at: usize| self.text.as_bytes().get(at) == Some(&b'[');
+        self.active
+            .iter()
+            .any(|at| !opens(*at) || last.is_some_and(|last| last > *at))
     }
 
     /// Whether the word, once it is known, could turn out to be an option.
@@ -190,13 +194,15 @@ impl Field {
         let mut parts = Vec::new();
         let mut current = String::new();
         let mut pattern = false;
+        let mut active = self.active.clone();
+        active.sort_unstable();
         for (at, character) in self.text.char_indices() {
             if character == '/' {
                 parts.push((std::mem::take(&mut current), pattern));
                 pattern = false;
                 continue;
             }
-            if self.active.contains(&at) {
+            if active.binary_search(&at).is_ok() {
                 pattern = true;
             } else if matches!(character, '*' | '?' | '[' | '\\') {
                 current.push('\\');
@@ -275,7 +281,9 @@ impl FieldBuilder {
             let length = rest.find([' ', '\t', '\n']).unwrap_or(rest.len());
             let piece = rest.get(..length).unwrap_or_default();
             let start = self.current.text.len();
-            let doubtful = self.current.holes.contains(&start);
+            // No hole lies behind the end, so those there are among the last.
+            let mut last = self.current.holes.iter().rev().take(8);
+            let doubtful = last.any(|hole| *hole == start);
             self.text(piece);
             let end = offset + length;
             for hole in value

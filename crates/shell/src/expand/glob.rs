@@ -1,5 +1,7 @@
 //! Matching text against a shell pattern.
 
+use std::collections::BTreeSet;
+
 /// Whether `text` as a whole fits `pattern` (`*`, `?`, `[…]`, backslash escapes).
 ///
 /// An expression in brackets is taken to match any one character it could
@@ -42,21 +44,22 @@ pub(crate) fn may_start(pattern: &str, start: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let mut places = vec![0];
     for character in start.chars() {
-        let mut next = Vec::new();
+        let mut next = BTreeSet::new();
+        let mut seen: BTreeSet<usize> = places.iter().copied().collect();
         let mut at = 0;
         while let Some(&place) = places.get(at) {
             at += 1;
             let went = if pattern.get(place) == Some(&'*') {
-                if !places.contains(&(place + 1)) {
+                if seen.insert(place + 1) {
                     places.push(place + 1);
                 }
                 Some(place)
             } else {
                 one(&pattern, place, character)
             };
-            next.extend(went.filter(|place| !next.contains(place)));
+            next.extend(went);
         }
-        places = next;
+        places = next.into_iter().collect();
     }
     !places.is_empty()
 }

@@ -94,7 +94,11 @@ impl Walker {
             }
             Part::Parameter(parameter) => {
                 let quoted = parameter.quoted || whole;
-                let mut values = self.parameter(parameter);
+                let mut values = if self.afford(0) {
+                    self.parameter(parameter)
+                } else {
+                    Vec::new()
+                };
                 if !self.afford(values.iter().map(|value| value.text.len() + VALUE).sum()) {
                     values = vec![Field::unknown()];
                 }
@@ -163,11 +167,7 @@ impl Walker {
             && simple.assignments.is_empty()
             && simple.redirects.is_empty()
             && self.traps.is_empty()
-            && !self
-                .scope
-                .functions
-                .iter()
-                .any(|(defined, _)| defined == name)
+            && !self.scope.functions.contains_key(name)
     }
 
     fn expand_output(

@@ -6,13 +6,15 @@ use crate::syntax::{Assignment, Fault, Part, Word};
 /// Commands whose words may be assignments, arrays included.
 pub(crate) const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
 
+/// Whether a word names a command whose words may be assignments.
+pub(super) fn declares(word: &Word) -> bool {
+    DECLARING.contains(&word.raw.trim_start_matches('\\'))
+}
+
 impl Parser<'_> {
     /// The word `name=(…)` behind a command that declares: one word, in which everything is
     /// expanded and which is never taken for known.
-    pub(super) fn declared_array(&mut self, words: &[Word]) -> Parsed<Option<Word>> {
-        let declares = words
-            .iter()
-            .any(|word| DECLARING.contains(&word.raw.trim_start_matches('\\')));
+    pub(super) fn declared_array(&mut self, declares: bool) -> Parsed<Option<Word>> {
         if !declares || !self.at_array() {
             return Ok(None);
         }

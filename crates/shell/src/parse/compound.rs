@@ -385,6 +385,7 @@ impl Parser<'_> {
 
     fn simple(&mut self) -> Parsed<Node> {
         let mut simple = Simple::default();
+        let mut declares = false;
         loop {
             self.skip_blanks();
             if let Some(redirect) = self.redirect()? {
@@ -408,7 +409,7 @@ impl Parser<'_> {
                 simple.assignments.push(assignment);
                 continue;
             }
-            if let Some(word) = self.declared_array(&simple.words)? {
+            if let Some(word) = self.declared_array(declares)? {
                 simple.words.push(word);
                 continue;
             }
@@ -417,6 +418,7 @@ impl Parser<'_> {
                 // `{name[index]}>file` is no word: the descriptor's number goes to an element.
                 word.parts.push(Part::Odd(word.raw.clone()));
             }
+            declares |= super::assignment::declares(&word);
             simple.words.push(word);
         }
         if simple.words.is_empty() && simple.assignments.is_empty() && simple.redirects.is_empty() {

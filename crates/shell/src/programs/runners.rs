@@ -26,7 +26,7 @@ impl Walker {
         let foreign: Vec<String> = self
             .scope
             .variables
-            .iter()
+            .values()
             .filter(|variable| variable.exported)
             .filter(|variable| {
                 // Which number it is changes nothing.

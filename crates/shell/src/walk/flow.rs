@@ -1,6 +1,6 @@
 //! Pipes, chains, branches, loops and functions.
 
-use std::rc::Rc;
+use std::collections::BTreeMap;
 
 use super::{Frame, Output, Scope, Walker};
 use crate::expand::field::Field;
@@ -31,7 +31,7 @@ impl Walker {
                 plumbing.drain(output)
             }
             Node::Function { name, body } => {
-                self.scope.functions.push((name.clone(), Rc::clone(body)));
+                self.scope.define(name, body);
                 Output::nothing()
             }
             Node::Coprocess(node) => {
@@ -341,13 +341,7 @@ impl Walker {
 
     /// Walks the functions of this name, if the line defines any.
     pub(crate) fn call(&mut self, name: &str, arguments: &[Field]) -> Option<Output> {
-        let bodies: Vec<Rc<Node>> = self
-            .scope
-            .functions
-            .iter()
-            .filter(|(defined, _)| defined == name)
-            .map(|(_, body)| Rc::clone(body))
-            .collect();
+        let bodies = self.scope.functions.get(name).cloned().unwrap_or_default();
         if bodies.is_empty() {
             return None;
         }
@@ -369,13 +363,13 @@ impl Walker {
             });
             return Some(Output::Unknown);
         }
-        if !self.called.iter().any(|called| called == name) {
-            self.called.push(name.to_owned());
+        if !self.called.contains(name) {
+            self.called.insert(name.to_owned());
         }
         self.frames.push(Frame {
             name: name.to_owned(),
             forks: self.forks,
-            hidden: Vec::new(),
+            hidden: BTreeMap::new(),
         });
         let saved = self.scope.arguments.replace(arguments.to_vec());
         let mut output = Output::nothing();
@@ -392,12 +386,7 @@ impl Walker {
 
     /// Functions that nothing calls are walked too: the line carries them for something.
     pub(super) fn uncalled_functions(&mut self) {
-        let mut names: Vec<String> = Vec::new();
-        for (name, _) in &self.scope.functions {
-            if !self.called.contains(name) && !names.contains(name) {
-                names.push(name.clone());
-            }
-        }
+        let names: Vec<String> = self.scope.functions.keys().cloned().collect();
         for name in names {
             if !self.called.contains(&name) {
                 self.call(&name, &[]);

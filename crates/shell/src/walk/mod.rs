@@ -19,7 +19,7 @@ mod output;
 mod scope;
 mod simple;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use toolgate_model::Run;
@@ -42,6 +42,9 @@ pub(crate) use simple::Invocation;
 /// How many commands are looked at, repetitions by loops and functions included.
 const MAX_COMMANDS: usize = 50_000;
 
+/// How many variables may be copied where ways part.
+const MAX_COPIED: usize = 2_000_000;
+
 /// How many bytes expansions may add to a line: values can double with every word.
 const MAX_EXPANDED: usize = 4 << 20;
 
@@ -50,7 +53,7 @@ struct Frame {
     name: String,
     forks: usize,
     /// What the function's own variables hide, by their names.
-    hidden: Vec<(String, Option<Variable>)>,
+    hidden: BTreeMap<String, Option<Variable>>,
 }
 
 /// The state of a walk.
@@ -86,11 +89,12 @@ pub(crate) struct Walker {
     /// Whether any later command may stop the line, or print more than it says.
     pub(crate) unsteady: bool,
     frames: Vec<Frame>,
-    called: Vec<String>,
+    called: BTreeSet<String>,
     forks: usize,
     loops: usize,
     depth: usize,
     commands: usize,
+    copied: usize,
     expanded: usize,
 }
 
@@ -116,11 +120,12 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         breaks: 0,
         unsteady: false,
         frames: Vec::new(),
-        called: Vec::new(),
+        called: BTreeSet::new(),
         forks: 0,
         loops: 0,
         depth: 0,
         commands: 0,
+        copied: 0,
         expanded: 0,
     };
     if let Some(character) = deceptive(line) {
@@ -219,9 +224,9 @@ impl Walker {
     pub(crate) fn hide(&mut self, name: &str) {
         let before = self.scope.variable(name).cloned();
         if let Some(frame) = self.frames.last_mut()
-            && !frame.hidden.iter().any(|(hidden, _)| hidden == name)
+            && !frame.hidden.contains_key(name)
         {
-            frame.hidden.push((name.to_owned(), before));
+            frame.hidden.insert(name.to_owned(), before);
         }
     }
 
@@ -271,6 +276,26 @@ impl Walker {
         self.found.opaque(Opacity::Construct {
             what: why.to_owned(),
         });
+    }
+
+    /// Counts the variables that are copied because another scope shares them.
+    pub(crate) fn count_copies(&mut self) {
+        if Rc::strong_count(&self.scope.variables) > 1 {
+            self.count_copied(self.scope.variables.len());
+        }
+    }
+
+    /// Counts words that move because one before them goes.
+    pub(crate) fn count_moved(&mut self, words: usize) {
+        self.count_copied(words / 16);
+    }
+
+    fn count_copied(&mut self, values: usize) {
+        self.copied = self.copied.saturating_add(values);
+        if self.copied > MAX_COPIED && !self.is_spent() {
+            self.unchecked("the line sets too many variables in too many ways");
+            self.commands = MAX_COMMANDS;
+        }
     }
 
     fn is_spent(&self) -> bool {

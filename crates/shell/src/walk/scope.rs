@@ -1,5 +1,6 @@
 //! What a shell remembers from one command to the next.
 
+use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::expand::field::{Field, UNKNOWN};
@@ -8,6 +9,12 @@ use crate::syntax::Node;
 
 /// More folders than this at once, and the working folder counts as unknown.
 const MAX_FOLDERS: usize = 8;
+
+/// A longer path is no place to work in, and following it from line to line takes too long.
+const MAX_PATH: usize = 4096;
+
+/// Variables by their names. They are copied when one is changed that another scope shares.
+pub(crate) type Variables = Rc<BTreeMap<String, Variable>>;
 
 /// A variable that the line itself has set.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,9 +30,9 @@ pub(crate) struct Variable {
 /// go two ways, so what every line has is shared.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
-    pub(crate) variables: Vec<Variable>,
+    pub(crate) variables: Variables,
     /// Elements of arrays, last as they were set: guesses, since not every change is followed.
-    pub(super) arrays: Vec<(String, Vec<Field>)>,
+    pub(super) arrays: Rc<BTreeMap<String, Vec<Field>>>,
     /// The arguments of the function or script; nothing where they are not known.
     pub(crate) arguments: Option<Vec<Field>>,
     /// The working folder as an absolute path, if it is known.
@@ -38,7 +45,8 @@ pub(crate) struct Scope {
     pub(crate) previous: Option<Rc<str>>,
     /// Where `popd` goes, the next at the end; nothing where that is not followed any more.
     pub(crate) stack: Option<Vec<Rc<str>>>,
-    pub(crate) functions: Vec<(String, Rc<Node>)>,
+    /// Functions by their names, with every body that one may have.
+    pub(crate) functions: Rc<BTreeMap<String, Vec<Rc<Node>>>>,
     /// What `$_` means.
     pub(crate) last_argument: Rc<Field>,
 }
@@ -54,52 +62,67 @@ pub(crate) struct Place {
 impl Scope {
     pub(crate) fn new(folder: String) -> Self {
         Self {
-            variables: Vec::new(),
-            arrays: Vec::new(),
+            variables: Variables::default(),
+            arrays: Rc::default(),
             arguments: None,
             folder: Some(folder.into()),
             others: Vec::new(),
             unmoved: Vec::new(),
             previous: None,
             stack: Some(Vec::new()),
-            functions: Vec::new(),
+            functions: Rc::default(),
             last_argument: Rc::new(Field::guess("")),
         }
     }
 
     pub(crate) fn variable(&self, name: &str) -> Option<&Variable> {
-        self.variables.iter().find(|variable| variable.name == name)
+        self.variables.get(name)
+    }
+
+    /// Notes a body of a function; others of that name may be the ones that are called.
+    pub(crate) fn define(&mut self, name: &str, body: &Rc<Node>) {
+        let functions = Rc::make_mut(&mut self.functions);
+        let bodies = functions.entry(name.to_owned()).or_default();
+        bodies.push(Rc::clone(body));
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Field, exported: bool) {
-        match self
-            .variables
-            .iter_mut()
-            .find(|variable| variable.name == name)
-        {
+        let variables = Rc::make_mut(&mut self.variables);
+        match variables.get_mut(name) {
             Some(variable) => {
                 variable.value = value;
                 variable.exported |= exported;
             }
-            None => self.variables.push(Variable {
-                name: name.to_owned(),
-                value,
-                exported,
-                fixed: false,
-            }),
+            None => {
+                let variable = Variable {
+                    name: name.to_owned(),
+                    value,
+                    exported,
+                    fixed: false,
+                };
+                variables.insert(name.to_owned(), variable);
+            }
         }
     }
 
     /// Puts a variable back as it was.
     pub(crate) fn restore(&mut self, name: &str, variable: Option<Variable>) {
-        self.variables.retain(|known| known.name != name);
-        self.variables.extend(variable);
+        if self.variable(name) == variable.as_ref() {
+            return;
+        }
+        let variables = Rc::make_mut(&mut self.variables);
+        match variable {
+            Some(variable) => variables.insert(name.to_owned(), variable),
+            None => variables.remove(name),
+        };
     }
 
     /// Makes a variable one that cannot be changed any more.
     pub(crate) fn fix(&mut self, name: &str) {
-        for variable in &mut self.variables {
-            variable.fixed |= variable.name == name;
+        if self.variable(name).is_some_and(|known| !known.fixed)
+            && let Some(variable) = Rc::make_mut(&mut self.variables).get_mut(name)
+        {
+            variable.fixed = true;
         }
     }
 
@@ -108,26 +131,35 @@ impl Scope {
         let scalar = self
             .variable(name)
             .is_some_and(|variable| !variable.value.text.contains(UNKNOWN));
-        let (_, elements) = self.arrays.iter().find(|(array, _)| array == name)?;
+        let elements = self.arrays.get(name)?;
         (!scalar).then_some(elements.as_slice())
     }
 
     /// Gives an array its elements, or more of them.
     pub(crate) fn set_elements(&mut self, name: &str, elements: Vec<Field>, more: bool) {
-        match self.arrays.iter_mut().find(|(array, _)| array == name) {
-            Some((_, known)) if more => known.extend(elements),
-            Some((_, known)) => *known = elements,
-            None => self.arrays.push((name.to_owned(), elements)),
+        let known = Rc::make_mut(&mut self.arrays)
+            .entry(name.to_owned())
+            .or_default();
+        if !more {
+            known.clear();
         }
+        known.extend(elements);
     }
 
     /// What a shell started from this one knows.
     pub(crate) fn for_child(&self) -> Self {
-        let variables = self.variables.iter().filter(|variable| variable.exported);
+        let all = self.variables.values().all(|variable| variable.exported);
+        let variables = if all {
+            Rc::clone(&self.variables)
+        } else {
+            let exported = self.variables.iter().filter(|(_, known)| known.exported);
+            let exported = exported.map(|(name, known)| (name.clone(), known.clone()));
+            Rc::new(exported.collect())
+        };
         Self {
-            variables: variables.cloned().collect(),
-            arrays: Vec::new(),
-            functions: Vec::new(),
+            variables,
+            arrays: Rc::default(),
+            functions: Rc::default(),
             ..self.clone()
         }
     }
@@ -144,7 +176,12 @@ impl Scope {
             return;
         };
         let alternatives: Vec<Rc<str>> = self.alternatives().cloned().collect();
-        self.folder = Some(join(&folder, target).into());
+        let moved = join(&folder, target);
+        if moved.len() > MAX_PATH {
+            self.lose_folder();
+            return;
+        }
+        self.folder = Some(moved.into());
         self.others.clear();
         self.unmoved.clear();
         for other in &alternatives {
@@ -206,37 +243,26 @@ impl Scope {
 
     /// Either this happened, or the other: what differs is not known any more.
     pub(crate) fn merge(&mut self, other: &Self) {
-        for variable in &mut self.variables {
-            let theirs = other.variable(&variable.name);
-            // Exported on one of the ways is enough for a program to see it.
-            variable.exported |= theirs.is_some_and(|theirs| theirs.exported);
-            match theirs {
-                Some(theirs) if theirs.value == variable.value => {}
-                Some(theirs) => variable.value = either(&variable.value, &theirs.value),
-                None => variable.value = std::mem::take(&mut variable.value).doubted(),
+        if !Rc::ptr_eq(&self.variables, &other.variables) {
+            self.merge_variables(other);
+        }
+        if !Rc::ptr_eq(&self.arrays, &other.arrays) {
+            let arrays = Rc::make_mut(&mut self.arrays);
+            for (name, elements) in other.arrays.iter() {
+                if !arrays.contains_key(name) {
+                    arrays.insert(name.clone(), elements.clone());
+                }
             }
         }
-        for variable in &other.variables {
-            if self.variable(&variable.name).is_none() {
-                let value = variable.value.clone().doubted();
-                self.set(&variable.name, value, variable.exported);
-            }
-            if variable.fixed {
-                self.fix(&variable.name);
-            }
-        }
-        for (name, elements) in &other.arrays {
-            if !self.arrays.iter().any(|(array, _)| array == name) {
-                self.arrays.push((name.clone(), elements.clone()));
-            }
-        }
-        for function in &other.functions {
-            if !self
-                .functions
-                .iter()
-                .any(|(_, body)| Rc::ptr_eq(body, &function.1))
-            {
-                self.functions.push(function.clone());
+        if !Rc::ptr_eq(&self.functions, &other.functions) {
+            let functions = Rc::make_mut(&mut self.functions);
+            for (name, theirs) in other.functions.iter() {
+                let bodies = functions.entry(name.clone()).or_default();
+                for body in theirs {
+                    if !bodies.iter().any(|known| Rc::ptr_eq(known, body)) {
+                        bodies.push(Rc::clone(body));
+                    }
+                }
             }
         }
         match (&self.folder, &other.folder) {
@@ -258,6 +284,28 @@ impl Scope {
         }
     }
 
+    fn merge_variables(&mut self, other: &Self) {
+        for variable in Rc::make_mut(&mut self.variables).values_mut() {
+            let theirs = other.variable(&variable.name);
+            // Exported on one of the ways is enough for a program to see it.
+            variable.exported |= theirs.is_some_and(|theirs| theirs.exported);
+            match theirs {
+                Some(theirs) if theirs.value == variable.value => {}
+                Some(theirs) => variable.value = either(&variable.value, &theirs.value),
+                None => variable.value = std::mem::take(&mut variable.value).doubted(),
+            }
+        }
+        for variable in other.variables.values() {
+            if self.variable(&variable.name).is_none() {
+                let value = variable.value.clone().doubted();
+                self.set(&variable.name, value, variable.exported);
+            }
+            if variable.fixed {
+                self.fix(&variable.name);
+            }
+        }
+    }
+
     /// Whether a second round would meet something else than this one did.
     pub(crate) fn differs(&self, other: &Self) -> bool {
         self.folder != other.folder
@@ -273,7 +321,10 @@ impl Scope {
         if self.stack != before.stack {
             self.stack = None;
         }
-        for variable in &mut self.variables {
+        if Rc::ptr_eq(&self.variables, &before.variables) {
+            return;
+        }
+        for variable in Rc::make_mut(&mut self.variables).values_mut() {
             if before.variable(&variable.name).map(|old| &old.value) != Some(&variable.value) {
                 variable.value = weaker(&variable.value);
             }
@@ -284,7 +335,10 @@ impl Scope {
     /// was taken for; what such a variable is, is forgotten.
     pub(crate) fn refute(&mut self, start: &Self) -> bool {
         let mut refuted = false;
-        for variable in &mut self.variables {
+        if Rc::ptr_eq(&self.variables, &start.variables) {
+            return false;
+        }
+        for variable in Rc::make_mut(&mut self.variables).values_mut() {
             let Some(taken) = start.variable(&variable.name).map(|old| &old.value) else {
                 continue;
             };

@@ -32,6 +32,9 @@ const MODES: &[&str] = &[
     "nocasematch",
 ];
 
+/// How many assignments before one command are compared with each other.
+const MAX_REFERRING: usize = 256;
+
 /// How many values are remembered in case one of them is run.
 const MAX_ASSIGNED: usize = 256;
 
@@ -120,7 +123,8 @@ impl Walker {
                 assignment.name == name
                     || assignment.values.iter().any(|word| word.raw.contains(name))
             };
-            if values.iter().any(|(earlier, _)| refers(&earlier.name)) {
+            let many = values.len() >= MAX_REFERRING;
+            if many || values.iter().any(|(earlier, _)| refers(&earlier.name)) {
                 value = value.doubted();
             }
             values.push((assignment, value));
@@ -152,7 +156,7 @@ impl Walker {
                 .push((assignment.name.clone(), known));
             // `IFS= read` splits what is read, and that is unknown anyway.
             let reads = words.first().is_some_and(|word| word.text == "read")
-                && !self.scope.functions.iter().any(|(name, _)| name == "read");
+                && !self.scope.functions.contains_key("read");
             if !(assignment.name == "IFS" && reads) {
                 self.assign(&assignment.name, value, true);
             }
@@ -299,6 +303,7 @@ impl Walker {
         if is_written(name) && !value.text.is_empty() {
             self.write_path(&value);
         }
+        self.count_copies();
         self.scope.set(name, value, exported);
     }
 

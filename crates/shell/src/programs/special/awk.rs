@@ -49,6 +49,9 @@ const RUNNING: &[&str] = &[
 /// How many readings of one program are tried.
 const MAX_READINGS: usize = 512;
 
+/// How many characters are read in all readings together.
+const MAX_READ: usize = 2 << 20;
+
 /// The files a program prints to; nothing if it runs commands or is not understood.
 ///
 /// A slash divides or starts a pattern, and inside brackets it ends the pattern or does not:
@@ -59,7 +62,9 @@ fn read_program(text: &str) -> Option<Vec<String>> {
     let mut writes = Vec::new();
     let mut readable = false;
     let mut choices = Choices::default();
-    for _ in 0..MAX_READINGS {
+    // A long program is read less often.
+    let most = MAX_READINGS.min(1 + MAX_READ / (1 + characters.len()));
+    for _ in 0..most {
         choices.next = 0;
         // A reading in which a quote or pattern has no end is none.
         if let Some(tokens) = tokens(&characters, &mut choices) {

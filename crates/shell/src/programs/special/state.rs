@@ -275,8 +275,13 @@ impl Walker {
             Some(_) => None,
         };
         let known = self.scope.arguments.take().zip(count);
-        self.scope.arguments =
-            known.map(|(words, count)| words.get(count..).unwrap_or(&words).to_vec());
+        self.scope.arguments = known.map(|(mut words, count)| {
+            self.count_moved(words.len());
+            if count <= words.len() {
+                words.drain(..count);
+            }
+            words
+        });
     }
 
     pub(super) fn shell_options(&mut self, arguments: &[Field]) {
