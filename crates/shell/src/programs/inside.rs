@@ -5,6 +5,7 @@ use super::scan::Scan;
 use super::table::{self, Effect, Program};
 use crate::expand::field::Field;
 use crate::place::join;
+use crate::reasons::Opacity;
 use crate::walk::{Invocation, Output, Walker};
 
 impl Walker {
@@ -129,6 +130,29 @@ impl Walker {
     pub(super) fn is_stream(&self, file: &Field) -> bool {
         let folder = self.scope.folder.as_deref().unwrap_or("/");
         is_stream(folder, &file.text)
+    }
+
+    /// Commands after which the line may end, or print elsewhere.
+    pub(super) fn may_break(&mut self, program: &Field) {
+        match program.text.as_str() {
+            _ if program.exact().is_none() => self.breaks += 1,
+            "exit" | "return" | "break" | "continue" | "logout" | "suspend" | "kill" | "pkill"
+            | "killall" | "source" | "." | "eval" => self.breaks += 1,
+            "exec" | "set" | "trap" | "shopt" | "enable" | "alias" => self.unsteady = true,
+            _ => {}
+        }
+    }
+
+    pub(crate) fn option_opaque(&mut self, program: &str, word: &Field) {
+        self.probe_given(program, &word.text);
+        let (program, word) = (program.to_owned(), word.shown());
+        self.found.opaque(Opacity::Option { program, word });
+    }
+
+    pub(crate) fn code_opaque(&mut self, program: &str) {
+        self.found.opaque(Opacity::Code {
+            program: program.to_owned(),
+        });
     }
 
     /// The words of a text, split as a shell would.

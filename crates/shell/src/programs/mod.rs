@@ -179,17 +179,6 @@ impl Walker {
         }
     }
 
-    /// Commands after which the line may end, or print elsewhere.
-    fn may_break(&mut self, program: &Field) {
-        match program.text.as_str() {
-            _ if program.exact().is_none() => self.breaks += 1,
-            "exit" | "return" | "break" | "continue" | "logout" | "suspend" | "kill" | "pkill"
-            | "killall" | "source" | "." | "eval" => self.breaks += 1,
-            "exec" | "set" | "trap" | "shopt" | "enable" | "alias" => self.unsteady = true,
-            _ => {}
-        }
-    }
-
     /// A name that is not ASCII can look like another program's.
     pub(crate) fn lookalike(&mut self, name: &Field) {
         let text = name.text.replace(UNKNOWN, "");
@@ -483,18 +472,6 @@ impl Walker {
             }
             Effect::Deny(harm) => self.harm(harm, name),
         }
-    }
-
-    pub(crate) fn option_opaque(&mut self, program: &str, word: &Field) {
-        self.probe_given(program, &word.text);
-        let (program, word) = (program.to_owned(), word.shown());
-        self.found.opaque(Opacity::Option { program, word });
-    }
-
-    pub(crate) fn code_opaque(&mut self, program: &str) {
-        self.found.opaque(Opacity::Code {
-            program: program.to_owned(),
-        });
     }
 }
 

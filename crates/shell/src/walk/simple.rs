@@ -403,6 +403,8 @@ impl Walker {
                     .iter()
                     .any(|top| field.text.starts_with(top));
                 plumbing.output = match field.exact() {
+                    // The messages still go on.
+                    _ if plumbing.output == Outlet::Mixed => Outlet::Elsewhere,
                     Some("/dev/null") => Outlet::File,
                     Some(_) if !special => Outlet::File,
                     _ => Outlet::Elsewhere,
@@ -418,12 +420,14 @@ impl Walker {
         if mode == RedirectionMode::Duplicate {
             // `>&2` takes the output away, `<&3` brings an input that is not followed.
             match kind {
-                RedirectKind::Duplicate { output: true } if descriptor.is_none_or(|n| n == "1") => {
-                    if field.text != "1" {
-                        plumbing.output = Outlet::Elsewhere;
-                    }
+                RedirectKind::Duplicate { output: true }
+                    if descriptor.is_none_or(|n| n == "1") && field.text != "1" =>
+                {
+                    plumbing.output = Outlet::Elsewhere;
                 }
-                RedirectKind::Duplicate { output: true } if plumbing.output == Outlet::Open => {
+                RedirectKind::Duplicate { output: true }
+                    if descriptor.is_some_and(|n| n != "1") && plumbing.output == Outlet::Open =>
+                {
                     // Messages can quote any word of the line.
                     plumbing.output = Outlet::Mixed;
                 }
