@@ -43,7 +43,7 @@ pub(crate) use simple::Invocation;
 const MAX_COMMANDS: usize = 50_000;
 
 /// How many variables may be copied where ways part.
-const MAX_COPIED: usize = 2_000_000;
+const MAX_COPIED: usize = 500_000;
 
 /// How many bytes expansions may add to a line: values can double with every word.
 const MAX_EXPANDED: usize = 4 << 20;
