@@ -92,7 +92,13 @@ fn program() -> PathBuf {
         return given.into();
     }
     let built = Command::new(env!("CARGO"))
-        .args(["build", "--release", "--package", "toolgate", "--locked"])
+        .args([
+            "build",
+            "--release",
+            "--package",
+            "toolgate-cli",
+            "--locked",
+        ])
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
         .status()
         .unwrap();

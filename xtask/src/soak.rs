@@ -36,8 +36,8 @@ pub(crate) fn run() -> Done {
             "TOOLGATE_JOURNAL_KILLS",
             JOURNAL_KILLS,
         ),
-        ("toolgate", "kills", "TOOLGATE_RUN_KILLS", RUN_KILLS),
-        ("toolgate", "notes", "TOOLGATE_NOTES", NOTES),
+        ("toolgate-cli", "kills", "TOOLGATE_RUN_KILLS", RUN_KILLS),
+        ("toolgate-cli", "notes", "TOOLGATE_NOTES", NOTES),
     ] {
         step(
             &format!("{package} {test}, {count} times"),
