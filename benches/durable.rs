@@ -68,10 +68,14 @@ fn main() {
         let bare = open(&format!("{tool}-bare.db"));
         let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
         let journal = Arc::clone(&watched) as Arc<dyn Journal>;
-        let gate = Gate::builder(Arc::clone(&registry), wall, journal)
-            .rules(toolgate_gate::Rules::default())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            Arc::clone(&registry),
+            toolgate_gate::Rules::default(),
+            wall,
+            journal,
+        )
+        .build()
+        .unwrap();
         let session = Arc::new(Session::new("bench"));
         let task = runtime.spawn(async move {
             let (mut ours, mut theirs) = (Vec::new(), Vec::new());

@@ -86,8 +86,7 @@ impl Line {
         };
         let wall = PathWall::open(&PathRules::new(folder)).unwrap();
         let journal = Arc::new(MemoryJournal::holding(usize::MAX));
-        let gate = Gate::builder(registry, wall, journal)
-            .rules(rules)
+        let gate = Gate::builder(registry, rules, wall, journal)
             .build()
             .unwrap();
         Self {

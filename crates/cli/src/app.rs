@@ -238,7 +238,7 @@ impl App {
             .map(|entry| entry.spec().name.clone())
             .collect::<Vec<_>>();
         let ledger = Ledger::new(record.journal());
-        let mut builder = Gate::builder(registry, wall, Arc::new(ledger.clone()));
+        let mut builder = Gate::builder(registry, config.rules(), wall, Arc::new(ledger.clone()));
         // The first is the outermost: these see what came of everything else.
         if common.metrics.is_some() {
             builder = builder.middleware(Arc::new(common.counted.0.clone()));
@@ -248,7 +248,6 @@ impl App {
         }
         builder = builder
             .settings(settings)
-            .rules(config.rules())
             .grants(Arc::clone(&grants) as Arc<_>)
             .middleware(Arc::new(RepetitionGuard::new(repeatable)))
             .redactor(redactor);

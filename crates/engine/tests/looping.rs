@@ -74,14 +74,18 @@ impl Table {
         let workspace = Workspace::new();
         let journal = MemoryJournal::new();
         let ledger = Ledger::new(Arc::new(journal.clone()));
-        let gate = Gate::builder(registry, workspace.wall().clone(), Arc::new(ledger.clone()))
-            .settings(toolgate_gate::Settings {
-                mode,
-                ..Default::default()
-            })
-            .rules(toolgate_gate::Rules::default())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            registry,
+            toolgate_gate::Rules::default(),
+            workspace.wall().clone(),
+            Arc::new(ledger.clone()),
+        )
+        .settings(toolgate_gate::Settings {
+            mode,
+            ..Default::default()
+        })
+        .build()
+        .unwrap();
         let (sink, events) = EventSink::channel(4096);
         let around = Around {
             gate,

@@ -299,11 +299,15 @@ async fn play(world: World) -> Seen {
         },
         ..Settings::default()
     };
-    let gate = Gate::builder(registry, workspace.wall().clone(), Arc::new(ledger.clone()))
-        .settings(settings)
-        .rules(Rules::default())
-        .build()
-        .unwrap();
+    let gate = Gate::builder(
+        registry,
+        Rules::default(),
+        workspace.wall().clone(),
+        Arc::new(ledger.clone()),
+    )
+    .settings(settings)
+    .build()
+    .unwrap();
     let person = Arc::new(Person {
         replies: Mutex::new(world.replies.into()),
         allowed: Mutex::default(),

@@ -154,13 +154,13 @@ pub enum BuildError {
     Redactor(#[from] RedactorError),
 }
 
-/// Puts a gate together. Registry, path wall and journal have no default.
+/// Puts a gate together. Registry, rules, path sandbox and journal have no default.
 pub struct Builder {
     settings: Settings,
     registry: Arc<Registry>,
     wall: PathWall,
     journal: Arc<dyn Journal>,
-    rules: Option<Rules>,
+    rules: Rules,
     grants: Arc<dyn GrantStore>,
     chain: Chain,
     redactor: Option<Redactor>,
@@ -173,17 +173,6 @@ impl Builder {
     #[must_use]
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
-        self
-    }
-
-    /// Sets the rules and what holds where none speaks.
-    ///
-    /// A gate that is never given rules has no policy to check
-    /// ([`Rules::nothing_to_check`]): a tool with side effects then runs unasked behind
-    /// the path wall. `Rules::default()` is the policy that asks before side effects.
-    #[must_use]
-    pub fn rules(mut self, rules: Rules) -> Self {
-        self.rules = Some(rules);
         self
     }
 
@@ -224,7 +213,7 @@ impl Builder {
 
     /// Makes the gate. Rules that cannot be compiled are an error here, not at the first call.
     pub fn build(self) -> Result<Gate, BuildError> {
-        let rules = self.rules.unwrap_or_else(Rules::nothing_to_check);
+        let rules = self.rules;
         let names = self.registry.names_generation();
         let base = self
             .registry
@@ -253,15 +242,23 @@ impl Builder {
 }
 
 impl Gate {
-    /// Begins a gate over these tools, behind this path wall, with this record. Without
-    /// [`Builder::rules`] there is no policy to check.
-    pub fn builder(registry: Arc<Registry>, wall: PathWall, journal: Arc<dyn Journal>) -> Builder {
+    /// Begins a gate over these tools, under these rules, behind this path sandbox, with this
+    /// journal.
+    ///
+    /// The rules have no default: [`Rules::default`] asks before every side effect, and a gate
+    /// whose policy checks nothing has to name [`Rules::nothing_to_check`].
+    pub fn builder(
+        registry: Arc<Registry>,
+        rules: Rules,
+        wall: PathWall,
+        journal: Arc<dyn Journal>,
+    ) -> Builder {
         Builder {
             settings: Settings::default(),
             registry,
             wall,
             journal,
-            rules: None,
+            rules,
             grants: Arc::new(NoGrants),
             chain: Chain::default(),
             redactor: None,

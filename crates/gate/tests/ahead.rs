@@ -106,10 +106,14 @@ fn gate(journal: Arc<dyn Journal>, tools: Vec<Arc<dyn Tool>>) -> (Gate, Workspac
     for tool in tools {
         registry.register(tool).unwrap();
     }
-    let gate = Gate::builder(registry, workspace.wall().clone(), journal)
-        .rules(toolgate_gate::Rules::default())
-        .build()
-        .unwrap();
+    let gate = Gate::builder(
+        registry,
+        toolgate_gate::Rules::default(),
+        workspace.wall().clone(),
+        journal,
+    )
+    .build()
+    .unwrap();
     (gate, workspace)
 }
 

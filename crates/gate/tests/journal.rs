@@ -292,10 +292,10 @@ fn a_journal_may_take_its_time() {
         let (journal, workspace) = (MemoryJournal::new(), Workspace::new());
         let gate = Gate::builder(
             registry,
+            toolgate_gate::Rules::default(),
             workspace.wall().clone(),
             Arc::new(Slow(journal.clone())),
         )
-        .rules(toolgate_gate::Rules::default())
         .build()
         .unwrap();
         let session = Arc::new(toolgate_gate::session::Session::new("s"));
@@ -377,13 +377,18 @@ fn a_slow_record_holds_neither_the_deadline_of_what_runs_nor_its_end() {
         registry.register(Arc::new(hangs)).unwrap();
         let (workspace, journal) = (Workspace::new(), Slow::default());
         let wall = workspace.wall().clone();
-        let gate = Gate::builder(registry, wall, Arc::new(journal.clone()))
-            .settings(Settings {
-                max_concurrent: 2,
-                ..Settings::default()
-            })
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            registry,
+            toolgate_gate::Rules::nothing_to_check(),
+            wall,
+            Arc::new(journal.clone()),
+        )
+        .settings(Settings {
+            max_concurrent: 2,
+            ..Settings::default()
+        })
+        .build()
+        .unwrap();
         let calls = ["1", "2"].map(|id| call(id, "hang", json!({})));
         let session = Arc::new(Session::new("c"));
         let results = gate.run(&session, calls.into(), &Passage::default()).await;

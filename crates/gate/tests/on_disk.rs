@@ -67,9 +67,8 @@ proptest! {
             ..Settings::default()
         };
         let registry = Arc::new(registry());
-        let gate = Gate::builder(registry, workspace.wall().clone(), Arc::new(journal.clone()))
+        let gate = Gate::builder(registry, toolgate_gate::Rules::default(), workspace.wall().clone(), Arc::new(journal.clone()))
             .settings(settings)
-            .rules(toolgate_gate::Rules::default())
             .build()
             .unwrap();
         let session = Arc::new(Session::new("c"));

@@ -763,8 +763,7 @@ fn a_rule_that_cannot_be_understood_is_an_error_of_the_builder() {
         layers: vec![LayerSpec::new("user", LayerTrust::Trusted, vec![rule])],
         ..toolgate_gate::Rules::default()
     };
-    let error = toolgate_gate::Gate::builder(registry, workspace.wall().clone(), journal)
-        .rules(rules)
+    let error = toolgate_gate::Gate::builder(registry, rules, workspace.wall().clone(), journal)
         .build()
         .unwrap_err();
     assert!(

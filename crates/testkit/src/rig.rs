@@ -42,7 +42,7 @@ pub struct Rig {
     workspace: Workspace,
     registry: Arc<Registry>,
     settings: Settings,
-    rules: Option<Rules>,
+    rules: Rules,
     middleware: Vec<Arc<dyn Middleware>>,
     grants: Option<Arc<dyn GrantStore>>,
     journal: FaultyJournal,
@@ -64,7 +64,7 @@ impl Rig {
             workspace: Workspace::new(),
             registry: Arc::new(Registry::new()),
             settings: Settings::default(),
-            rules: Some(Rules::default()),
+            rules: Rules::default(),
             middleware: Vec::new(),
             grants: None,
             journal: FaultyJournal::sound(),
@@ -98,21 +98,21 @@ impl Rig {
     /// With changed rules.
     #[must_use]
     pub fn rules(mut self, change: impl FnOnce(&mut Rules)) -> Self {
-        change(self.rules.get_or_insert_default());
+        change(&mut self.rules);
         self
     }
 
-    /// With a gate that is never given rules.
+    /// With no policy to check.
     #[must_use]
     pub fn without_rules(mut self) -> Self {
-        self.rules = None;
+        self.rules = Rules::nothing_to_check();
         self
     }
 
     /// With one more trusted rule.
     #[must_use]
     pub fn rule(mut self, rule: RuleSpec) -> Self {
-        let layers = &mut self.rules.get_or_insert_default().layers;
+        let layers = &mut self.rules.layers;
         match layers.last_mut() {
             Some(layer) => layer.rules.push(rule),
             None => layers.push(LayerSpec::new("user", LayerTrust::Trusted, vec![rule])),
@@ -167,13 +167,10 @@ impl Rig {
         let (clock, counting) = (FakeClock::default(), CountingEntropy::default());
         let journal: Arc<dyn Journal> = Arc::new(self.journal.clone());
         let wall = self.workspace.wall().clone();
-        let mut builder = Gate::builder(Arc::clone(&self.registry), wall, journal)
+        let mut builder = Gate::builder(Arc::clone(&self.registry), self.rules, wall, journal)
             .settings(self.settings)
             .clock(Arc::new(clock.clone()))
             .entropy(self.entropy.unwrap_or_else(|| Arc::new(counting.clone())));
-        if let Some(rules) = self.rules {
-            builder = builder.rules(rules);
-        }
         for middleware in self.middleware {
             builder = builder.middleware(middleware);
         }

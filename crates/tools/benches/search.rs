@@ -299,11 +299,15 @@ fn main() {
         let place = Place {
             root: folder.path(),
             files,
-            gate: Gate::builder(Arc::clone(&registry), wall, journal)
-                .settings(settings)
-                .rules(toolgate_gate::Rules::default())
-                .build()
-                .unwrap(),
+            gate: Gate::builder(
+                Arc::clone(&registry),
+                toolgate_gate::Rules::default(),
+                wall,
+                journal,
+            )
+            .settings(settings)
+            .build()
+            .unwrap(),
             session,
             runtime: &runtime,
             passage: Passage {

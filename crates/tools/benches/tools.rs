@@ -70,8 +70,7 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
         let mut rules = Rules::default();
         rules.settings.default_action = Some(action);
         let journal = Arc::new(MemoryJournal::new());
-        Gate::builder(Arc::clone(registry), wall.clone(), journal)
-            .rules(rules)
+        Gate::builder(Arc::clone(registry), rules, wall.clone(), journal)
             .build()
             .unwrap()
     };
@@ -230,9 +229,14 @@ fn main() {
         ("write_file, new", "write_file", Value::Null, 200),
     ] {
         let journal = Arc::new(MemoryJournal::new());
-        let gate = Gate::builder(Arc::clone(&registry), wall.clone(), journal)
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            Arc::clone(&registry),
+            toolgate_gate::Rules::nothing_to_check(),
+            wall.clone(),
+            journal,
+        )
+        .build()
+        .unwrap();
         let session = Arc::new(Session::new("bench"));
         let mut taken: Vec<Duration> = Vec::with_capacity(rounds);
         for round in 0..rounds {

@@ -133,15 +133,19 @@ impl Bench {
         };
         register_all(&registry, &settings).unwrap();
         let redactor = toolgate_gate::output::Redactor::new(secrets.iter().copied()).unwrap();
-        let gate = Gate::builder(Arc::new(registry), paths, Arc::new(MemoryJournal::new()))
-            .settings(Settings {
-                command_wall: true,
-                ..Settings::default()
-            })
-            .redactor(redactor)
-            .rules(toolgate_gate::Rules::default())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            Arc::new(registry),
+            toolgate_gate::Rules::default(),
+            paths,
+            Arc::new(MemoryJournal::new()),
+        )
+        .settings(Settings {
+            command_wall: true,
+            ..Settings::default()
+        })
+        .redactor(redactor)
+        .build()
+        .unwrap();
         Self {
             folder,
             runtime: tokio::runtime::Builder::new_multi_thread()

@@ -56,10 +56,14 @@ impl Desk {
 
     fn at(folder: Arc<TempDir>, tools: Arc<Registry>) -> Self {
         let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
-        let gate = Gate::builder(Arc::clone(&tools), wall, Arc::new(MemoryJournal::new()))
-            .rules(toolgate_gate::Rules::default())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            Arc::clone(&tools),
+            toolgate_gate::Rules::default(),
+            wall,
+            Arc::new(MemoryJournal::new()),
+        )
+        .build()
+        .unwrap();
         Self {
             folder,
             tools,

@@ -158,10 +158,14 @@ impl Site {
         let folder = TempDir::new().unwrap();
         let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
         let journal = Arc::new(MemoryJournal::new());
-        let gate = Gate::builder(Arc::new(registry), wall, journal)
-            .rules(toolgate_gate::Rules::default())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            Arc::new(registry),
+            toolgate_gate::Rules::default(),
+            wall,
+            journal,
+        )
+        .build()
+        .unwrap();
         Self {
             _folder: folder,
             runtime: tokio::runtime::Builder::new_current_thread()
