@@ -10,6 +10,7 @@
 
 mod files;
 mod intent;
+mod memory;
 
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use toolgate_model::{
 
 pub use files::{FileProblem, Files};
 pub use intent::{Image, Intended, IntendedFile, Recovered, RecoveredFile};
+pub use memory::MemoryJournal;
 
 /// Something that happened to a call, or in a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,8 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
-use toolgate_gate::journal::{Entry, Image, Journal, JournalError};
+
+use super::{Entry, Image, Journal, JournalError};
 
 /// More entries than this are refused: memory is no place for a long record.
 const MOST: usize = 100_000;
@@ -70,8 +71,8 @@ impl Journal for MemoryJournal {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::journal::Record;
     use futures::FutureExt;
-    use toolgate_gate::journal::Record;
 
     #[test]
     fn a_commit_is_kept_whole_or_not_at_all() {
