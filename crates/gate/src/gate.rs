@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_model::{Action, Category, ErrorKind, ToolError};
-use toolgate_policy::{LayerSpec, Policy, PolicyError, Settings as PolicySettings, Validator};
+use toolgate_model::{Category, ErrorKind, ToolError};
+use toolgate_policy::{LayerSpec, Policy, PolicyError, Rules};
 use toolgate_sandbox::paths::PathWall;
 
 use crate::approve::{Grant, GrantStore, NoGrants};
@@ -86,34 +86,6 @@ impl Default for Settings {
             on_error: OnError::Continue,
             approval_timeout: Some(Duration::from_secs(60)),
             command_wall: false,
-        }
-    }
-}
-
-/// The rules a gate was given, before grants and scopes.
-#[derive(Clone, Default)]
-pub struct Rules {
-    /// Defaults and switches.
-    pub settings: PolicySettings,
-    /// Layers, the first is the lowest.
-    pub layers: Vec<LayerSpec>,
-    /// Further policies; they can only tighten.
-    pub validators: Vec<Arc<dyn Validator>>,
-}
-
-impl Rules {
-    /// No policy: nothing is denied or asked by a rule or a default.
-    ///
-    /// What stands without any policy still does: the floor, the walls with their protected
-    /// paths, no command and nothing unknown without the command wall, approval of changed
-    /// instructions to agents, and a tool's `requires_approval`.
-    pub fn nothing_to_check() -> Self {
-        Self {
-            settings: PolicySettings {
-                default_action: Some(Action::Allow),
-                ..PolicySettings::default()
-            },
-            ..Self::default()
         }
     }
 }

@@ -31,6 +31,7 @@ pub mod tool;
 
 pub use by_hand::ByHand;
 pub use clock::{Clock, Entropy, SystemClock, SystemEntropy};
-pub use gate::{BuildError, Builder, Gate, OnError, Rules, Settings, Timeouts};
+pub use gate::{BuildError, Builder, Gate, OnError, Settings, Timeouts};
 pub use ground::place;
 pub use line::{Passage, Ready};
+pub use toolgate_policy::Rules;

@@ -114,7 +114,7 @@ impl Policy {
     }
 
     /// Decides about a call.
-    pub fn decide(&self, question: &Question<'_>) -> Decision {
+    pub fn decide<'q>(&self, question: impl Into<Question<'q>>) -> Decision {
         self.judge(question).decision
     }
 
@@ -124,7 +124,11 @@ impl Policy {
     }
 
     /// Decides about a call, and says how risky it is and what decided.
-    pub fn judge(&self, question: &Question<'_>) -> Verdict {
+    pub fn judge<'q>(&self, question: impl Into<Question<'q>>) -> Verdict {
+        self.judge_call(&question.into())
+    }
+
+    fn judge_call(&self, question: &Question<'_>) -> Verdict {
         if !self.settings.enabled {
             return Verdict {
                 decision: reason::disabled(),

@@ -23,6 +23,12 @@ pub enum PolicyError {
         /// What the pattern library says.
         message: String,
     },
+    /// A text holds no rules.
+    #[error("the rules cannot be read: {message}")]
+    Text {
+        /// What is wrong, with its place in the text.
+        message: String,
+    },
 }
 
 impl PolicyError {
@@ -30,7 +36,7 @@ impl PolicyError {
     pub fn place(&self) -> Option<&RuleSource> {
         match self {
             Self::Rule { place, .. } => Some(place),
-            Self::Layer { .. } => None,
+            Self::Layer { .. } | Self::Text { .. } => None,
         }
     }
 }

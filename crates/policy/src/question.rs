@@ -1,8 +1,11 @@
-//! What policy is asked about a call.
+//! The question that a policy answers about a call.
 
 use toolgate_model::{Args, Facts, Risk};
+use toolgate_shell::{LineContext, analyse};
 
-/// A call after parsing, with what the tool declares and which walls are in force.
+use crate::short::COMMAND_TOOL;
+
+/// A call after parsing, with what the tool declares and which sandboxes are in force.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The tool's canonical name.
@@ -23,7 +26,55 @@ pub struct Question<'a> {
     pub wall_from_facts: bool,
 }
 
+impl<'a> Question<'a> {
+    /// The question about a call of a tool that only reads; the other fields can be set.
+    pub const fn new(tool: &'a str, args: &'a Args, facts: &'a Facts) -> Self {
+        Self {
+            tool,
+            args,
+            facts,
+            side_effects: false,
+            requires_approval: false,
+            risk: Risk::Low,
+            command_wall: false,
+            wall_from_facts: false,
+        }
+    }
+}
+
 impl Question<'_> {
+    /// The question about a shell line, run in the command sandbox at the root of a workspace
+    /// of which nothing else is known. Nothing is run, read or contacted.
+    ///
+    /// ```
+    /// use toolgate_model::Action;
+    /// use toolgate_policy::{Question, Rules};
+    ///
+    /// let policy = Rules::default().compile()?;
+    /// assert_eq!(policy.decide(&Question::command("rm -rf /")).action, Action::Deny);
+    /// assert_eq!(policy.decide(&Question::command("make test")).action, Action::Ask);
+    /// # Ok::<(), toolgate_policy::PolicyError>(())
+    /// ```
+    pub fn command(line: &str) -> CommandQuestion {
+        let context = LineContext {
+            cwd: "",
+            home: None,
+            roots: &[],
+        };
+        Self::command_in(line, &context)
+    }
+
+    /// The same in a known place: its directory, its home and its roots.
+    pub fn command_in(line: &str, context: &LineContext<'_>) -> CommandQuestion {
+        let mut args = Args::new();
+        args.insert("command".to_owned(), line.into());
+        CommandQuestion {
+            args,
+            facts: analyse(line, context).facts,
+            sandboxed: true,
+        }
+    }
+
     /// Whether something about the call is only known when it runs.
     ///
     /// A run that says so counts even where the list of facts claims to be complete.
@@ -36,5 +87,55 @@ impl Question<'_> {
     /// A tool with side effects of which the facts show none is still to be decided itself.
     pub(crate) fn facts_show_the_tool(&self) -> bool {
         self.facts.has_effects() || (!self.side_effects && !self.facts.reads.is_empty())
+    }
+}
+
+/// A question about a shell line that owns its arguments and facts. [`Question::command`]
+/// makes it, and [`Policy::decide`](crate::Policy::decide) takes it like any other question.
+#[derive(Clone, Debug)]
+pub struct CommandQuestion {
+    args: Args,
+    facts: Facts,
+    sandboxed: bool,
+}
+
+impl CommandQuestion {
+    /// The same where commands would run without the command sandbox: they are refused unless
+    /// a trusted rule covers them.
+    #[must_use]
+    pub fn without_sandbox(mut self) -> Self {
+        self.sandboxed = false;
+        self
+    }
+
+    /// What the line would touch.
+    pub const fn facts(&self) -> &Facts {
+        &self.facts
+    }
+
+    /// The question with what `run_command` declares.
+    pub const fn as_question(&self) -> Question<'_> {
+        Question {
+            tool: COMMAND_TOOL,
+            args: &self.args,
+            facts: &self.facts,
+            side_effects: true,
+            requires_approval: true,
+            risk: Risk::High,
+            command_wall: self.sandboxed,
+            wall_from_facts: false,
+        }
+    }
+}
+
+impl<'a> From<&'a CommandQuestion> for Question<'a> {
+    fn from(question: &'a CommandQuestion) -> Self {
+        question.as_question()
+    }
+}
+
+impl<'a> From<&Question<'a>> for Question<'a> {
+    fn from(question: &Question<'a>) -> Self {
+        *question
     }
 }

@@ -17,7 +17,7 @@ use crate::rule::{RuleSpec, WordPattern};
 use crate::text;
 
 /// The tool whose commands `allowed_commands` allows.
-const COMMAND_TOOL: &str = "run_command";
+pub(crate) const COMMAND_TOOL: &str = "run_command";
 
 /// Where a system keeps its programs: a blocked program is blocked there too.
 const PROGRAM_FOLDERS: [&str; 6] = [
