@@ -29,13 +29,17 @@ mod place;
 mod read_file;
 mod read_many_files;
 mod read_output;
+#[cfg(feature = "commands")]
 mod run_command;
 mod sanitize;
 mod secrets;
 mod settings;
 mod text;
+#[cfg(feature = "web")]
 pub mod web;
+#[cfg(feature = "web")]
 mod web_fetch;
+#[cfg(feature = "web")]
 mod web_search;
 mod write_file;
 mod write_todos;
@@ -49,17 +53,19 @@ pub use apply_patch::formats as patch;
 pub use memory::Notes;
 pub use names::{aliases, profiles};
 pub use pattern::PathPattern;
+#[cfg(feature = "commands")]
 pub use run_command::CommandSettings;
 pub use settings::{
     ListSettings, PatchSettings, ReadSettings, SearchSettings, ToolSettings, WriteSettings,
 };
+#[cfg(feature = "web")]
 pub use web_fetch::html;
+#[cfg(feature = "web")]
 pub use web_search::{Brave, Hit, SearchError, SearchProvider, Searxng};
 
-/// Every built-in tool.
+/// Every built-in tool of the features that are on.
 pub fn all(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
-    let web = Arc::new(web::Web::new(&settings.web));
-    vec![
+    let mut tools: Vec<Arc<dyn Tool>> = vec![
         Arc::new(read_file::tool(settings.read)),
         Arc::new(read_many_files::tool(settings.read)),
         Arc::new(write_file::tool(settings.write)),
@@ -69,15 +75,41 @@ pub fn all(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
         Arc::new(glob::tool(&settings.search)),
         Arc::new(grep::tool(&settings.search)),
         Arc::new(read_output::tool()),
-        Arc::new(run_command::tool(&settings.commands)),
-        Arc::new(run_command::output_tool()),
-        Arc::new(run_command::stop_tool()),
-        Arc::new(web_fetch::WebFetch::new(Arc::clone(&web))),
-        Arc::new(web_search::tool(web, settings.search_providers.clone())),
         Arc::new(memory::tool(&settings.notes)),
         Arc::new(write_todos::tool(&settings.notes)),
         Arc::new(sanitize::tool()),
+    ];
+    tools.extend(commands(settings));
+    tools.extend(web_tools(settings));
+    tools
+}
+
+#[cfg(feature = "commands")]
+fn commands(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
+    vec![
+        Arc::new(run_command::tool(&settings.commands)),
+        Arc::new(run_command::output_tool()),
+        Arc::new(run_command::stop_tool()),
     ]
+}
+
+#[cfg(not(feature = "commands"))]
+fn commands(_: &ToolSettings) -> Vec<Arc<dyn Tool>> {
+    Vec::new()
+}
+
+#[cfg(feature = "web")]
+fn web_tools(settings: &ToolSettings) -> Vec<Arc<dyn Tool>> {
+    let web = Arc::new(web::Web::new(&settings.web));
+    vec![
+        Arc::new(web_fetch::WebFetch::new(Arc::clone(&web))),
+        Arc::new(web_search::tool(web, settings.search_providers.clone())),
+    ]
+}
+
+#[cfg(not(feature = "web"))]
+fn web_tools(_: &ToolSettings) -> Vec<Arc<dyn Tool>> {
+    Vec::new()
 }
 
 /// Registers every built-in tool, its other names and the profiles.

@@ -8,14 +8,20 @@ use toolgate_gate::tool::Spelling;
 /// An alias presets arguments; it never lifts a check. `file_write` may replace a
 /// file without saying so, and has to have read it all the same.
 pub fn aliases() -> Vec<Alias> {
-    vec![
+    let mut aliases = vec![
         Alias::new("file_read", "read_file"),
         Alias::new("file_write", "write_file").preset("overwrite", true),
         Alias::new("ls", "list_directory").preset("format", "tree"),
         Alias::new("search", "grep"),
-        Alias::new("bash", "run_command").spelling(Spelling::same("timeout", "timeout_seconds")),
-        Alias::new("shell", "run_command").spelling(Spelling::same("timeout", "timeout_ms")),
-    ]
+    ];
+    if cfg!(feature = "commands") {
+        let timeout = |canonical| Spelling::same("timeout", canonical);
+        aliases.extend([
+            Alias::new("bash", "run_command").spelling(timeout("timeout_seconds")),
+            Alias::new("shell", "run_command").spelling(timeout("timeout_ms")),
+        ]);
+    }
+    aliases
 }
 
 /// Sets of names to advertise; what they do not rename keeps its own name.
@@ -23,9 +29,15 @@ pub fn aliases() -> Vec<Alias> {
 /// `bash` and `shell` are what models call the tools that were trained with a program of
 /// that name for commands; `classic` renames only the tools that work on files.
 pub fn profiles() -> Vec<Profile> {
-    vec![
-        Profile::new("bash", ["bash", "file_read", "file_write", "search"]),
-        Profile::new("classic", ["file_read", "file_write", "search", "ls"]),
-        Profile::new("shell", ["shell", "ls"]),
-    ]
+    let mut profiles = vec![Profile::new(
+        "classic",
+        ["file_read", "file_write", "search", "ls"],
+    )];
+    if cfg!(feature = "commands") {
+        profiles.extend([
+            Profile::new("bash", ["bash", "file_read", "file_write", "search"]),
+            Profile::new("shell", ["shell", "ls"]),
+        ]);
+    }
+    profiles
 }

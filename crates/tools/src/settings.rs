@@ -1,14 +1,16 @@
 //! What the configuration says about the tools.
 
 use std::num::NonZeroUsize;
+#[cfg(any(feature = "commands", feature = "web"))]
 use std::sync::Arc;
 
 use toolgate_model::{ErrorKind, ToolError};
 
 use crate::memory::Notes;
+#[cfg(feature = "commands")]
 use crate::run_command::CommandSettings;
-use crate::web::WebSettings;
-use crate::web_search::SearchProvider;
+#[cfg(feature = "web")]
+use crate::{web::WebSettings, web_search::SearchProvider};
 
 /// More results than this are never collected: nobody reads them.
 const MOST_RESULTS: usize = 10_000;
@@ -27,10 +29,13 @@ pub struct ToolSettings {
     /// `glob` and `grep`.
     pub search: SearchSettings,
     /// `run_command` and its companions.
+    #[cfg(feature = "commands")]
     pub commands: Arc<CommandSettings>,
     /// `web_fetch`, and the way to the network.
+    #[cfg(feature = "web")]
     pub web: WebSettings,
     /// Whom `web_search` asks, in this order.
+    #[cfg(feature = "web")]
     pub search_providers: Vec<Arc<dyn SearchProvider>>,
     /// Where `memory` and `write_todos` keep things.
     pub notes: Notes,
