@@ -29,6 +29,20 @@ pub struct Passage {
 }
 
 impl Passage {
+    /// A passage whose questions go to this approver.
+    ///
+    /// ```
+    /// use toolgate_gate::{Passage, approve::DenyAll};
+    ///
+    /// assert!(Passage::asking(DenyAll).approver.is_some());
+    /// ```
+    pub fn asking(approver: impl Approver + 'static) -> Self {
+        Self {
+            approver: Some(Arc::new(approver)),
+            ..Self::default()
+        }
+    }
+
     /// Tells whoever listens. Once the line is cancelled, nobody is waited for long.
     pub(crate) async fn tell(&self, session: &Session, event: impl FnOnce() -> Event) {
         let over = Stop::of(self, session).set();

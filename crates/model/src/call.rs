@@ -80,6 +80,20 @@ pub enum Call {
 }
 
 impl Call {
+    /// A call with these arguments. Anything but an object makes it a damaged call.
+    pub fn new(id: impl Into<CallId>, name: impl Into<String>, args: Value) -> Self {
+        match args {
+            Value::Object(args) => Self::Whole(ToolCall::new(id, name, args)),
+            other => Self::Bad(BadCall {
+                id: id.into(),
+                name: Some(name.into()),
+                error: args_fault(&JsonFault::NotAnObject {
+                    got: json::type_name(&other),
+                }),
+            }),
+        }
+    }
+
     /// Takes a name and the text of its arguments as they came from a wire.
     ///
     /// Empty text means no arguments: several wires send nothing for a call without any.
@@ -218,6 +232,19 @@ mod tests {
             let call = Call::Bad(bad);
             assert_eq!(call.id().as_str(), "c1");
             assert_eq!(call.name(), (!name.is_empty()).then_some(name));
+        }
+    }
+
+    #[test]
+    fn arguments_that_are_no_object_make_a_damaged_call() {
+        let whole = Call::new("1", "x", serde_json::json!({"a": 1}));
+        assert!(matches!(&whole, Call::Whole(call) if call.args["a"] == 1));
+        for args in [Value::Null, "a".into(), vec![1].into()] {
+            let Call::Bad(bad) = Call::new("1", "x", args.clone()) else {
+                panic!("{args}")
+            };
+            assert_eq!(bad.error.kind, ErrorKind::BadCall);
+            assert!(bad.error.message.contains(json::type_name(&args)));
         }
     }
 

@@ -85,10 +85,24 @@ pub use running::{Cause, Deadlines, Finished, Poised, Running, Stream};
 pub use sweep::{Appeared, Settled};
 pub use wall::{CommandWall, InForce};
 
-/// To be called first thing in `main`.
+/// Makes this program able to run commands. Call it first thing in `main`, before any thread
+/// starts: a process with several threads refuses to become the warden.
 ///
 /// Where the program was started as a warden, this becomes the warden and never returns.
 /// Otherwise it only notes that the program can start itself as one.
+///
+/// `#[tokio::main]` starts threads before the body of its function runs. Put it on a second
+/// function:
+///
+/// ```
+/// fn main() {
+///     toolgate_sandbox::command::init();
+///     start();
+/// }
+///
+/// // #[tokio::main]
+/// fn start() {}
+/// ```
 pub fn init() {
     if std::env::args_os()
         .next()

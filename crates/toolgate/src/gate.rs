@@ -1,0 +1,37 @@
+//! The gate itself, with its settings.
+//!
+//! [`crate::Workspace`] puts a gate together with the usual parts; [`Gate::builder`] does it from
+//! parts of your own. Rules are an argument without a default: a gate that was given none does
+//! not compile.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use toolgate::gate::{Gate, GateSettings, OnError};
+//! use toolgate::journal::MemoryJournal;
+//! use toolgate::registry::Registry;
+//! use toolgate::sandbox::{PathRules, PathWall};
+//! use toolgate::Rules;
+//!
+//! # let directory = tempfile::tempdir()?;
+//! let paths = PathWall::open(&PathRules::new(directory.path()))?;
+//! let journal = Arc::new(MemoryJournal::new());
+//! let gate = Gate::builder(Arc::new(Registry::new()), Rules::default(), paths, journal)
+//!     .settings(GateSettings { on_error: OnError::Stop, ..GateSettings::default() })
+//!     .build()?;
+//! assert_eq!(gate.settings().max_concurrent, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! ```compile_fail,E0061
+//! # use std::sync::Arc;
+//! # use toolgate::{Gate, Registry, journal::MemoryJournal, sandbox::PathWall};
+//! # fn without_rules(paths: PathWall) {
+//! Gate::builder(Arc::new(Registry::new()), paths, Arc::new(MemoryJournal::new()));
+//! # }
+//! ```
+
+pub use toolgate_gate::plan::{CallLimits, Mode as GateMode};
+pub use toolgate_gate::{
+    BuildError, Builder as GateBuilder, ByHand, Clock, Entropy, Gate, OnError, Passage, Ready,
+    Settings as GateSettings, SystemClock, SystemEntropy, Timeouts,
+};

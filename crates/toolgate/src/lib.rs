@@ -1,0 +1,94 @@
+//! Toolgate stands between a language model and a machine. It checks the model's tool calls,
+//! asks for approval, runs them in a sandbox, records them, and returns exactly one result per
+//! call.
+//!
+//! ```text
+//! Call ──▶ plan ──────────────────▶ approve ─────▶ execute ──▶ settle ──▶ ToolResult
+//!          schema, facts, policy     Approver       sandbox     Journal
+//! ```
+//!
+//! This crate re-exports what an agent is built from. [`Workspace::open`] gives a directory with
+//! sandbox, built-in tools and [`Gate`] in one step:
+//!
+//! ```
+//! # #[cfg(feature = "tools")]
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+//! use toolgate::serde_json::json;
+//! use toolgate::{Call, Passage, Workspace};
+//!
+//! let directory = tempfile::tempdir()?;
+//! std::fs::write(directory.path().join("notes.txt"), "buy milk\n")?;
+//!
+//! let workspace = Workspace::open(directory.path())?;
+//! let session = workspace.session("first");
+//! let call = Call::new("1", "read_file", json!({"path": "notes.txt"}));
+//! let results = workspace.gate().run(&session, vec![call], &Passage::default()).await;
+//! assert_eq!(results[0].content, "buy milk\n");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Where to look
+//!
+//! | to | see |
+//! |---|---|
+//! | write a tool | [`tool::typed`], [`Tool`](tool::Tool) |
+//! | decide what may run | [`Rules`], [`policy`] |
+//! | answer questions | [`Approver`](approve::Approver) |
+//! | watch, count or limit calls | [`Middleware`](middleware::Middleware), [`events`] |
+//! | store what happened | [`Journal`](journal::Journal), [`MemoryJournal`](journal::MemoryJournal) |
+//! | talk to a model | `providers`, `turn` |
+//!
+//! # Features
+//!
+//! All of them are on by default.
+//!
+//! | feature | brings |
+//! |---|---|
+//! | `providers` | the wire formats of models, HTTP, and the conversation loop `turn::run_turn` |
+//! | `sandbox` | the command sandbox, and with `tools` the tools that run commands in it |
+//! | `sqlite` | the journal in a SQLite file |
+//! | `tools` | the built-in tools for files, patches, search and notes |
+//! | `web` | `web_fetch` and `web_search` |
+//!
+//! Without any of them the gate with policy, path sandbox and a journal in memory remains:
+//! no SQLite, no HTTP, no TLS. The crates `toolgate-policy` and `toolgate-shell` alone need no
+//! async runtime.
+#![cfg_attr(docsrs, feature(doc_cfg))]
+
+pub mod approve;
+pub mod call;
+pub mod events;
+pub mod gate;
+pub mod journal;
+pub mod middleware;
+pub mod output;
+pub mod plan;
+pub mod policy;
+#[cfg(feature = "providers")]
+pub mod providers;
+pub mod registry;
+pub mod sandbox;
+pub mod session;
+pub mod shell;
+pub mod store;
+pub mod tool;
+#[cfg(feature = "tools")]
+pub mod tools;
+#[cfg(feature = "providers")]
+pub mod turn;
+mod workspace;
+
+pub use futures::future::BoxFuture;
+pub use schemars;
+pub use serde;
+pub use serde_json;
+pub use tokio_util::sync::CancellationToken;
+
+pub use toolgate_gate::registry::Registry;
+pub use toolgate_gate::session::Session;
+pub use toolgate_gate::{Gate, Passage};
+pub use toolgate_model::{Call, Event, ToolCall, ToolError, ToolResult};
+pub use toolgate_policy::Rules;
+pub use workspace::{Workspace, WorkspaceBuilder, WorkspaceError};
