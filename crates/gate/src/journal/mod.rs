@@ -194,6 +194,15 @@ pub struct JournalError {
     pub message: String,
 }
 
+impl JournalError {
+    /// An error that says what went wrong and how to go on.
+    pub fn new(message: impl Into<String>) -> Self {
+        Self {
+            message: message.into(),
+        }
+    }
+}
+
 /// A place where entries are kept for good.
 pub trait Journal: Send + Sync {
     /// Writes all of the entries, or none; they are durable when this returns.

@@ -88,7 +88,7 @@ impl Planner<'_> {
     fn says(&self, live: &Live, facts: &Facts) -> (Decision, Risk, Stage) {
         let question = self.question(live, facts);
         let ask = AssertUnwindSafe(|| {
-            let verdict = self.policy.judge(&question);
+            let verdict = self.policy.judge(question);
             let (mut decision, mut stage) = (verdict.decision, verdict.stage);
             for validator in self.validators {
                 if let Some(opinion) = validator.validate(&question)

@@ -1,0 +1,74 @@
+//! A journal of one's own: one JSON line per entry, synced before anything happens.
+#![allow(clippy::print_stdout)]
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde_json::json;
+use toolgate::approve::ApproveAll;
+use toolgate::journal::{Image, Journal, JournalEntry, JournalError};
+use toolgate::{BoxFuture, Call, Passage, Rules, Workspace};
+
+/// Appends to a file. Clones share it.
+#[derive(Clone)]
+struct JsonLines(Arc<Mutex<File>>);
+
+impl JsonLines {
+    fn append(&self, entries: &[JournalEntry]) -> io::Result<()> {
+        let mut lines = Vec::new();
+        for entry in entries {
+            serde_json::to_writer(&mut lines, entry)?;
+            lines.push(b'\n');
+        }
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&lines)?;
+        file.sync_data()
+    }
+
+    /// Disks are slow: a thread that may wait writes.
+    fn write(&self, entries: Vec<JournalEntry>) -> BoxFuture<'static, Result<(), JournalError>> {
+        let journal = self.clone();
+        Box::pin(async move {
+            let written = tokio::task::spawn_blocking(move || journal.append(&entries)).await;
+            let written = written.map_err(io::Error::other).flatten();
+            written.map_err(|error| JournalError::new(error.to_string()))
+        })
+    }
+}
+
+impl Journal for JsonLines {
+    fn commit(&self, entries: Vec<JournalEntry>) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.write(entries)
+    }
+
+    /// Without the files as they were, a change that a crash cut short cannot be undone.
+    fn intend(
+        &self,
+        entry: JournalEntry,
+        before: Vec<Image>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
+        drop(before);
+        self.write(vec![entry])
+    }
+}
+
+#[tokio::main]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let (directory, record) = (tempfile::tempdir()?, tempfile::NamedTempFile::new()?);
+    let journal = JsonLines(Arc::new(Mutex::new(record.reopen()?)));
+    let workspace = Workspace::builder(directory.path(), Rules::default())
+        .journal(Arc::new(journal))
+        .open()?;
+    let args = json!({"path": "a.txt", "content": "hello"});
+    let calls = vec![Call::new("1", "write_file", args)];
+    let (session, passage) = (workspace.session("first"), Passage::asking(ApproveAll));
+    for result in workspace.gate().run(&session, calls, &passage).await {
+        println!("{:?}", result.status());
+    }
+    for line in std::fs::read_to_string(record.path())?.lines() {
+        let entry: JournalEntry = serde_json::from_str(line)?;
+        println!("{} {}", entry.call, entry.record.kind());
+    }
+    Ok(())
+}
