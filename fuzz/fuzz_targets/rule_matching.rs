@@ -79,7 +79,7 @@ fn agree(u: &mut Unstructured<'_>) -> Result<()> {
             command_wall: u.arbitrary()?,
             wall_from_facts: u.arbitrary()?,
         };
-        let decision = policy.decide(&question);
+        let decision = policy.decide(question);
         let (action, layer) = naive::decide(&settings, &layers, &question);
         let told = || format!("{settings:#?}\n{layers:#?}\n{question:#?}\n{decision:#?}");
         assert_eq!(decision.action, action, "{}", told());

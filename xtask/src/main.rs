@@ -5,6 +5,7 @@ mod coverage;
 mod fuzz;
 mod mutants;
 mod needs;
+mod package;
 mod soak;
 mod step;
 mod test;
@@ -14,7 +15,7 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test        everything that has to hold: format, lints, tests, documentation
+  test        everything that has to hold: format, lints, tests, documentation, packages
   bench       the figures, as ratios in one run
   soak        what takes long: a million races, fuzzing, mutants
   coverage    region coverage of model, policy and gate (needs LLVM's tools)

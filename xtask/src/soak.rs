@@ -1,7 +1,8 @@
 //! What takes long: the same as in `test`, with the counts that convince.
 
+use crate::package::Verify;
 use crate::step::{Done, cargo, step};
-use crate::{fuzz, mutants};
+use crate::{fuzz, mutants, package};
 
 /// Rounds of every file operation against the swapper.
 const RACES: &str = "1000000";
@@ -49,6 +50,7 @@ pub(crate) fn run() -> Done {
         "properties",
         cargo(&["test", "--release", "--workspace"]).env("PROPTEST_CASES", CASES),
     )?;
+    package::run(Verify::Yes)?;
     fuzz::all(FUZZING)?;
     mutants::run()
 }

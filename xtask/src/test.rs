@@ -1,5 +1,6 @@
 //! Everything that has to hold, cheap things first.
 
+use crate::package::Verify;
 use crate::step::{Done, cargo, say, step};
 
 pub(crate) fn run() -> Done {
@@ -52,6 +53,7 @@ pub(crate) fn run() -> Done {
         "documentation",
         cargo(&["doc", "--workspace", "--no-deps", "--locked"]).env("RUSTDOCFLAGS", "-D warnings"),
     )?;
+    crate::package::run(Verify::No)?;
     step(
         "README: demo",
         &mut cargo(&[

@@ -389,7 +389,7 @@ proptest! {
                 command_wall,
                 wall_from_facts,
             };
-            let (new, old) = (with.judge(&question), without.judge(&question));
+            let (new, old) = (with.judge(question), without.judge(question));
             prop_assert!(new.decision.action >= old.decision.action, "{call:?}\n{new:?}\n{old:?}");
             if new.decision.action == old.decision.action && with.settings().enabled {
                 prop_assert!(new.risk >= old.risk, "{call:?}\n{new:?}\n{old:?}");

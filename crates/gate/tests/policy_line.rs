@@ -1031,7 +1031,7 @@ fn a_condition_on_another_spelling_of_an_argument_means_the_argument() {
         let misfit = misfits(&policy, &registry.known_tools());
         assert_eq!(misfit.is_empty(), decided, "{named} {param}: {misfit:?}");
         let args = raw_call("1", "echo", json!({"max_results": "9"})).args;
-        let decision = policy.decide(&Question {
+        let decision = policy.decide(Question {
             tool: "echo",
             args: &args,
             facts: &Facts::none(),

@@ -109,7 +109,7 @@ fn measure(name: &str, policy: &Policy, tool: &str, facts: &Facts) {
         .map(|_| {
             let start = Instant::now();
             for _ in 0..per_round {
-                black_box(policy.decide(black_box(&question)));
+                black_box(policy.decide(black_box(question)));
             }
             start.elapsed().as_nanos() as f64 / f64::from(per_round)
         })

@@ -76,7 +76,7 @@
 //! let policy = Policy::compile(Settings::default(), &[user], &str::to_owned)?;
 //!
 //! let facts = Facts::writing("migrations/001.sql");
-//! let decision = policy.decide(&Question {
+//! let decision = policy.decide(Question {
 //!     tool: "write_file",
 //!     args: &Args::new(),
 //!     facts: &facts,

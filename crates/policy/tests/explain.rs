@@ -280,7 +280,7 @@ fn risk_is_what_the_rule_says_else_what_the_call_is() {
     let risk = |list: &[RuleSpec], call: &Call| {
         let policy = rules(list);
         let risk = policy.risk(&call.question());
-        assert_eq!(policy.judge(&call.question()).risk, risk);
+        assert_eq!(policy.judge(call.question()).risk, risk);
         risk
     };
     let declared = |mut call: Call, risk| {

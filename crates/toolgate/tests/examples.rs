@@ -1,5 +1,5 @@
 //! Every example runs, says what it should, and is short enough to read.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 #![cfg(all(feature = "providers", feature = "sandbox", feature = "tools"))]
 
 use std::path::{Path, PathBuf};

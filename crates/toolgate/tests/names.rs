@@ -1,5 +1,5 @@
 //! One meaning per name: no two modules of the library re-export different things as one name.
-#![allow(missing_docs)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

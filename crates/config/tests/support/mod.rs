@@ -80,7 +80,7 @@ pub(crate) fn decide(effective: &Effective, facts: &Facts, command_wall: bool) -
     let rules = effective.rules();
     let policy = Policy::compile(rules.settings, &rules.layers, &str::to_owned).unwrap();
     policy
-        .decide(&Question {
+        .decide(Question {
             tool: if facts.runs.is_empty() {
                 "edit_file"
             } else {

@@ -247,11 +247,11 @@ pub fn rules(rules: &[RuleSpec]) -> Policy {
 }
 
 pub fn decide(policy: &Policy, call: &Call) -> Decision {
-    policy.decide(&call.question())
+    policy.decide(call.question())
 }
 
 pub fn judge(policy: &Policy, call: &Call) -> Verdict {
-    policy.judge(&call.question())
+    policy.judge(call.question())
 }
 
 pub fn action(policy: &Policy, call: &Call) -> Action {
