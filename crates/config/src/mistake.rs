@@ -22,6 +22,7 @@ pub struct Mistake {
 
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Fault {
     /// It is not TOML.
     #[error("this is not TOML: {message}")]
@@ -255,6 +256,7 @@ impl fmt::Display for Mistakes {
 
 /// Why there is no configuration.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ConfigError {
     /// A file could not be read.
     #[error(transparent)]

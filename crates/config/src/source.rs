@@ -27,6 +27,7 @@ struct Inner {
 
 /// Why a file could not be read at all.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum ReadError {
     /// There is none.
     #[error("there is no configuration file {name}; check the path")]

@@ -90,6 +90,65 @@ impl Default for Settings {
     }
 }
 
+/// Setters, to be chained after [`Settings::default`].
+///
+/// ```
+/// use toolgate_gate::{OnError, Settings};
+///
+/// let settings = Settings::default().max_concurrent(4).on_error(OnError::Stop);
+/// assert_eq!(settings.max_concurrent, 4);
+/// ```
+impl Settings {
+    /// Sets what tools are for.
+    #[must_use]
+    pub fn mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// Sets the bounds of a batch.
+    #[must_use]
+    pub fn limits(mut self, limits: CallLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Sets how long calls may take.
+    #[must_use]
+    pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// Sets the most bytes of a result.
+    #[must_use]
+    pub fn max_output_bytes(mut self, bytes: usize) -> Self {
+        self.max_output_bytes = bytes;
+        self
+    }
+
+    /// Sets how many calls may run side by side.
+    #[must_use]
+    pub fn max_concurrent(mut self, calls: usize) -> Self {
+        self.max_concurrent = calls;
+        self
+    }
+
+    /// Sets what happens after a failure.
+    #[must_use]
+    pub fn on_error(mut self, on_error: OnError) -> Self {
+        self.on_error = on_error;
+        self
+    }
+
+    /// Sets how long a question waits for its answer; `None` means for ever.
+    #[must_use]
+    pub fn approval_timeout(mut self, timeout: Option<Duration>) -> Self {
+        self.approval_timeout = timeout;
+        self
+    }
+}
+
 /// The middle of the line. Cheap to clone; all clones are one gate.
 ///
 /// A call that runs keeps the gate. It ends with its passage, with its conversation, or when
@@ -117,6 +176,7 @@ pub(crate) struct Inner {
 
 /// Why there is no gate.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum BuildError {
     /// A rule cannot be used.
     #[error(transparent)]

@@ -22,6 +22,7 @@ macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $text:literal => $status:ident, $exit:literal;)*) => {
         /// Why a call did not end well. The kind decides status and exit code.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[non_exhaustive]
         pub enum ErrorKind {
             $($(#[$doc])* #[serde(rename = $text)] $variant,)*
         }

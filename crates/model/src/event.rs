@@ -22,6 +22,7 @@ pub enum Stream {
 /// Something that happened. Per call: started before any chunk, finished after the last.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Event {
     /// The person said something and the model begins.
     TurnStarted {

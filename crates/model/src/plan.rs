@@ -37,6 +37,7 @@ impl fmt::Display for Risk {
 /// What a tool is about, for timeouts and for lists.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Category {
     /// Files and folders.
     File,

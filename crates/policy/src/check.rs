@@ -42,6 +42,7 @@ impl<F: Fn(&str, &str) -> Result<Example, String>> Examples for F {
 
 /// What is wrong with a rule that can be compiled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum FindingKind {
     /// A `match` example is not decided by the rule.
     Missed,

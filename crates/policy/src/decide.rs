@@ -49,6 +49,7 @@ pub enum Stage {
 
 /// A decision with what the caller needs around it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Verdict {
     /// The answer, its rule and its atoms.
     pub decision: Decision,

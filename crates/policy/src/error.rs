@@ -4,6 +4,7 @@ use toolgate_model::RuleSource;
 
 /// A policy that cannot be compiled, with the place of the mistake.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum PolicyError {
     /// A rule is wrong.
     #[error("{place}: the rule `{rule}` cannot be used: {fault}")]

@@ -80,6 +80,64 @@ impl RuleSpec {
         }
     }
 
+    /// Narrows it to commands with these leading words. Each is a word, or several of which one
+    /// has to be there.
+    ///
+    /// ```
+    /// use toolgate_model::Action;
+    /// use toolgate_policy::{Question, RuleSpec, Rules};
+    ///
+    /// let rule = RuleSpec::new("run_command", Action::Deny)
+    ///     .with_command(["git", "push"])
+    ///     .with_message("Open a pull request instead.");
+    /// let policy = Rules::user(vec![rule]).compile()?;
+    /// assert_eq!(policy.decide(&Question::command("git push")).action, Action::Deny);
+    /// # Ok::<(), toolgate_policy::PolicyError>(())
+    /// ```
+    #[must_use]
+    pub fn with_command<W: Into<WordPattern>>(
+        mut self,
+        words: impl IntoIterator<Item = W>,
+    ) -> Self {
+        self.command = Some(words.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Narrows it to paths that are read.
+    #[must_use]
+    pub fn with_reads<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
+        self.reads = Some(patterns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Narrows it to paths that are created or changed.
+    #[must_use]
+    pub fn with_writes<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
+        self.writes = Some(patterns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Narrows it to paths that are removed.
+    #[must_use]
+    pub fn with_deletes<P: Into<String>>(mut self, patterns: impl IntoIterator<Item = P>) -> Self {
+        self.deletes = Some(patterns.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Narrows it to hosts.
+    #[must_use]
+    pub fn with_connects<P: Into<String>>(mut self, hosts: impl IntoIterator<Item = P>) -> Self {
+        self.connects = Some(hosts.into_iter().map(Into::into).collect());
+        self
+    }
+
+    /// Sets the text that is shown when it asks or denies.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = Some(message.into());
+        self
+    }
+
     /// Whether it speaks to facts of certain kinds only.
     pub(crate) const fn has_fact_keys(&self) -> bool {
         self.command.is_some() || self.has_claimable_keys()

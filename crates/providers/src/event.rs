@@ -8,6 +8,7 @@ use crate::fault::StreamFault;
 
 /// Something a model's answer brought, in the order it came.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum StreamEvent {
     /// More of the answer's text.
     Text(String),
@@ -44,6 +45,7 @@ pub enum StreamEvent {
 /// What a wire needs to take thinking back in the next request.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum Seal {
     /// Anthropic: the signature of a thinking block.
     Signature(String),

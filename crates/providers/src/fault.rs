@@ -148,6 +148,7 @@ pub struct ProviderError {
 /// The kinds of errors that providers distinguish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ProviderErrorKind {
     /// Too busy for everybody.
     Overloaded,

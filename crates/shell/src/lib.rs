@@ -61,6 +61,7 @@ pub struct LineContext<'c> {
 
 /// What a line would do.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Analysis {
     /// What it touches, as far as that is known. Always `claimed`: a command's facts are its word.
     pub facts: Facts,
@@ -72,6 +73,7 @@ pub struct Analysis {
 
 /// One command of a line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Command {
     /// The words, the program first, after wrappers are taken off.
     pub words: Vec<String>,
@@ -94,6 +96,7 @@ impl Command {
 
 /// One redirection of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Redirection {
     /// How the target is opened.
     pub mode: RedirectionMode,

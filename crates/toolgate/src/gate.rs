@@ -16,7 +16,7 @@
 //! let paths = PathWall::open(&PathRules::new(directory.path()))?;
 //! let journal = Arc::new(MemoryJournal::new());
 //! let gate = Gate::builder(Arc::new(Registry::new()), Rules::default(), paths, journal)
-//!     .settings(GateSettings { on_error: OnError::Stop, ..GateSettings::default() })
+//!     .settings(GateSettings::default().on_error(OnError::Stop))
 //!     .build()?;
 //! assert_eq!(gate.settings().max_concurrent, 1);
 //! # Ok::<(), Box<dyn std::error::Error>>(())

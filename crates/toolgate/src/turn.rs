@@ -12,7 +12,7 @@
 //! let mut provider = ScriptedProvider::new(script, Default::default());
 //!
 //! let context = workspace.turn_context(&workspace.session("c"));
-//! let turn = Turn::new(1, TurnSettings::default());
+//! let turn = Turn::new(1, TurnSettings::new("c"));
 //! let end = run_turn(&mut provider, &context, turn, Prompt::Message("Go.".into())).await;
 //! assert_eq!(end.outcome, TurnOutcome::Done(StopReason::EndTurn));
 //! assert_eq!(end.text, "Nothing to do.");

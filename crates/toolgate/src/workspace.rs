@@ -141,8 +141,8 @@ pub struct WorkspaceBuilder {
 impl WorkspaceBuilder {
     /// Changes the rules of the path sandbox: more roots, denied and protected paths, own files.
     #[must_use]
-    pub fn paths(mut self, change: impl FnOnce(&mut PathRules)) -> Self {
-        change(&mut self.paths);
+    pub fn path_rules(mut self, change: impl FnOnce(PathRules) -> PathRules) -> Self {
+        self.paths = change(self.paths);
         self
     }
 
@@ -154,8 +154,9 @@ impl WorkspaceBuilder {
         self
     }
 
-    /// Sets the journal. Name a journal file inside the directory in
-    /// [`paths`](Self::paths) (`own.closed`), so that no tool reads or changes it.
+    /// Sets the journal. Name a journal file inside the directory with
+    /// [`path_rules`](Self::path_rules) and `PathRules::close`, so that no tool reads or changes
+    /// it.
     #[must_use]
     pub fn journal(mut self, journal: Arc<dyn Journal>) -> Self {
         self.journal = Some(journal);

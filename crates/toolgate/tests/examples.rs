@@ -47,6 +47,7 @@ const EXAMPLES: [(&str, &[&str]); 7] = [
             "ask write_file",
             "deny read_file",
             "write_file Ok",
+            "run_command Ok",
             "Done(EndTurn): The greeting is written.",
         ],
     ),

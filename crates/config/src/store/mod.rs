@@ -33,6 +33,7 @@ const VERSION: u32 = 1;
 
 /// Why a store could not be used.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// The system refused.
     #[error("{} cannot be {doing}: {error}", visible(&path.display().to_string()))]

@@ -133,6 +133,59 @@ impl Default for TurnSettings {
     }
 }
 
+/// Setters, to be chained after [`TurnSettings::new`].
+impl TurnSettings {
+    /// The defaults for a turn of this conversation.
+    ///
+    /// ```
+    /// use toolgate_engine::TurnSettings;
+    ///
+    /// let settings = TurnSettings::new("c").asking("local", "qwen3").max_iterations(20);
+    /// assert_eq!(settings.model, "qwen3");
+    /// ```
+    pub fn new(conversation: impl Into<ConversationId>) -> Self {
+        Self {
+            conversation: conversation.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Sets the names of provider and model, for the journal.
+    #[must_use]
+    pub fn asking(mut self, provider: impl Into<String>, model: impl Into<String>) -> Self {
+        (self.provider, self.model) = (provider.into(), model.into());
+        self
+    }
+
+    /// Sets who runs calls.
+    #[must_use]
+    pub fn tools(mut self, tools: ToolsFor) -> Self {
+        self.tools = tools;
+        self
+    }
+
+    /// Sets how many batches of calls the turn may have.
+    #[must_use]
+    pub fn max_iterations(mut self, most: u32) -> Self {
+        self.max_iterations = most;
+        self
+    }
+
+    /// Sets what happens when nothing of an answer came.
+    #[must_use]
+    pub fn retry(mut self, retry: Retry) -> Self {
+        self.retry = retry;
+        self
+    }
+
+    /// Sets the model's context.
+    #[must_use]
+    pub fn context(mut self, context: Context) -> Self {
+        self.context = Some(context);
+        self
+    }
+}
+
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Input {
@@ -213,6 +266,7 @@ pub struct Step {
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Finished {
     /// Why.
     pub outcome: Outcome,

@@ -19,6 +19,7 @@ const REMEMBERED: usize = 256;
 
 /// Why an answer was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum AnswerError {
     /// The question was answered, expired or was cancelled before.
     #[error("this question is closed: it was answered, ran out of time or was cancelled")]

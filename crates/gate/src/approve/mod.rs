@@ -23,6 +23,7 @@ pub use toolgate_policy::GrantScope;
 
 /// Why a question has no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unanswered {
     /// Nobody is there to ask.
     #[error("nobody is there to ask")]

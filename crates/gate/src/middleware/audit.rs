@@ -11,6 +11,7 @@ use super::Middleware;
 
 /// One call for the audit. It has no arguments and no content, only what was touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
 pub struct AuditLine {
     /// The conversation, if the call was planned.
     pub conversation: Option<ConversationId>,

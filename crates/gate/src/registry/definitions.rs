@@ -9,6 +9,7 @@ use super::{Alias, RegistryError, Table};
 
 /// A tool as a model is told about it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[non_exhaustive]
 pub struct Definition {
     /// The advertised name.
     pub name: String,
@@ -29,6 +30,7 @@ pub struct Definition {
 
 /// The form in which a wire takes definitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WireFormat {
     /// Toolgate's own.
     Toolgate,

@@ -31,6 +31,7 @@ use crate::tool::{Spelling, Tool, ToolSpec};
 
 /// Why something was not registered.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RegistryError {
     /// The name is taken, by a tool or an alias.
     #[error("duplicate_tool: {name:?} is registered already; `replace` says that it is meant")]

@@ -43,6 +43,7 @@ impl Space {
 
 /// Why the store did not do what it was asked to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum StoreError {
     /// It cannot be read or written.
     #[error("the store cannot be used: {message}")]

@@ -45,6 +45,7 @@ impl Default for DecodeLimits {
 
 /// Why a stream cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DecodeFault {
     /// A line is longer than allowed.
     #[error("a line of the stream has more than {max} bytes")]

@@ -93,6 +93,7 @@ fn hold(events: &[StreamEvent]) {
                 assert_eq!(args, Value::Object(call.args.clone()));
             }
             StreamEvent::Call(Call::Bad(_)) => {}
+            other => panic!("no law about {other:?}"),
         }
     }
     assert!(matches!(events.last(), Some(StreamEvent::End(_))));

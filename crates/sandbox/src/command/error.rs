@@ -10,6 +10,7 @@ use super::report::SetupFailure;
 
 /// Why there is no wall, or why a command was not started.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WallError {
     /// The program cannot start itself as a warden.
     #[error(

@@ -103,6 +103,7 @@ pub enum BadPath {
 /// A refusal or failure of the path wall. Each variant is one [`ErrorKind`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
+#[non_exhaustive]
 pub enum PathError {
     /// The path leads out of every root.
     Outside {
@@ -301,6 +302,7 @@ impl PathError {
 
 /// Why the rules for the path wall cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum RulesError {
     /// There is no root at all.
     #[error("there is no root: at least the working folder is needed")]

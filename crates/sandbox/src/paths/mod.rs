@@ -118,6 +118,50 @@ impl PathRules {
     }
 }
 
+/// Setters, to be chained after [`PathRules::new`].
+///
+/// ```
+/// use toolgate_sandbox::paths::{PathRules, RootAccess};
+///
+/// let rules = PathRules::new("/work")
+///     .root("/usr/share/dict", RootAccess::ReadOnly)
+///     .deny("*.key")
+///     .protect("migrations/");
+/// assert_eq!(rules.roots.len(), 2);
+/// ```
+impl PathRules {
+    /// Adds a root.
+    #[must_use]
+    pub fn root(mut self, path: impl Into<PathBuf>, access: RootAccess) -> Self {
+        self.roots.push(RootRule {
+            path: path.into(),
+            access,
+        });
+        self
+    }
+
+    /// Adds a pattern of paths that may be neither read nor written.
+    #[must_use]
+    pub fn deny(mut self, pattern: impl Into<String>) -> Self {
+        self.denied_patterns.push(pattern.into());
+        self
+    }
+
+    /// Adds a pattern of paths that may not be written.
+    #[must_use]
+    pub fn protect(mut self, pattern: impl Into<String>) -> Self {
+        self.protected_paths.push(pattern.into());
+        self
+    }
+
+    /// Adds a file or directory of the program's own that no tool sees: absolute, without links.
+    #[must_use]
+    pub fn close(mut self, place: impl Into<PathBuf>) -> Self {
+        self.own.closed.push(place.into());
+        self
+    }
+}
+
 /// The wall. Cheap to clone; all clones share the handles of the roots.
 #[derive(Clone, Debug)]
 pub struct PathWall {

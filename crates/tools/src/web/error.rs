@@ -10,6 +10,7 @@ use super::target::Refusal;
 
 /// Why there is no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum WebError {
     /// The URL is not fetched.
     #[error(transparent)]

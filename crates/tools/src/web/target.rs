@@ -31,6 +31,7 @@ const INWARD: &[&str] = &[
 
 /// Why a URL is not fetched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Refusal {
     /// It cannot be read.
     #[error("`{url}` is no URL: {problem}. Write it whole, such as `https://example.com/page`.")]

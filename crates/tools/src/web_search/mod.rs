@@ -56,6 +56,7 @@ pub struct Hit {
 
 /// Why a provider has no answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SearchError {
     /// The way there failed.
     #[error("{0}")]

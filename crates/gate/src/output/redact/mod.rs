@@ -41,6 +41,7 @@ const WINDOW_BYTES: usize = 64 * 1024;
 /// What kind of secret was found. Where two are found at one place, the first in
 /// this order is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum SecretClass {
     /// The value of an environment variable that was declared secret.
     Env,
@@ -87,6 +88,7 @@ pub struct RedactedSpan {
 
 /// A [`Redactor`] could not be made.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum RedactorError {
     /// The automaton that finds all values at once cannot be built.
     #[error("cannot look for {values} secret values: {source}; hand in fewer or shorter ones")]
