@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_benches::{Figure, report};
-use toolgate_gate::journal::{Entry, Journal, JournalError};
+use toolgate_gate::journal::{Batch, Entry, Journal, JournalError};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Output, typed};
@@ -32,9 +32,9 @@ struct Watched {
 }
 
 impl Journal for Watched {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.commits.lock().unwrap().push(entries.clone());
-        self.journal.commit(entries)
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.commits.lock().unwrap().push(batch.entries().to_vec());
+        self.journal.append(batch)
     }
 }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolgate_config::{Effective, GrantFile};
-use toolgate_engine::{Around, Ledger};
+use toolgate_engine::Around;
 use toolgate_gate::approve::{ApproveAll, Approver};
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
@@ -46,8 +46,6 @@ pub(crate) struct App {
     pub(crate) gate: Gate,
     pub(crate) grants: Arc<GrantFile>,
     pub(crate) config: Effective,
-    /// The journal, as a conversation writes to it.
-    pub(crate) ledger: Ledger,
     outputs: Arc<KeptOnDisk>,
     commands: Arc<CommandSettings>,
     pub(crate) record: Record,
@@ -237,8 +235,7 @@ impl App {
             .filter(|entry| entry.spec().repeatable)
             .map(|entry| entry.spec().name.clone())
             .collect::<Vec<_>>();
-        let ledger = Ledger::new(record.journal());
-        let mut builder = Gate::builder(registry, config.rules(), wall, Arc::new(ledger.clone()));
+        let mut builder = Gate::builder(registry, config.rules(), wall, record.journal());
         // The first is the outermost: these see what came of everything else.
         if common.metrics.is_some() {
             builder = builder.middleware(Arc::new(common.counted.0.clone()));
@@ -260,7 +257,6 @@ impl App {
             gate: builder.build().map_err(|error| usage(&error))?,
             grants,
             config,
-            ledger,
             outputs: Arc::new(outputs),
             commands: around.settings,
             record,
@@ -317,12 +313,22 @@ impl App {
         Ok(Around {
             gate: self.gate.clone(),
             session: Arc::clone(session),
-            ledger: self.ledger.clone(),
             clock: Arc::new(SystemClock),
             approver,
             events,
             cancel: signals::stop_token()?,
         })
+    }
+
+    /// Ends a conversation: its calls, its entries that wait, and its lease. What was read in it
+    /// is remembered if it can be taken up again.
+    pub(crate) async fn end(&self, session: &Session, out: &Out) {
+        session.end().await;
+        tell_unreported(&self.commands, out);
+        self.record.remember(session, &self.workspace, out).await;
+        if let Err(error) = self.gate.end(session).await {
+            out.remark(format!("the conversation ended with an error: {error}"));
+        }
     }
 
     /// Runs calls through the line, on record from the first to the last.
@@ -340,7 +346,6 @@ impl App {
         self.record.begin(&session, &self.workspace).await;
         let results = self.gate.run(&session, calls, passage).await;
         self.end(&session, out).await;
-        self.record.end(&session, &self.workspace, out).await;
         for result in &results {
             if let Some(why) = result.metadata.get("not_remembered") {
                 let why = why.as_str().unwrap_or_default();
@@ -348,12 +353,6 @@ impl App {
             }
         }
         results
-    }
-
-    /// Ends a conversation with what belongs to it, and reports what no result did.
-    pub(crate) async fn end(&self, session: &Session, out: &Out) {
-        session.end().await;
-        tell_unreported(&self.commands, out);
     }
 
     /// A conversation nobody had before.

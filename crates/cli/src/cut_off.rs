@@ -3,9 +3,11 @@
 
 use serde_json::{Value, json};
 use toolgate_engine::{DISCARDED, Outcome, Streamed};
-use toolgate_gate::journal::{Entry, Journal, Record as Noted};
+use toolgate_gate::journal::{
+    Body, Class, Entry, Filter, FullJournal, JournalError, ReadJournal, Record as Noted, Recovery,
+    Unfinished,
+};
 use toolgate_gate::output::approval_text;
-use toolgate_journal::{Body, Class, Filter, Reader, Recovery, SqliteJournal, Trouble, Unfinished};
 use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::Content;
 use toolgate_sandbox::paths::PathWall;
@@ -84,20 +86,18 @@ impl Turn {
 impl CutOff {
     /// Looks at a conversation that this process has taken.
     pub(crate) async fn look(
-        journal: &SqliteJournal,
+        journal: &dyn FullJournal,
         id: &ConversationId,
-    ) -> Result<Self, Trouble> {
+    ) -> Result<Self, JournalError> {
         let mut turn = Turn::default();
-        let filter = Filter {
-            conversation: Some(id.clone()),
-            ..Filter::default()
-        };
-        Reader::open(journal.path())?.show(&filter, |line| {
+        let reader: &dyn ReadJournal = journal;
+        let each = |line: toolgate_gate::journal::Line| {
             if let Body::Kept(record) = line.body {
                 turn.take(*record);
             }
             true
-        })?;
+        };
+        reader.each(Filter::of(id), each).await?;
         let cut_short = std::mem::take(&mut turn.streamed).into_content();
         if !cut_short.is_empty() {
             turn.finished.clear();
@@ -174,10 +174,10 @@ impl CutOff {
     /// chosen, what there is is kept.
     pub(crate) async fn settle(
         &self,
-        journal: &SqliteJournal,
+        journal: &dyn FullJournal,
         wall: &PathWall,
         chosen: Option<Choice>,
-    ) -> Result<Vec<Settled<'_>>, Trouble> {
+    ) -> Result<Vec<Settled<'_>>, JournalError> {
         let choice = chosen.unwrap_or(Choice::Keep);
         let given_up = self.waits_for_results();
         let waiting = given_up && choice == Choice::Keep;
@@ -198,24 +198,30 @@ impl CutOff {
     }
 
     /// Puts on record how the turn ended.
-    async fn mark(&self, journal: &SqliteJournal, turn: u64, outcome: &str) -> Result<(), Trouble> {
+    async fn mark(
+        &self,
+        journal: &dyn FullJournal,
+        turn: u64,
+        outcome: &str,
+    ) -> Result<(), JournalError> {
         let outcome = outcome.to_owned();
         let record = Noted::TurnFinished {
             turn,
             outcome,
             error: None,
         };
-        write(journal, vec![entry(&self.id, "".into(), record)]).await
+        let entries = vec![entry(&self.id, "".into(), record)];
+        journal.commit(entries).await
     }
 }
 
 /// Puts on record what there is of an answer that was cut off while it came in, and that
 /// its calls were received: from here on they are calls that were not started.
 async fn end_answer(
-    journal: &SqliteJournal,
+    journal: &dyn FullJournal,
     id: &ConversationId,
     content: Vec<Content>,
-) -> Result<(), Trouble> {
+) -> Result<(), JournalError> {
     let said = Noted::AssistantMessage {
         content: serde_json::to_value(&content).unwrap_or_default(),
         stop: "interrupted".to_owned(),
@@ -230,7 +236,7 @@ async fn end_answer(
         };
         entries.push(entry(id, call, record));
     }
-    write(journal, entries).await
+    journal.commit(entries).await
 }
 
 fn entry(id: &ConversationId, call: CallId, record: Noted) -> Entry {
@@ -240,14 +246,6 @@ fn entry(id: &ConversationId, call: CallId, record: Noted) -> Entry {
         at_ms: clock::now_ms(),
         record,
     }
-}
-
-async fn write(journal: &SqliteJournal, entries: Vec<Entry>) -> Result<(), Trouble> {
-    let written = journal.commit(entries).await;
-    written.map_err(|error| Trouble::Other {
-        path: journal.path().display().to_string(),
-        why: error.to_string(),
-    })
 }
 
 const fn named(class: Class) -> &'static str {
@@ -289,12 +287,12 @@ pub(crate) struct Settled<'a> {
 }
 
 async fn settle<'a>(
-    journal: &SqliteJournal,
+    journal: &dyn FullJournal,
     wall: &PathWall,
     call: &'a Unfinished,
     chosen: Option<Choice>,
     given_up: bool,
-) -> Result<Settled<'a>, Trouble> {
+) -> Result<Settled<'a>, JournalError> {
     let recovery = if call.half_changed {
         let recovery = journal.recover(call, wall).await?;
         // The person has chosen: a change that cannot be mended does not wait any longer.

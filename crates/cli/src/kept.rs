@@ -1,11 +1,12 @@
 //! A conversation that is on record, for commands that go back to it.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use toolgate_journal::{Conversation, Reader};
+use toolgate_gate::journal::{Conversation, ReadJournal};
+use toolgate_journal::SqliteReader;
 
 use crate::args::Common;
-use crate::clock;
 use crate::configured::{configuration, workspace};
 use crate::failure::Failure;
 use crate::home::Home;
@@ -16,27 +17,31 @@ pub(crate) struct Kept {
     pub(crate) conversation: Conversation,
     /// The journal's file.
     pub(crate) journal: PathBuf,
+    pub(crate) reader: Arc<dyn ReadJournal>,
 }
 
 impl Kept {
     /// Finds a conversation by its name.
-    pub(crate) fn find(common: &Common, id: &str) -> Result<Self, Failure> {
-        Self::look(common, id)?.ok_or_else(|| Failure::internal(nothing_of(id)))
+    pub(crate) async fn find(common: &Common, id: &str) -> Result<Self, Failure> {
+        let found = Self::look(common, id).await?;
+        found.ok_or_else(|| Failure::internal(nothing_of(id)))
     }
 
     /// The conversation of this name, if it is on record.
-    pub(crate) fn look(common: &Common, id: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) async fn look(common: &Common, id: &str) -> Result<Option<Self>, Failure> {
         let home = Home::find()?;
         let workspace = workspace(common)?;
         let config = configuration(common, &home, &workspace)?;
         let journal = record::path(common, &config, &home);
-        let all = Reader::open(&journal)
-            .and_then(|reader| reader.conversations(clock::now_ms()))
+        let reader = SqliteReader::open(&journal)
             .map_err(|trouble| Failure::internal(trouble.to_string()))?;
-        let found = all.into_iter().find(|kept| kept.id.as_str() == id);
+        let reader: Arc<dyn ReadJournal> = Arc::new(reader);
+        let found = reader.conversation(&id.into()).await;
+        let found = found.map_err(|error| Failure::internal(error.message))?;
         Ok(found.map(|conversation| Self {
             conversation,
             journal,
+            reader,
         }))
     }
 

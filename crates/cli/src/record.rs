@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use toolgate_config::Effective;
-use toolgate_gate::journal::{Entry, Image, Journal, JournalError};
+use toolgate_gate::journal::{Batch, Class, Entry, FullJournal, Image, Journal, JournalError};
 use toolgate_gate::output::approval_text;
 use toolgate_gate::session::{ReadLog, Session};
 use toolgate_gate::store::{Space, Store};
-use toolgate_journal::{Class, MemoryJournal, MemoryStore, Options, SqliteJournal, Trouble};
+use toolgate_journal::{MemoryJournal, MemoryStore, Options, SqliteJournal, Trouble};
 use toolgate_sandbox::paths::PathWall;
 
 use crate::args::Common;
@@ -20,7 +20,12 @@ use crate::out::Out;
 /// Where calls are recorded.
 pub(crate) enum Record {
     /// In the journal's file.
-    Durable(SqliteJournal),
+    Durable {
+        /// What happens.
+        journal: Arc<dyn FullJournal>,
+        /// What tools keep, in the same file.
+        store: Arc<dyn Store>,
+    },
     /// Nowhere for long: nothing will run.
     Passing,
     /// The file cannot be used. Tools stop and say why; the program goes on.
@@ -48,14 +53,17 @@ impl Record {
             ..Options::default()
         };
         match SqliteJournal::open(path, options) {
-            Ok(journal) => Self::Durable(journal),
+            Ok(journal) => Self::Durable {
+                store: Arc::new(journal.clone()),
+                journal: Arc::new(journal),
+            },
             Err(trouble) => Self::Broken(trouble),
         }
     }
 
     pub(crate) fn journal(&self) -> Arc<dyn Journal> {
         match self {
-            Self::Durable(journal) => Arc::new(journal.clone()),
+            Self::Durable { journal, .. } => Arc::clone(journal) as Arc<dyn Journal>,
             Self::Passing => Arc::new(MemoryJournal::new()),
             Self::Broken(trouble) => Arc::new(Unwritable(trouble.to_string())),
         }
@@ -63,15 +71,15 @@ impl Record {
 
     pub(crate) fn store(&self) -> Arc<dyn Store> {
         match self {
-            Self::Durable(journal) => Arc::new(journal.clone()),
+            Self::Durable { store, .. } => Arc::clone(store),
             Self::Passing | Self::Broken(_) => Arc::new(MemoryStore::default()),
         }
     }
 
     /// The journal's file, for what cannot be done without it.
-    pub(crate) fn durable(&self) -> Result<&SqliteJournal, Failure> {
+    pub(crate) fn durable(&self) -> Result<&Arc<dyn FullJournal>, Failure> {
         match self {
-            Self::Durable(journal) => Ok(journal),
+            Self::Durable { journal, .. } => Ok(journal),
             Self::Broken(trouble) => Err(Failure::internal(trouble.to_string())),
             Self::Passing => Err(Failure::internal("there is no journal")),
         }
@@ -80,11 +88,13 @@ impl Record {
     /// Brings changes of files to an end that a crash cut off in the middle: all files of a
     /// change are as they were, or as they were to be.
     pub(crate) async fn mend(&self, wall: &PathWall, workspace: &Path, out: &Out) {
-        let Self::Durable(journal) = self else { return };
+        let Self::Durable { journal, .. } = self else {
+            return;
+        };
         let here = workspace.to_string_lossy();
         let unfinished = match journal.unfinished(None).await {
             Ok(unfinished) => unfinished,
-            Err(trouble) => return out.remark(trouble.to_string()),
+            Err(error) => return out.remark(error.message),
         };
         let cut_off = unfinished
             .iter()
@@ -105,59 +115,59 @@ impl Record {
                 if call.class() != Class::Finished {
                     journal.settle(call, result).await?;
                 }
-                Ok::<_, Trouble>(told)
+                Ok::<_, JournalError>(told)
             };
-            let told = mended.await.unwrap_or_else(|trouble| trouble.to_string());
+            let told = mended.await.unwrap_or_else(|error| error.message);
             let (id, of) = (call.call.as_str(), call.conversation.as_str());
             let (id, of) = (approval_text(id), approval_text(of));
             out.remark(format!("call {id} of {of}: {told}"));
             // It was taken for this alone; whoever wants to go on with it can have it.
-            if let Err(trouble) = journal.end(&call.conversation).await {
-                out.remark(trouble.to_string());
+            if let Err(error) = journal.release(&call.conversation).await {
+                out.remark(error.message);
             }
         }
     }
 
     /// Takes up a conversation: what was read in it is known again.
     pub(crate) async fn begin(&self, session: &Session, workspace: &Path) {
-        let Self::Durable(journal) = self else { return };
+        let Self::Durable { journal, store } = self else {
+            return;
+        };
         // A conversation that another process works on is refused by the first commit, which
         // tells the model.
         if journal.begin(session.id(), Some(workspace)).await.is_ok() {
-            recall(journal, session, workspace).await;
+            recall(&**store, session, workspace).await;
         }
     }
 
     /// The same for one that is there: whoever else works on it is named instead.
     pub(crate) async fn go_on(&self, session: &Session, workspace: &Path) -> Result<(), Failure> {
-        let journal = self.durable()?;
-        let taken = journal.begin(session.id(), Some(workspace)).await;
-        taken.map_err(|trouble| Failure::internal(trouble.to_string()))?;
-        recall(journal, session, workspace).await;
+        let taken = self.durable()?.begin(session.id(), Some(workspace)).await;
+        taken.map_err(|error| Failure::internal(error.message))?;
+        recall(&*self.store(), session, workspace).await;
         Ok(())
     }
 
-    /// Lets a conversation go, and keeps what was read in it if it can be taken up again.
-    pub(crate) async fn end(&self, session: &Session, workspace: &Path, out: &Out) {
-        let Self::Durable(journal) = self else { return };
+    /// Keeps what was read in a conversation for whoever takes it up again.
+    pub(crate) async fn remember(&self, session: &Session, workspace: &Path, out: &Out) {
+        let Self::Durable { store, .. } = self else {
+            return;
+        };
         let log = session.reads(|reads| serde_json::to_string(reads));
         if let Ok(log) = log {
             let key = session.id().as_str();
-            if let Err(error) = journal.set(&reads(workspace), key, log).await {
+            if let Err(error) = store.set(&reads(workspace), key, log).await {
                 out.remark(format!(
                     "what this conversation has read is not remembered: {error}"
                 ));
             }
         }
-        if let Err(error) = journal.end(session.id()).await {
-            out.remark(format!("the conversation was not given back: {error}"));
-        }
     }
 }
 
 /// What was read in the conversation is known again.
-async fn recall(journal: &SqliteJournal, session: &Session, workspace: &Path) {
-    let kept = journal.get(&reads(workspace), session.id().as_str()).await;
+async fn recall(store: &dyn Store, session: &Session, workspace: &Path) {
+    let kept = store.get(&reads(workspace), session.id().as_str()).await;
     let log = kept.ok().flatten();
     if let Some(log) = log.and_then(|text| serde_json::from_str::<ReadLog>(&text).ok()) {
         session.reads(|reads| *reads = log);
@@ -172,12 +182,13 @@ fn reads(workspace: &Path) -> Space {
 struct Unwritable(String);
 
 impl Journal for Unwritable {
-    fn commit(&self, _: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        let message = self.0.clone();
-        Box::pin(std::future::ready(Err(JournalError { message })))
+    fn append(&self, _: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        let refused = JournalError::not_written(self.0.clone());
+        Box::pin(std::future::ready(Err(refused)))
     }
 
-    fn intend(&self, entry: Entry, _: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.commit(vec![entry])
+    fn intend(&self, _: Entry, _: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
+        let refused = JournalError::not_written(self.0.clone());
+        Box::pin(std::future::ready(Err(refused)))
     }
 }

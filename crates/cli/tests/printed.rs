@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use program::{Bench, Done, answer, finish};
 use serde_json::{Value, json};
-use toolgate_gate::journal::{Entry, Journal, Record};
+use toolgate_gate::journal::{Entry, Journal, LeaseJournal, Record};
 use toolgate_journal::{Options, SqliteJournal};
 use toolgate_testkit::{Loopback, Told};
 
@@ -181,7 +181,7 @@ fn hostile_record(bench: &Bench, workspace: &Path) {
             };
             journal.commit(vec![entry]).await.unwrap();
         }
-        journal.end(&id).await.unwrap();
+        journal.release(&id).await.unwrap();
     });
 }
 

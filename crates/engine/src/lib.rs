@@ -8,9 +8,9 @@
 //!
 //! In: what a person says. Out: the model's answer, after as many rounds of tool calls as
 //! it takes, with exactly one result per call whatever happens in between. [`run_turn`] is
-//! the whole loop; [`Turn`] decides and can be driven by hand; [`Ledger`] puts what is said
-//! into the same commits as what is done; [`History`] is a conversation read back from its
-//! record.
+//! the whole loop; [`Turn`] decides and can be driven by hand; what is said is noted in the session
+//! and gets into the same commits as what is done; [`History`] is a conversation read back from
+//! its record.
 //!
 //! **What can go wrong** ends the turn with an [`Outcome`] that says so, never the
 //! conversation: the history stays one that every provider accepts.
@@ -18,7 +18,6 @@
 mod capacity;
 mod discarded;
 mod history;
-mod ledger;
 mod preset;
 mod run;
 mod turn;
@@ -26,7 +25,6 @@ mod turn;
 pub use capacity::{Context, context_of};
 pub use discarded::{DISCARDED, discarded};
 pub use history::{History, Streamed, Supplied};
-pub use ledger::Ledger;
 pub use preset::{CODER, system_prompt};
 pub use run::{Around, run_turn};
 pub use turn::{

@@ -7,14 +7,13 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::approve::Approver;
 use toolgate_gate::execute::EventSink;
-use toolgate_gate::journal::{Entry, Record};
+use toolgate_gate::journal::Record;
 use toolgate_gate::session::Session;
 use toolgate_gate::{ByHand, Clock, Gate, Passage};
 use toolgate_model::{Call, CallId, Event, ToolResult};
 use toolgate_providers::request::HistoryFault;
 use toolgate_providers::{Message, Provider, StreamFault};
 
-use crate::ledger::Ledger;
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
 
 /// So long something of an answer may stand nowhere but in memory.
@@ -23,12 +22,10 @@ const NOTED: Duration = Duration::from_millis(250);
 /// What stands around a turn.
 #[derive(Clone)]
 pub struct Around {
-    /// Runs calls. Its journal is the ledger.
+    /// Runs calls and puts everything on record.
     pub gate: Gate,
     /// The conversation.
     pub session: Arc<Session>,
-    /// Where everything is put on record.
-    pub ledger: Ledger,
     /// Tells the time of entries.
     pub clock: Arc<dyn Clock>,
     /// Who can be asked.
@@ -52,7 +49,7 @@ pub async fn run_turn(
     let mut unkept = Unkept::default();
     loop {
         let done = around.carry_out(step.effects, provider).await;
-        unkept.watch(&step.next, &around.ledger);
+        unkept.watch(&step.next, around);
         let input = match (done, step.next) {
             (_, Next::Finish(finished)) => return finished,
             (Err(fault), _) => Input::Broken(StreamFault::History(fault)),
@@ -105,10 +102,10 @@ async fn wait_for(next: Next, provider: &mut dyn Provider) -> Input {
 struct Unkept(Option<Instant>);
 
 impl Unkept {
-    fn watch(&mut self, next: &Next, ledger: &Ledger) {
+    fn watch(&mut self, next: &Next, around: &Around) {
         self.0 = match next {
             // What a journal refuses is not offered again until the answer is whole.
-            Next::Listen { unkept: true } if !ledger.is_refused() => {
+            Next::Listen { unkept: true } if !around.gate.is_refused(&around.session) => {
                 self.0.or_else(|| Instant::now().checked_add(NOTED))
             }
             _ => None,
@@ -233,17 +230,13 @@ impl Around {
     }
 
     fn note(&self, call: CallId, record: Record) {
-        self.ledger.note(Entry {
-            conversation: self.session.id().clone(),
-            call,
-            at_ms: self.clock.now_ms(),
-            record,
-        });
+        let now_ms = self.clock.now_ms();
+        self.gate.note(&self.session, now_ms, call, record);
     }
 
     /// A record that cannot be written stops tools, which the gate sees to, and not the conversation.
     async fn keep(&self) {
-        if let Some(message) = self.ledger.keep().await {
+        if let Some(message) = self.gate.keep(&self.session).await {
             self.emit(Event::Error { message }).await;
         }
     }

@@ -13,12 +13,11 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_engine::{
-    Around, Context, Finished, History, Ledger, Outcome, Prompt, ToolsFor, Turn, TurnSettings,
-    run_turn,
+    Around, Context, Finished, History, Outcome, Prompt, ToolsFor, Turn, TurnSettings, run_turn,
 };
 use toolgate_gate::Gate;
 use toolgate_gate::execute::EventSink;
-use toolgate_gate::journal::Record;
+use toolgate_gate::journal::{Journal, Record};
 use toolgate_gate::plan::Mode;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
@@ -64,6 +63,10 @@ struct Table {
 
 impl Table {
     fn new(script: &str, mode: Mode) -> Self {
+        Self::recorded_in(script, mode, None)
+    }
+
+    fn recorded_in(script: &str, mode: Mode, instead: Option<Arc<dyn Journal>>) -> Self {
         let registry = Arc::new(Registry::new());
         registry
             .register(Arc::new(Scripted::new("look").gives("seen")))
@@ -73,12 +76,15 @@ impl Table {
             .unwrap();
         let workspace = Workspace::new();
         let journal = MemoryJournal::new();
-        let ledger = Ledger::new(Arc::new(journal.clone()));
+        let recorded: Arc<dyn Journal> = match instead {
+            Some(instead) => instead,
+            None => Arc::new(journal.clone()),
+        };
         let gate = Gate::builder(
             registry,
             toolgate_gate::Rules::default(),
             workspace.wall().clone(),
-            Arc::new(ledger.clone()),
+            recorded,
         )
         .settings(toolgate_gate::Settings {
             mode,
@@ -90,7 +96,6 @@ impl Table {
         let around = Around {
             gate,
             session: Arc::new(Session::new("c")),
-            ledger,
             clock: Arc::new(FakeClock::default()),
             approver: None,
             events: sink,
@@ -227,8 +232,8 @@ fn a_record_that_cannot_be_written_is_told_once_and_parts_of_the_answer_wait() {
             (FaultyJournal::failing_from(1), 0),
             (FaultyJournal::failing_at([2]), 1),
         ] {
-            let mut table = Table::new(script, Mode::Enabled);
-            table.around.ledger = Ledger::new(Arc::new(journal.clone()));
+            let instead: Arc<dyn Journal> = Arc::new(journal.clone());
+            let mut table = Table::recorded_in(script, Mode::Enabled, Some(instead));
             table.turn(TurnSettings::default()).await;
             let told = table.events();
             let errors = told.iter().filter(|kind| *kind == "error");

@@ -7,61 +7,13 @@
     clippy::indexing_slicing
 )]
 
-use std::sync::{Arc, Mutex};
-
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_engine::{DISCARDED, History, Ledger};
-use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
+use toolgate_engine::{DISCARDED, History};
+use toolgate_gate::journal::Record;
 use toolgate_model::{BadCall, ErrorKind, ToolCall, ToolError, ToolResult};
 use toolgate_providers::request::Conversation;
 use toolgate_providers::{Content, Message, Wire};
-
-/// A journal that keeps its commits apart, and refuses while it is told to.
-#[derive(Clone, Default)]
-struct Commits(Arc<Mutex<(bool, Vec<Vec<String>>)>>);
-
-impl Commits {
-    fn refuse(&self, refuse: bool) {
-        self.0.lock().unwrap().0 = refuse;
-    }
-
-    fn all(&self) -> Vec<Vec<String>> {
-        self.0.lock().unwrap().1.clone()
-    }
-}
-
-impl Journal for Commits {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        let mut kept = self.0.lock().unwrap();
-        let done = if kept.0 {
-            Err(JournalError {
-                message: "full".into(),
-            })
-        } else {
-            let name = |entry: &Entry| format!("{} {}", entry.conversation, entry.record.kind());
-            kept.1.push(entries.iter().map(name).collect());
-            Ok(())
-        };
-        Box::pin(std::future::ready(done))
-    }
-}
-
-/// The journal of these tests never waits.
-fn block_on<F: Future>(future: F) -> F::Output {
-    future.now_or_never().expect("it is done at once")
-}
-
-fn entry(conversation: &str, record: Record) -> Entry {
-    Entry {
-        conversation: conversation.into(),
-        call: "c".into(),
-        at_ms: 0,
-        record,
-    }
-}
 
 fn said(text: &str) -> Record {
     Record::UserMessage { text: text.into() }
@@ -70,80 +22,6 @@ fn said(text: &str) -> Record {
 fn finished(id: &str) -> Record {
     let result = Box::new(ToolResult::ok(id.into(), "t", id));
     Record::Finished { result }
-}
-
-#[test]
-fn notes_become_durable_with_the_next_commit_of_their_conversation() {
-    let commits = Commits::default();
-    let ledger = Ledger::new(Arc::new(commits.clone()));
-    ledger.note(entry("a", said("1")));
-    ledger.note(entry("b", said("2")));
-    block_on(ledger.commit(vec![entry("a", Record::Started)])).unwrap();
-    assert_eq!(commits.all(), [["a user_message", "a started"]]);
-    block_on(ledger.flush()).unwrap();
-    block_on(ledger.flush()).unwrap();
-    assert_eq!(commits.all()[1..], [["b user_message"]]);
-}
-
-#[test]
-fn a_note_that_could_not_be_written_waits_in_its_place_and_holds_no_result_up() {
-    let commits = Commits::default();
-    let ledger = Ledger::new(Arc::new(commits.clone()));
-    commits.refuse(true);
-    ledger.note(entry("a", said("1")));
-    assert!(block_on(ledger.commit(vec![entry("a", Record::Started)])).is_err());
-    ledger.note(entry("a", finished("x")));
-    assert!(block_on(ledger.flush()).is_err());
-    commits.refuse(false);
-    block_on(ledger.commit(vec![entry("a", finished("y"))])).unwrap();
-    block_on(ledger.flush()).unwrap();
-    assert_eq!(
-        commits.all(),
-        [vec!["a finished"], vec!["a user_message", "a finished"]]
-    );
-}
-
-#[test]
-fn what_waits_is_bounded_and_what_is_known_of_calls_is_not_lost() {
-    let commits = Commits::default();
-    let ledger = Ledger::new(Arc::new(commits.clone()));
-    commits.refuse(true);
-    let of_no_call = |record| Entry {
-        call: "".into(),
-        ..entry("a", record)
-    };
-    let part = || Record::Streamed { content: json!([]) };
-    ledger.note(entry("a", finished("x")));
-    assert_eq!(
-        block_on(ledger.keep()).as_deref(),
-        Some("the journal cannot be written: full")
-    );
-    assert!(ledger.is_refused());
-    for _ in 0..9_000 {
-        ledger.note(of_no_call(part()));
-        ledger.note(of_no_call(said("1")));
-    }
-    assert_eq!(block_on(ledger.keep()), None, "parts are said again");
-    for _ in 0..2_000 {
-        ledger.note(of_no_call(said("2")));
-    }
-    let told = block_on(ledger.keep()).expect("the oldest is lost");
-    assert!(told.contains("is lost"), "{told}");
-    assert_eq!(block_on(ledger.keep()), None);
-    commits.refuse(false);
-    assert_eq!(block_on(ledger.keep()), None);
-    assert!(!ledger.is_refused());
-    let kept = commits.all().concat();
-    assert_eq!(kept.len(), 10_000);
-    assert_eq!(kept[0], "a finished");
-    assert!(!kept.contains(&"a streamed".to_owned()));
-    commits.refuse(true);
-    ledger.note(of_no_call(said("3")));
-    assert_eq!(
-        block_on(ledger.keep()).as_deref(),
-        Some("the journal cannot be written: full"),
-        "told anew"
-    );
 }
 
 /// An answer with calls, and how many of them have a result on record.

@@ -21,7 +21,7 @@ use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use toolgate_engine::{Around, Finished, Ledger, Prompt, Retry, Turn, TurnSettings, run_turn};
+use toolgate_engine::{Around, Finished, Prompt, Retry, Turn, TurnSettings, run_turn};
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Remember, Unanswered};
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::journal::Record;
@@ -289,7 +289,6 @@ async fn play(world: World) -> Seen {
     let workspace = Arc::new(Workspace::new().file(GROUND, "first\n"));
     let (registry, counts) = tools();
     let journal = FaultyJournal::failing_at(world.failing);
-    let ledger = Ledger::new(Arc::new(journal.clone()));
     let settings = Settings {
         max_concurrent: world.max_concurrent,
         on_error: if world.stops_on_error {
@@ -303,7 +302,7 @@ async fn play(world: World) -> Seen {
         registry,
         Rules::default(),
         workspace.wall().clone(),
-        Arc::new(ledger.clone()),
+        Arc::new(journal.clone()),
     )
     .settings(settings)
     .build()
@@ -332,7 +331,6 @@ async fn play(world: World) -> Seen {
     let around = Around {
         gate,
         session: Arc::new(Session::new("c")),
-        ledger,
         clock: Arc::new(FakeClock::default()),
         approver: Some(Arc::clone(&person) as Arc<dyn Approver>),
         events: sink,

@@ -6,6 +6,7 @@ use toolgate_model::{Call, ErrorKind, Event, PlanRecord, ToolCall, ToolError, To
 
 use crate::execute::Stop;
 use crate::gate::Gate;
+use crate::journal::JournalErrorKind;
 use crate::line::{Passage, finished};
 use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Planner};
 use crate::session::Session;
@@ -63,11 +64,19 @@ impl Gate {
         for result in &refused {
             entries.push(self.entry(session, &result.call_id, finished(result)));
         }
-        if let Err(error) = self.inner.journal.commit(entries).await {
-            // Nobody would know later which calls a person's results belong to.
+        if let Err(error) = self.record(session, entries).await {
+            // The user's results would belong to no call on record.
+            let lost = error.kind == JournalErrorKind::Rejected;
             let error = ToolError::new(ErrorKind::Journal, error.to_string());
             let unkept = |plan: Arc<PlanRecord>| {
-                ToolResult::failed(plan.call.id.clone(), plan.tool.clone(), error.clone())
+                let result =
+                    ToolResult::failed(plan.call.id.clone(), plan.tool.clone(), error.clone());
+                // It follows its call on record, whenever that gets there.
+                if !lost {
+                    let entry = self.entry(session, &result.call_id, finished(&result));
+                    session.pending().note(entry);
+                }
+                result
             };
             refused.extend(wanted.drain(..).map(unkept));
         }

@@ -21,6 +21,7 @@ pub mod middleware;
 pub mod output;
 mod panics;
 pub mod plan;
+mod recording;
 pub mod registry;
 pub mod schema;
 pub mod session;

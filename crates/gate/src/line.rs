@@ -231,10 +231,14 @@ impl Gate {
             entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
             // Getting ready has no effect, and what it begins goes on beside the record.
             let ready = self.prepare(session, &mut authorized);
-            let commit = self.inner.journal.commit(entries);
+            let commit = self.commit(session, entries);
             // A slow record holds neither the deadlines of what runs nor its cancellation.
             let kept = running.beside(commit, |done| batch.ended(done)).await;
             let kept = kept.map_err(|error| {
+                // The session offers these again under their key; a second copy would repeat them.
+                if error.is_unknown() {
+                    pending.clear();
+                }
                 ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"))
             });
             // What could not be written stays pending: no later call starts without it.
@@ -257,11 +261,7 @@ impl Gate {
         while let Some(done) = running.next().await {
             batch.ended(done);
         }
-        let unwritten = if pending.is_empty() {
-            Ok(())
-        } else {
-            self.inner.journal.commit(pending).await
-        };
+        let unwritten = self.record(session, pending).await;
         let mut results: Vec<ToolResult> = batch.results.into_iter().flatten().collect();
         if let Err(error) = unwritten {
             for result in &mut results {

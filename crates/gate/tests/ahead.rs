@@ -18,7 +18,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 use toolgate_gate::Gate;
 use toolgate_gate::approve::ApproveAll;
-use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
+use toolgate_gate::journal::{Batch, Journal, JournalError, Record};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Facts, Output, Tool, typed};
@@ -130,9 +130,10 @@ struct Waits {
 }
 
 impl Journal for Waits {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async {
-            let starts = entries.iter().any(|e| matches!(e.record, Record::Started));
+            let mut entries = batch.entries().iter();
+            let starts = entries.any(|e| matches!(e.record, Record::Started));
             if starts {
                 self.diary.note("record begun");
                 let prepared = self.diary.has("prepared");
@@ -143,7 +144,7 @@ impl Journal for Waits {
                 sleep(Duration::from_secs(1)).await;
                 self.diary.note("on record");
             }
-            self.within.commit(entries).await
+            self.within.append(batch).await
         })
     }
 }

@@ -15,7 +15,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_gate::approve::{Answer, ApproveAll, DenyAll};
-use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
+use toolgate_gate::journal::{Batch, Entry, Journal, JournalError, Record};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::{Gate, Passage, Settings};
@@ -276,13 +276,10 @@ proptest! {
 fn a_journal_may_take_its_time() {
     struct Slow(MemoryJournal);
     impl Journal for Slow {
-        fn commit(
-            &self,
-            entries: Vec<Entry>,
-        ) -> futures::future::BoxFuture<'_, Result<(), JournalError>> {
+        fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
             Box::pin(async {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-                self.0.commit(entries).await
+                self.0.append(batch).await
             })
         }
     }
@@ -354,8 +351,8 @@ impl Slow {
 }
 
 impl Journal for Slow {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        let kinds = kinds(&entries);
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        let kinds = kinds(batch.entries());
         let slow = kinds.contains(&"started 2".to_owned());
         let noted = kinds.into_iter().map(|kind| (Instant::now(), kind));
         self.0.lock().unwrap().extend(noted);

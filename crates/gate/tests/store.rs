@@ -58,7 +58,9 @@ fn a_change_that_is_refused_or_too_large_changes_nothing() {
         store.set(&here, "k", "1".into()).await.unwrap();
         let no = ToolError::bad_args("not like this");
         let refused = no.clone();
-        let refused = store.update(&here, "k", Box::new(|_| Err(refused))).await;
+        let refused = store
+            .update(&here, "k", Box::new(move |_| Err(refused.clone())))
+            .await;
         assert_eq!(refused, Err(StoreError::Refused(no.clone())));
         let large = "v".repeat(toolgate_gate::store::MOST_VALUE_BYTES + 1);
         let large = store.set(&here, "k", large).await;
@@ -81,7 +83,9 @@ fn a_change_that_is_refused_or_too_large_changes_nothing() {
         let kept = store.update(&here, "k", Box::new(|_| Ok(Edit::Keep))).await;
         assert_eq!(kept, Ok(Some("1".into())));
         let shared: Arc<dyn Store> = Arc::new(store.clone());
-        let told = shared.change::<()>(&here, "k", move |_| Err(no)).await;
+        let told = shared
+            .change::<()>(&here, "k", move |_| Err(no.clone()))
+            .await;
         assert_eq!(told.unwrap_err().kind, ErrorKind::BadArgs);
         assert_eq!(store.list(&here).await.unwrap().len(), 1);
     });

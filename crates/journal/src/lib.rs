@@ -17,17 +17,14 @@
 //! process holds the conversation), or is not what it was. Each [`Trouble`] says what
 //! happened and how to go on; nothing that was acknowledged is lost by it.
 
-mod chain;
 mod memory;
 pub mod process;
 mod sqlite;
-mod states;
 pub mod undo;
 
-pub use chain::Anchor;
 pub use memory::{MemoryJournal, MemoryStore};
-pub use sqlite::{
-    Body, Conversation, Coverage, Filter, Hook, Line, Options, Point, Problem, Prune, Pruned,
-    Reader, Recovery, Size, SqliteJournal, Trouble, Unfinished, Verified,
+pub use sqlite::{Hook, Options, Point, Reader, Size, SqliteJournal, SqliteReader, Trouble};
+pub use toolgate_gate::journal::{
+    Anchor, Body, Class, Conversation, Coverage, Filter, Line, Problem, Prune, Pruned, Recovery,
+    State, Unfinished, Verified,
 };
-pub use states::{Class, State};

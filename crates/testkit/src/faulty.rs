@@ -1,10 +1,10 @@
 //! A journal that fails when a test says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
-use toolgate_gate::journal::{Entry, Image, Journal, JournalError};
+use toolgate_gate::journal::{Batch, BatchKey, Entry, Image, Journal, JournalError};
 use toolgate_model::CallId;
 
 /// Keeps commits in memory and refuses the named ones. Clones are one journal.
@@ -14,9 +14,48 @@ pub struct FaultyJournal(Arc<Mutex<State>>);
 #[derive(Debug, Default)]
 struct State {
     asked: usize,
-    at: BTreeSet<usize>,
+    at: BTreeMap<usize, Fault>,
     from: Option<usize>,
     commits: Vec<Vec<Entry>>,
+    keys: BTreeSet<BatchKey>,
+}
+
+/// How a commit goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// Nothing is written, and the error says so.
+    Refused,
+    /// Nothing is written, and nobody knows.
+    LostBefore,
+    /// Everything is written, and nobody knows.
+    LostAfter,
+    /// It can never be written.
+    Rejected,
+}
+
+impl State {
+    fn append(&mut self, batch: &Batch) -> Result<(), JournalError> {
+        self.asked += 1;
+        let number = self.asked;
+        let refused = self.from.filter(|from| number >= *from);
+        let fault = self.at.get(&number).copied();
+        let fault = fault.or(refused.map(|_| Fault::Refused));
+        let message = format!("commit {number} fails, says the test");
+        if matches!(fault, None | Some(Fault::LostAfter)) {
+            // Whoever does not say that it is offered again may be writing it twice.
+            let known = batch.is_offered_again() && self.keys.contains(batch.key());
+            if !known {
+                self.keys.insert(batch.key().clone());
+                self.commits.push(batch.entries().to_vec());
+            }
+        }
+        match fault {
+            None => Ok(()),
+            Some(Fault::Refused) => Err(JournalError::not_written(message)),
+            Some(Fault::Rejected) => Err(JournalError::rejected(message)),
+            Some(Fault::LostBefore | Fault::LostAfter) => Err(JournalError::unknown(message)),
+        }
+    }
 }
 
 impl FaultyJournal {
@@ -28,8 +67,23 @@ impl FaultyJournal {
     /// A journal that refuses these commits; the first is number 1.
     pub fn failing_at(commits: impl IntoIterator<Item = usize>) -> Self {
         let journal = Self::default();
-        journal.0.lock().unwrap().at = commits.into_iter().collect();
+        let faults = commits.into_iter().map(|number| (number, Fault::Refused));
+        journal.0.lock().unwrap().at = faults.collect();
         journal
+    }
+
+    /// A journal with these faults; the first commit is number 1.
+    pub fn with_faults(faults: impl IntoIterator<Item = (usize, Fault)>) -> Self {
+        let journal = Self::default();
+        journal.0.lock().unwrap().at = faults.into_iter().collect();
+        journal
+    }
+
+    /// Works from now on.
+    pub fn mend(&self) {
+        let mut state = self.0.lock().unwrap();
+        state.from = None;
+        state.at.clear();
     }
 
     /// A journal that refuses every commit from this one on.
@@ -59,20 +113,11 @@ impl FaultyJournal {
 }
 
 impl Journal for FaultyJournal {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        let mut state = self.0.lock().unwrap();
-        state.asked += 1;
-        let number = state.asked;
-        let fails = state.at.contains(&number) || state.from.is_some_and(|from| number >= from);
-        let outcome = if fails {
-            let message = format!("commit {number} fails, says the test");
-            Err(JournalError { message })
-        } else {
-            state.commits.push(entries);
-            Ok(())
-        };
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        let outcome = self.0.lock().unwrap().append(&batch);
         Box::pin(std::future::ready(outcome))
     }
+
     fn intend(&self, entry: Entry, _: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
         self.commit(vec![entry])
     }

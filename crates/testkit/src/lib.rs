@@ -24,7 +24,7 @@ mod workspace;
 
 pub use approver::{Reply, ScriptedApprover};
 pub use events::{Collected, kinds};
-pub use faulty::FaultyJournal;
+pub use faulty::{Fault, FaultyJournal};
 pub use laws::laws;
 pub use loopback::{Heard, Loopback, Sent, Told};
 pub use rig::{Bench, Rig, asking, call, call_because, raw_call};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use serde_json::json;
 use toolgate::approve::ApproveAll;
-use toolgate::journal::{Image, Journal, JournalEntry, JournalError};
+use toolgate::journal::{Batch, Image, Journal, JournalEntry, JournalError};
 use toolgate::{BoxFuture, Call, Passage, Rules, Workspace};
 
 /// Appends to a file. Clones share it.
@@ -15,7 +15,7 @@ use toolgate::{BoxFuture, Call, Passage, Rules, Workspace};
 struct JsonLines(Arc<Mutex<File>>);
 
 impl JsonLines {
-    fn append(&self, entries: &[JournalEntry]) -> io::Result<()> {
+    fn put(&self, entries: &[JournalEntry]) -> io::Result<()> {
         let mut lines = Vec::new();
         for entry in entries {
             serde_json::to_writer(&mut lines, entry)?;
@@ -30,16 +30,16 @@ impl JsonLines {
     fn write(&self, entries: Vec<JournalEntry>) -> BoxFuture<'static, Result<(), JournalError>> {
         let journal = self.clone();
         Box::pin(async move {
-            let written = tokio::task::spawn_blocking(move || journal.append(&entries)).await;
+            let written = tokio::task::spawn_blocking(move || journal.put(&entries)).await;
             let written = written.map_err(io::Error::other).flatten();
-            written.map_err(|error| JournalError::new(error.to_string()))
+            written.map_err(|error| JournalError::unknown(error.to_string()))
         })
     }
 }
 
 impl Journal for JsonLines {
-    fn commit(&self, entries: Vec<JournalEntry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.write(entries)
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.write(batch.entries().to_vec())
     }
 
     /// Without the files as they were, a change that a crash cut short cannot be undone.

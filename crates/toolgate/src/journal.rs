@@ -23,12 +23,13 @@
 //! ```
 
 pub use toolgate_gate::journal::{
-    Entry as JournalEntry, Image, Intended, IntendedFile, Journal, JournalError, MemoryJournal,
-    Record, Recovered, RecoveredFile,
+    Anchor, Batch, BatchKey, Class as CallClass, Conversation as RecordedConversation,
+    ConversationFilter, Entry as JournalEntry, Filter as ReadFilter, FullJournal, Image, Intended,
+    IntendedFile, Journal, JournalError, JournalErrorKind, LeaseJournal, Line, MemoryJournal,
+    PruneJournal, ReadJournal, Record, RecoverJournal, Recovered, RecoveredFile,
+    State as CallState, VerifyJournal,
 };
 #[cfg(feature = "sqlite")]
 pub use toolgate_journal::{
-    Anchor, Class as CallClass, Conversation as RecordedConversation, Filter as ReadFilter, Line,
-    Options as SqliteOptions, Reader as JournalReader, SqliteJournal, State as CallState,
-    Trouble as SqliteError,
+    Options as SqliteOptions, SqliteJournal, SqliteReader, Trouble as SqliteError,
 };

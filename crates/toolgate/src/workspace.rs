@@ -46,8 +46,6 @@ pub enum WorkspaceError {
 #[derive(Clone)]
 pub struct Workspace {
     gate: Gate,
-    #[cfg(feature = "providers")]
-    ledger: toolgate_engine::Ledger,
 }
 
 impl Workspace {
@@ -105,7 +103,6 @@ impl Workspace {
         toolgate_engine::Around {
             gate: self.gate.clone(),
             session: Arc::clone(session),
-            ledger: self.ledger.clone(),
             clock: Arc::new(toolgate_gate::SystemClock),
             approver: None,
             events: toolgate_gate::execute::EventSink::none(),
@@ -239,10 +236,6 @@ impl WorkspaceBuilder {
         let guard = RepetitionGuard::new(repeatable.map(|spec| spec.name.clone()));
         let journal = self.journal;
         let journal = journal.unwrap_or_else(|| Arc::new(MemoryJournal::new()));
-        #[cfg(feature = "providers")]
-        let ledger = toolgate_engine::Ledger::new(journal);
-        #[cfg(feature = "providers")]
-        let journal = Arc::new(ledger.clone());
         let mut builder = Gate::builder(registry, self.rules, paths, journal)
             .settings(self.settings)
             .middleware(Arc::new(guard));
@@ -254,8 +247,6 @@ impl WorkspaceBuilder {
         }
         Ok(Workspace {
             gate: builder.build()?,
-            #[cfg(feature = "providers")]
-            ledger,
         })
     }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_gate::output::{Redactor, whole_value};
-use toolgate_journal::{
-    Anchor, Body, Conversation, Coverage, Filter, Line, Options, Prune, Reader, SqliteJournal,
-    Trouble, Verified,
+use toolgate_gate::journal::{
+    Anchor, Body, Conversation, ConversationFilter, Coverage, Filter, JournalError, Line, Prune,
+    PruneJournal, ReadJournal, State, Verified, VerifyJournal,
 };
+use toolgate_gate::output::{Redactor, whole_value};
+use toolgate_journal::{Options, SqliteJournal, SqliteReader, Trouble};
 
 use crate::args::{Common, ExportFormat, JournalCommand};
 use crate::clean::style::{BOLD, DIM, GREEN, RED};
@@ -33,7 +34,7 @@ pub(crate) async fn run(
     let redactor = Redactor::new(secrets::of_environment(&config))
         .map_err(|error| Failure::internal(error.to_string()))?;
     match command {
-        JournalCommand::List => list(&path, out),
+        JournalCommand::List => list(&path, out).await,
         JournalCommand::Show {
             conversation,
             call,
@@ -45,17 +46,17 @@ pub(crate) async fn run(
                 kind,
                 ..Filter::default()
             };
-            show(&path, &filter, &conversation, &redactor, out)
+            show(&path, filter, &conversation, &redactor, out).await
         }
         JournalCommand::Export {
             conversation,
             format,
             output,
         } => {
-            let page = export(&path, &conversation, format, &redactor)?;
+            let page = export(&path, &conversation, format, &redactor).await?;
             written(&page, output.as_deref(), out)
         }
-        JournalCommand::Verify { against } => verify(&path, against.as_deref(), out),
+        JournalCommand::Verify { against } => verify(&path, against.as_deref(), out).await,
         JournalCommand::Prune {
             older_than_days,
             to_bytes,
@@ -75,10 +76,20 @@ fn failed(trouble: Trouble) -> Failure {
     Failure::internal(trouble.to_string())
 }
 
-fn list(path: &Path, out: &Out) -> Result<u8, Failure> {
-    let all = Reader::open(path)
-        .and_then(|reader| reader.conversations(clock::now_ms()))
-        .map_err(failed)?;
+fn unread(error: JournalError) -> Failure {
+    Failure::internal(error.message)
+}
+
+/// The journal for reading only: no file is made, and none is changed.
+fn reader(path: &Path) -> Result<Box<dyn VerifyJournal>, Failure> {
+    let reader = SqliteReader::open(path).map_err(failed)?;
+    Ok(Box::new(reader))
+}
+
+async fn list(path: &Path, out: &Out) -> Result<u8, Failure> {
+    let reader = reader(path)?;
+    let all = reader.conversations(ConversationFilter::default()).await;
+    let all = all.map_err(unread)?;
     for conversation in &all {
         if out.json {
             out.json_line(&listed(conversation))?;
@@ -103,7 +114,7 @@ fn listed(conversation: &Conversation) -> Value {
     })
 }
 
-fn counted(calls: &std::collections::BTreeMap<toolgate_journal::State, u64>) -> Value {
+fn counted(calls: &std::collections::BTreeMap<State, u64>) -> Value {
     let counts = calls
         .iter()
         .map(|(state, count)| (state.as_str().to_owned(), json!(count)));
@@ -113,7 +124,7 @@ fn counted(calls: &std::collections::BTreeMap<toolgate_journal::State, u64>) -> 
 fn pictured(conversation: &Conversation) -> Clean {
     let calls: u64 = conversation.calls.values().sum();
     let noun = if calls == 1 { "call" } else { "calls" };
-    let finished = conversation.calls.get(&toolgate_journal::State::Finished);
+    let finished = conversation.calls.get(&State::Finished);
     let open = calls - finished.copied().unwrap_or(0);
     let open = if open == 0 {
         Clean::default()
@@ -135,16 +146,17 @@ fn pictured(conversation: &Conversation) -> Clean {
     )
 }
 
-fn show(
+async fn show(
     path: &Path,
-    filter: &Filter,
+    filter: Filter,
     conversation: &str,
     redactor: &Redactor,
     out: &Out,
 ) -> Result<u8, Failure> {
-    let reader = Reader::open(path).map_err(failed)?;
+    let reader = reader(path)?;
+    let reader: &dyn ReadJournal = &*reader;
     let (mut count, mut stopped) = (0_u64, None);
-    let walked = reader.show(filter, |line| {
+    let each = |line: Line| {
         count += 1;
         let written = if out.json {
             out.json_line(&entry(&line, redactor))
@@ -153,8 +165,8 @@ fn show(
         };
         stopped = written.err();
         stopped.is_none()
-    });
-    walked.map_err(failed)?;
+    };
+    reader.each(filter, each).await.map_err(unread)?;
     match (stopped, count) {
         (Some(failure), _) => Err(failure),
         (None, 0) => Err(Failure::internal(format!(
@@ -203,30 +215,28 @@ fn entry_pictured(line: &Line, redactor: &Redactor) -> Clean {
     shown
 }
 
-fn export(
+async fn export(
     path: &Path,
     conversation: &str,
     format: ExportFormat,
     redactor: &Redactor,
 ) -> Result<String, Failure> {
-    let reader = Reader::open(path).map_err(failed)?;
-    let all = reader.conversations(clock::now_ms()).map_err(failed)?;
-    let kept = all.iter().find(|kept| kept.id.as_str() == conversation);
+    let reader = reader(path)?;
+    let reader: &dyn ReadJournal = &*reader;
+    let kept = reader.conversation(&conversation.into()).await;
+    let kept = kept.map_err(unread)?;
     let kept = kept.ok_or_else(|| {
         Failure::internal(format!(
             "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
         ))
     })?;
-    let mut transcript = Transcript::of(kept);
-    let filter = Filter {
-        conversation: Some(kept.id.clone()),
-        ..Filter::default()
-    };
-    let walked = reader.show(&filter, |line| {
+    let mut transcript = Transcript::of(&kept);
+    let each = |line| {
         transcript.take(line);
         true
-    });
-    walked.map_err(failed)?;
+    };
+    let walked = reader.each(Filter::of(&kept.id), each).await;
+    walked.map_err(unread)?;
     transcript.close();
     transcript.redact(redactor);
     Ok(export::render(&transcript, format))
@@ -241,11 +251,9 @@ fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, Failure> 
     Ok(0)
 }
 
-fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure> {
+async fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure> {
     let against = against.map(anchor_from).transpose()?;
-    let found = Reader::open(path)
-        .and_then(|reader| reader.verify(against.as_ref()))
-        .map_err(failed)?;
+    let found = reader(path)?.verify(against).await.map_err(unread)?;
     if out.json {
         out.json_line(&verdict(&found))?;
     } else {
@@ -324,7 +332,8 @@ fn anchor_from(file: &Path) -> Result<Anchor, Failure> {
 
 async fn prune(path: &Path, what: Prune, out: &Out) -> Result<u8, Failure> {
     let journal = SqliteJournal::open(path, Options::default()).map_err(failed)?;
-    let pruned = journal.prune(what).await.map_err(failed)?;
+    let journal: &dyn PruneJournal = &journal;
+    let pruned = journal.prune(what).await.map_err(unread)?;
     if out.json {
         out.json_line(&json!({
             "bodies": pruned.bodies,

@@ -1,7 +1,7 @@
 //! `toolgate resume`: what a crash left open gets its one result; nothing is run again.
 
 use serde_json::{Value, json};
-use toolgate_journal::Trouble;
+use toolgate_gate::journal::JournalError;
 use toolgate_model::ErrorKind;
 
 use crate::app::{App, Purpose};
@@ -14,7 +14,7 @@ use crate::orphans;
 use crate::out::Out;
 
 pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result<u8, Failure> {
-    let kept = Kept::find(common, &resumed.conversation)?;
+    let kept = Kept::find(common, &resumed.conversation).await?;
     kept.nobody_works_on_it()?;
     orphans::end(&Home::find()?.runs(), out);
     let app = App::load(&kept.common(common)?, out, Purpose::Run(""))?;
@@ -22,20 +22,20 @@ pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result
     let id = &kept.conversation.id;
     // Whoever else takes it up from now on is told that it is in use.
     journal.begin(id, None).await.map_err(failed)?;
-    let cut_off = CutOff::look(journal, id).await.map_err(failed)?;
+    let cut_off = CutOff::look(&**journal, id).await.map_err(failed)?;
     let Some(choice) = choose(resumed, &cut_off, out).await else {
-        journal.end(id).await.map_err(failed)?;
+        journal.release(id).await.map_err(failed)?;
         return Ok(ErrorKind::NoApprover.exit_code());
     };
     let wall = app.gate.wall();
-    let settled = cut_off.settle(journal, wall, Some(choice)).await;
+    let settled = cut_off.settle(&**journal, wall, Some(choice)).await;
     let settled = settled.map_err(failed)?;
-    journal.end(id).await.map_err(failed)?;
+    journal.release(id).await.map_err(failed)?;
     report(&kept, choice, &cut_off, &settled, out)
 }
 
-fn failed(trouble: Trouble) -> Failure {
-    Failure::internal(trouble.to_string())
+fn failed(error: JournalError) -> Failure {
+    Failure::internal(error.message)
 }
 
 /// What the person wants; nothing if that cannot be known.

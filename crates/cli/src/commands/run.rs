@@ -49,7 +49,6 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
         .await
         .map_err(|error| Failure::internal(format!("the turn broke off: {error}")))?;
     app.end(&session, out).await;
-    app.record.end(&session, &app.workspace, out).await;
     drop(noted);
     shown?;
     if let Some(trouble) = recorded.and_then(|recorded| recorded.trouble()) {

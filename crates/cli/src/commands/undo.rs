@@ -7,10 +7,9 @@ use futures::future::BoxFuture;
 use serde_json::json;
 use toolgate_gate::Passage;
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
-use toolgate_gate::journal::FileProblem;
+use toolgate_gate::journal::{FileProblem, ReadJournal};
 use toolgate_gate::plan::Mode;
 use toolgate_journal::undo::{Changes, Refusal, Restore, Scope};
-use toolgate_journal::{Reader, SqliteJournal};
 use toolgate_model::{Args, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
 use toolgate_sandbox::paths::PathWall;
 
@@ -24,7 +23,7 @@ use crate::undo::{Back, Current, UNDO, UndoTool};
 use crate::{difference, question, signals};
 
 pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8, Failure> {
-    let kept = Kept::find(common, &undone.conversation)?;
+    let kept = Kept::find(common, &undone.conversation).await?;
     kept.nobody_works_on_it()?;
     let common = kept.common(common)?;
     // A person takes something back, no model: that works where tools are off, too.
@@ -39,9 +38,8 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         (None, Some(turn)) => Scope::Turn(turn),
         (None, None) => Scope::All,
     };
-    let changes = Reader::open(&kept.journal)
-        .and_then(|reader| Changes::read(&reader, &kept.conversation.id))
-        .map_err(|trouble| Failure::internal(trouble.to_string()))?;
+    let changes = Changes::read(&**journal, &kept.conversation.id).await;
+    let changes = changes.map_err(|error| Failure::internal(error.message))?;
     let call = call(&undone, &changes);
     let say = |result: &ToolResult| -> Result<u8, Failure> {
         if out.json {
@@ -69,7 +67,7 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         result.display.clone_from(&result.content);
         return say(&result);
     }
-    let files = match contents(journal, wall, planned).await? {
+    let files = match contents(&**journal, wall, planned).await? {
         Ok(files) => files,
         Err(refusal) => return say(&failed(&call, refusal)),
     };
@@ -155,7 +153,7 @@ fn failed(call: &ToolCall, error: ToolError) -> ToolResult {
 
 /// Adds what the files held.
 async fn contents(
-    journal: &SqliteJournal,
+    journal: &dyn ReadJournal,
     wall: &PathWall,
     planned: Vec<Restore>,
 ) -> Result<Result<Vec<Back>, ToolError>, Failure> {
@@ -166,7 +164,7 @@ async fn contents(
             Some(hash) => journal
                 .image(hash)
                 .await
-                .map_err(|trouble| Failure::internal(trouble.to_string()))?,
+                .map_err(|error| Failure::internal(error.message))?,
             None => None,
         };
         let name = name(wall, &file.place);

@@ -5,8 +5,8 @@
 //! batch that was killed.
 
 use serde_json::Value;
+use toolgate_gate::journal::{Body, Conversation, Line};
 use toolgate_gate::output::Redactor;
-use toolgate_journal::{Body, Conversation, Line};
 
 use super::*;
 

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use toolgate_engine::{Outcome, Streamed, discarded};
+use toolgate_gate::journal::{Body, Conversation, Line};
 use toolgate_gate::journal::{IntendedFile, Record, Recovered};
 use toolgate_gate::output::Redactor;
-use toolgate_journal::{Body, Conversation, Line};
 use toolgate_model::{Args, CallId, PlanRecord, ToolCall, ToolResult};
 use toolgate_providers::{Content, Message as Carried, Usage};
 

@@ -135,7 +135,11 @@ impl Gate {
         }));
         // Durable before a question is shown. What could not be written stays for the next commit.
         if approver.is_seen() {
-            self.inner.journal.commit(entries).await.map_err(|error| {
+            self.commit(session, entries).await.map_err(|error| {
+                // The session offers these again under their key.
+                if error.is_unknown() {
+                    opening.clear();
+                }
                 ToolError::new(ErrorKind::Journal, format!("{error}; nobody was asked"))
             })?;
             opening.clear();

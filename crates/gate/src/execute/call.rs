@@ -96,8 +96,9 @@ impl Gate {
             },
         );
         let entry = self.entry(session, &result.call_id, finished(&result));
-        if let Err(error) = self.inner.journal.commit(vec![entry]).await {
-            // The effect has happened and the model has to know; the person is told as well.
+        if let Err(error) = self.record(session, vec![entry]).await {
+            // The effect has happened and the model has to know; the user is told as well. The
+            // session offers the entry again.
             result
                 .metadata
                 .insert("journal".into(), error.to_string().into());

@@ -1,212 +1,131 @@
-//! What the gate needs of a record: that it holds before an effect happens.
+//! The journal: what happened is durable before its effect, and can be read afterwards.
 //!
 //! ```text
-//! Entry, Entry, … ──▶ Journal::commit ──▶ durable, all of them
-//! Intended, …     ──▶ Journal::intend ──▶ durable, with the files as they were (Image)
+//!                     ┌─ Journal ─────── append, intend, release      what the gate needs
+//!  Entry, Entry, … ──▶│  LeaseJournal    begin                        one process per conversation
+//!  (a Batch)          │  ReadJournal     conversations, entries, image
+//!                     │  RecoverJournal  unfinished, intent, put      after a crash
+//!                     │  VerifyJournal   verify
+//!                     └─ PruneJournal    prune
 //! ```
 //!
-//! What can go wrong: the record cannot be written. Then nothing is asked, started or
-//! renamed, and the call settles with kind `journal`.
+//! A journal that only records implements [`Journal`], which has one required method. One that
+//! can be read back implements the others too and is a [`FullJournal`].
+//!
+//! # Laws
+//!
+//! Every implementation keeps these; `toolgate_testkit::journal_laws` tests them for any
+//! [`FullJournal`].
+//!
+//! **Writing.**
+//!
+//! 1. A [`Batch`] holds entries of one conversation. It is written whole or not at all.
+//! 2. `append` returned `Ok`: every entry is durable, at the end of its conversation, in the
+//!    order of the batch, with consecutive numbers, and whoever reads from now on finds it.
+//! 3. A batch that is offered after another one returned `Ok` comes after it. Batches that are
+//!    offered at the same time come in any order, each without a gap.
+//! 4. Numbers of a conversation begin with 1, are never left out, repeated or given anew.
+//! 5. Conversations share no fate: an error of one is returned to it alone, whatever is
+//!    committed beside it. Only the medium itself (a full disk, a lost server) fails for all.
+//! 6. An entry that cannot follow what is on record about its call ([`states`]) is refused
+//!    with its batch. So no call has two results.
+//!
+//! **Errors** say by their kind what may be done next:
+//!
+//! | kind | on record | offered again |
+//! |---|---|---|
+//! | [`NotWritten`](JournalErrorKind::NotWritten) | nothing of this offer | the entries, now or in a later batch |
+//! | [`Unknown`](JournalErrorKind::Unknown) | all or nothing | only this batch, by [`Batch::again`] |
+//! | [`Rejected`](JournalErrorKind::Rejected) | nothing | never |
+//! | [`InUse`](JournalErrorKind::InUse) | nothing | not while another process holds the conversation |
+//! | [`Damaged`](JournalErrorKind::Damaged) | nothing | not before the journal is sound |
+//!
+//! 7. A failure is *ambiguous* where the entries may be on record: the connection was lost while
+//!    they were committed, the writer died, or the future was dropped. Then the kind is
+//!    `Unknown`.
+//! 8. A batch that is offered again has the key it had. The journal looks whether that key is on
+//!    record in the conversation: if it is, this is `Ok` and nothing is written; if not, it is
+//!    written now. A key that is on record with other entries is `Rejected`. Keys survive the
+//!    process that wrote them.
+//! 9. An intent ([`Journal::intend`]) is never offered again: after an error nothing is renamed,
+//!    and the call gets a result that closes it.
+//!
+//! **Never done again by itself:** a call whose start may be on record, a question, a change of
+//! files. What is offered again is only ever the record of it.
+//!
+//! **Results.**
+//!
+//! 10. A journal that has reached its limit refuses everything but batches of results
+//!     ([`Batch::is_only_results`]) and what recovery puts.
+//! 11. The result of a call that ran is written in the end, or the conversation says that it is
+//!     not: the gate keeps a result that was not written in the session and offers it again with
+//!     every later commit of the conversation; the model sees the error in the result's
+//!     metadata, and [`Gate::end`](crate::Gate::end) returns an error while one is left.
+//!
+//! **Leases.**
+//!
+//! 12. A conversation is worked on by one process. Whoever commits to it takes it; another one
+//!     gets `InUse`, which names the conversation and the holder. [`Journal::release`] gives it
+//!     back; a holder that is gone has given it back.
+//! 13. A holder that lost its lease cannot write any more, also not what it offered before.
+//!
+//! **Reading and pruning.**
+//!
+//! 14. Reading waits for no writer and shows whole batches only.
+//! 15. Pruning takes bodies and images, never entries: numbers, kinds, calls, times and hashes
+//!     stay, and so does everything that an unfinished call needs. A pruned journal is sound.
+//! 16. A sound journal holds every batch that was acknowledged, as it was written ([`chain`]).
 
+mod batch;
+pub mod chain;
+mod error;
 mod files;
 mod intent;
+mod leases;
 mod memory;
-
-use std::sync::Arc;
+mod mending;
+mod pending;
+mod pruning;
+mod reading;
+mod record;
+mod recovery;
+pub mod states;
+mod verification;
 
 use futures::future::BoxFuture;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use toolgate_model::{
-    ApprovalId, BadCall, CallId, ConversationId, PlanHash, PlanRecord, ToolCall, ToolResult,
-};
+use toolgate_model::ConversationId;
 
+pub use batch::{Batch, BatchKey};
+pub use chain::Anchor;
+pub use error::{JournalError, JournalErrorKind};
 pub use files::{FileProblem, Files};
 pub use intent::{Image, Intended, IntendedFile, Recovered, RecoveredFile};
+pub use leases::LeaseJournal;
 pub use memory::MemoryJournal;
+pub(crate) use pending::Pending;
+pub use pruning::{Prune, PruneJournal, Pruned};
+pub use reading::{Body, Conversation, ConversationFilter, Filter, Line, ReadJournal};
+pub use record::{Entry, Record};
+pub use recovery::{RecoverJournal, Recovery, Unfinished};
+pub use states::{Class, State};
+pub use verification::{Coverage, Problem, Verified, VerifyJournal};
 
-/// Something that happened to a call, or in a conversation.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Record {
-    /// It arrived.
-    Received {
-        /// The call as it came.
-        call: ToolCall,
-    },
-    /// It arrived damaged.
-    ReceivedBad {
-        /// What could be read of it.
-        call: BadCall,
-    },
-    /// It was planned and policy decided.
-    Planned {
-        /// Everything known about it.
-        plan: Arc<PlanRecord>,
-    },
-    /// A person was asked.
-    Asked {
-        /// The question.
-        approval_id: ApprovalId,
-        /// What the answer is bound to.
-        plan_hash: PlanHash,
-    },
-    /// The question was answered.
-    Answered {
-        /// The question.
-        approval_id: ApprovalId,
-        /// Whether the call may run.
-        approved: bool,
-        /// How long the answer is remembered: `once`, `conversation`, `project`.
-        scope: String,
-        /// Who answered.
-        by: String,
-        /// What the person said about it.
-        reason: Option<String>,
-        /// Folders beyond the walls that were opened to the call.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        opened: Vec<String>,
-    },
-    /// It begins to run, now.
-    Started,
-    /// It is about to change files: everything that is needed to finish or to undo that.
-    Intended {
-        /// Every file of the change.
-        files: Vec<IntendedFile>,
-    },
-    /// A change that a crash had cut short was finished, undone, or left as it was found.
-    Recovered {
-        /// What was done.
-        outcome: Recovered,
-        /// What was found of each file.
-        files: Vec<RecoveredFile>,
-    },
-    /// It has its result.
-    Finished {
-        /// The one result.
-        result: Box<ToolResult>,
-    },
-    /// A turn begins. Belongs to no call, like the kinds after it.
-    TurnStarted {
-        /// Its number in the conversation; the first is 1.
-        turn: u64,
-        /// Who is asked.
-        provider: String,
-        /// Which model is asked.
-        model: String,
-        /// How it works, where that has a name.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        preset: Option<String>,
-    },
-    /// The person said something.
-    UserMessage {
-        /// The words.
-        text: String,
-    },
-    /// What was said before this conversation came here, as whoever carries it in tells it.
-    /// None of its calls ran here.
-    CarriedIn {
-        /// The messages, in their order.
-        messages: Value,
-    },
-    /// A part of an answer that is still coming in. The whole answer, when it is there,
-    /// says all of it again.
-    Streamed {
-        /// What came since the last part: text, thinking and whole calls, in their order.
-        content: Value,
-    },
-    /// The model answered.
-    AssistantMessage {
-        /// Text, thinking with its seals, and calls, in their order.
-        content: Value,
-        /// Why it stopped.
-        stop: String,
-        /// What it cost, if the provider said so.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        usage: Option<Value>,
-    },
-    /// A turn is over.
-    TurnFinished {
-        /// Its number in the conversation.
-        turn: u64,
-        /// How it ended, in one word.
-        outcome: String,
-        /// What went wrong, if something did.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        error: Option<String>,
-    },
-}
-
-impl Record {
-    /// Its name, as it stands in the record.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            Self::Received { .. } => "received",
-            Self::ReceivedBad { .. } => "received_bad",
-            Self::Planned { .. } => "planned",
-            Self::Asked { .. } => "asked",
-            Self::Answered { .. } => "answered",
-            Self::Started => "started",
-            Self::Intended { .. } => "intended",
-            Self::Recovered { .. } => "recovered",
-            Self::Finished { .. } => "finished",
-            Self::TurnStarted { .. } => "turn_started",
-            Self::UserMessage { .. } => "user_message",
-            Self::CarriedIn { .. } => "carried_in",
-            Self::Streamed { .. } => "streamed",
-            Self::AssistantMessage { .. } => "assistant_message",
-            Self::TurnFinished { .. } => "turn_finished",
-        }
-    }
-
-    /// Whether an entry of this kind belongs to no call.
-    pub fn is_of_no_call(kind: &str) -> bool {
-        matches!(
-            kind,
-            "turn_started"
-                | "user_message"
-                | "carried_in"
-                | "streamed"
-                | "assistant_message"
-                | "turn_finished"
-        )
-    }
-}
-
-/// One line of the record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entry {
-    /// The conversation.
-    pub conversation: ConversationId,
-    /// The call; empty where the entry belongs to none.
-    pub call: CallId,
-    /// When, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// What.
-    pub record: Record,
-}
-
-/// Why the record could not be written. No tool runs then.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the journal cannot be written: {message}")]
-pub struct JournalError {
-    /// What went wrong and how to go on.
-    pub message: String,
-}
-
-impl JournalError {
-    /// An error that says what went wrong and how to go on.
-    pub fn new(message: impl Into<String>) -> Self {
-        Self {
-            message: message.into(),
-        }
-    }
-}
-
-/// A place where entries are kept for good.
+/// A place where entries are kept for good. The module's documentation has the laws.
 pub trait Journal: Send + Sync {
-    /// Writes all of the entries, or none; they are durable when this returns.
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>>;
+    /// Writes all entries of a batch, or none; they are durable when this returns.
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>>;
+
+    /// Writes entries of one conversation as a new batch. No entries are none to write. An
+    /// ambiguous failure stays one: whoever wants to offer them again makes a [`Batch`].
+    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
+        if entries.is_empty() {
+            return Box::pin(std::future::ready(Ok(())));
+        }
+        match Batch::new(entries) {
+            Ok(batch) => self.append(batch),
+            Err(error) => Box::pin(std::future::ready(Err(error))),
+        }
+    }
 
     /// Writes an intent and the contents it would replace, together or not at all;
     /// durable when this returns. A journal that has no place for contents refuses, and
@@ -215,8 +134,25 @@ pub trait Journal: Send + Sync {
         let _ = (entry, images);
         let message = "this journal keeps no contents of files, so a change of files \
                        could not be undone after a crash";
-        Box::pin(std::future::ready(Err(JournalError {
-            message: message.to_owned(),
-        })))
+        let refused = JournalError::not_written(message);
+        Box::pin(std::future::ready(Err(refused)))
     }
+
+    /// Gives a conversation back, so that another process can go on with it. A journal without
+    /// leases has nothing to give back.
+    fn release(&self, conversation: &ConversationId) -> BoxFuture<'_, Result<(), JournalError>> {
+        let _ = conversation;
+        Box::pin(std::future::ready(Ok(())))
+    }
+}
+
+/// A journal that can be written, read, recovered, checked and pruned.
+pub trait FullJournal:
+    Journal + LeaseJournal + ReadJournal + RecoverJournal + VerifyJournal + PruneJournal
+{
+}
+
+impl<J> FullJournal for J where
+    J: Journal + LeaseJournal + ReadJournal + RecoverJournal + VerifyJournal + PruneJournal
+{
 }

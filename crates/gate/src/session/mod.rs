@@ -21,6 +21,7 @@ pub use reads::{LineRanges, ReadLog, Seen, Staleness};
 use belongings::Belongings;
 
 use crate::approve::Grant;
+use crate::journal::Pending;
 use crate::sync::{Mutex, lock};
 
 /// What a result may have where the model's context is not known.
@@ -35,6 +36,7 @@ pub struct Session {
     grants: Mutex<Vec<Grant>>,
     opened: Mutex<Vec<String>>,
     belongings: Belongings,
+    pending: Pending,
     scope: Option<Scope>,
     capacity: AtomicUsize,
     cancel: CancellationToken,
@@ -59,6 +61,7 @@ impl Session {
             grants: Mutex::new(Vec::new()),
             opened: Mutex::new(Vec::new()),
             belongings: Belongings::default(),
+            pending: Pending::default(),
             scope: None,
             capacity: AtomicUsize::new(UNKNOWN_CAPACITY),
             cancel: CancellationToken::new(),
@@ -162,7 +165,13 @@ impl Session {
         self.belongings.get()
     }
 
+    /// Its entries that are not on record yet.
+    pub(crate) fn pending(&self) -> &Pending {
+        &self.pending
+    }
+
     /// Ends the conversation: every call, and what tools keep for it.
+    /// [`Gate::end`](crate::Gate::end) does this too, and settles the journal.
     pub async fn end(&self) {
         self.cancel.cancel();
         self.belongings.end().await;

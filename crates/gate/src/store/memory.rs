@@ -28,7 +28,7 @@ impl MemoryStore {
         &self,
         space: &Space,
         key: &str,
-        change: Change,
+        change: &Change,
     ) -> Result<Option<String>, StoreError> {
         let mut values = self.lock();
         let before = values.get(space).and_then(|keys| keys.get(key)).cloned();
@@ -71,6 +71,6 @@ impl Store for MemoryStore {
         key: &str,
         change: Change,
     ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
-        Box::pin(ready(self.apply(space, key, change)))
+        Box::pin(ready(self.apply(space, key, &change)))
     }
 }

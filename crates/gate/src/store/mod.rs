@@ -88,8 +88,10 @@ pub enum Edit {
 }
 
 /// Looks at a value and says what becomes of it. Between the two nobody else can change it.
-/// It may hold up everybody else who uses the store, so it computes and does not wait.
-pub type Change = Box<dyn FnOnce(Option<&str>) -> Result<Edit, ToolError> + Send>;
+/// It may hold up everybody else who uses the store, so it computes and does not wait. A store
+/// whose write fails, or finds that another one was faster, calls it again with the value that is
+/// there then: only what it says last counts.
+pub type Change = Box<dyn Fn(Option<&str>) -> Result<Edit, ToolError> + Send + Sync>;
 
 /// A place for small values. Whatever returns without an error is durable.
 pub trait Store: Send + Sync {
@@ -114,7 +116,7 @@ pub trait Store: Send + Sync {
         key: &str,
         value: String,
     ) -> BoxFuture<'_, Result<Option<String>, StoreError>> {
-        self.update(space, key, Box::new(|_| Ok(Edit::Set(value))))
+        self.update(space, key, Box::new(move |_| Ok(Edit::Set(value.clone()))))
     }
 
     /// Removes a key and says what its value was.
@@ -128,7 +130,8 @@ pub trait Store: Send + Sync {
 }
 
 impl dyn Store + '_ {
-    /// As [`Store::update`], with an answer of the change's own.
+    /// As [`Store::update`], with an answer of the change's own: the one that went with what was
+    /// written.
     ///
     /// ```
     /// # use toolgate_gate::store::{Edit, Space, Store};
@@ -146,7 +149,7 @@ impl dyn Store + '_ {
         &self,
         space: &Space,
         key: &str,
-        change: impl FnOnce(Option<&str>) -> Result<(Edit, T), ToolError> + Send + 'static,
+        change: impl Fn(Option<&str>) -> Result<(Edit, T), ToolError> + Send + Sync + 'static,
     ) -> Result<T, ToolError> {
         let answer = Arc::new(Mutex::new(None));
         let slot = Arc::clone(&answer);

@@ -106,6 +106,9 @@ impl Drop for Desk {
             // A writer that panicked has told everybody by not answering.
             let _ = thread.join();
         }
+        if let Err(poisoned) = self.shared.writer.lock() {
+            poisoned.into_inner().abandon();
+        }
     }
 }
 
@@ -178,6 +181,8 @@ mod tests {
     use crate::sqlite::trouble::Trouble;
     use crate::sqlite::work::Work;
     use crate::sqlite::writer::Task;
+    use toolgate_gate::journal::LeaseJournal;
+
     use crate::{Options, Point, SqliteJournal};
 
     #[test]
@@ -321,7 +326,8 @@ mod tests {
                 assert!(block_on(answer).is_err());
             }
             let told = block_on(journal.begin(&"after".into(), None));
-            assert_eq!(told, Err(Trouble::Closed));
+            assert_eq!(told, Err(Trouble::Closed.into()));
+            assert!(told.unwrap_err().is_unknown());
             drop(journal);
             let journal = SqliteJournal::open(&file, Options::default()).unwrap();
             let count = "SELECT group_concat(id) FROM conversations";

@@ -11,7 +11,7 @@ use toolgate_gate::tool::hex;
 
 use super::schema;
 use super::trouble::Trouble;
-use crate::chain::{Hash, fields_hash};
+use toolgate_gate::journal::chain::{Hash, fields_hash};
 
 /// The hash of the schema that the migrations make.
 const EXPECTED: &str = "873f96476ce5bbbde1d4c0c89f07c32ca70e73910402a143d365cfecf5a72dee";

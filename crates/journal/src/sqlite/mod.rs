@@ -15,9 +15,9 @@ mod layout;
 mod lease;
 mod note;
 mod open;
-mod problem;
 mod prune;
 mod read;
+mod reader;
 mod recover;
 mod room;
 mod schema;
@@ -29,17 +29,18 @@ mod writer;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
-use toolgate_gate::journal::{Entry, Image, Journal, JournalError, Record};
+use toolgate_gate::journal::{
+    Anchor, Batch, Conversation, ConversationFilter, Entry, Filter, Image, Journal, JournalError,
+    LeaseJournal, Line, ReadJournal, Verified, VerifyJournal,
+};
 use toolgate_gate::{Clock, Entropy, SystemClock, SystemEntropy};
 use toolgate_model::ConversationId;
 
-pub use problem::{Coverage, Problem, Verified};
-pub use prune::{Prune, Pruned};
-pub use read::{Body, Conversation, Filter, Line, Reader, Size};
-pub use recover::{Recovery, Unfinished};
+pub use read::{Reader, Size};
+pub use reader::SqliteReader;
 pub use trouble::Trouble;
 pub use writer::Hook;
 
@@ -96,11 +97,14 @@ pub struct Options {
     pub max_bytes: Option<u64>,
     /// Whether the log is folded into the file when nobody waits.
     pub folds_when_quiet: bool,
-    /// Whether entries are written by the thread that asks, where nobody else is writing. That
-    /// spares waking another one and back, which takes about as long as the disk does, and holds
-    /// the asking thread up for one write. Whatever else it would do waits as well: futures of
-    /// the same task with their deadlines, and the timers and sockets of a runtime that has no
-    /// other thread to look at them. For runtimes with several, and tasks that only wait.
+    /// Whether entries are written by the thread that asks, where nobody else is writing.
+    ///
+    /// By default the journal's own thread hashes and writes, and the thread that asks is free:
+    /// right for a server, and wherever one process has many conversations. In place spares
+    /// waking that thread and being woken by it, which takes about as long as the disk does, and
+    /// holds the asking thread up for one write. Futures of the same task with their deadlines
+    /// wait as well, and so do the timers and sockets of a runtime without another worker. Right
+    /// for one conversation per process, one call at a time, on a runtime of several workers.
     pub writes_in_place: bool,
     /// Called from whoever writes, at every point of a commit. For tests.
     pub hook: Option<Hook>,
@@ -137,9 +141,10 @@ pub struct SqliteJournal {
 struct Inner {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    entropy: Arc<dyn Entropy>,
-    desk: Desk,
     writes_in_place: bool,
+    /// Opened by the first who reads, and closed before the file is given up.
+    reader: Mutex<Option<SqliteReader>>,
+    desk: Desk,
 }
 
 impl SqliteJournal {
@@ -170,9 +175,9 @@ impl SqliteJournal {
             inner: Arc::new(Inner {
                 path,
                 clock: options.clock,
-                entropy: options.entropy,
-                desk,
                 writes_in_place: options.writes_in_place,
+                reader: Mutex::new(None),
+                desk,
             }),
         })
     }
@@ -180,34 +185,6 @@ impl SqliteJournal {
     /// The file.
     pub fn path(&self) -> &Path {
         &self.inner.path
-    }
-
-    /// Takes a conversation for this process, and notes which workspace it is about. Every
-    /// commit does so too; this says earlier whether another process has it.
-    pub async fn begin(
-        &self,
-        conversation: &ConversationId,
-        workspace: Option<&Path>,
-    ) -> Result<(), Trouble> {
-        let conversation = conversation.as_str().to_owned();
-        let workspace = workspace.map(|path| path.to_string_lossy().into_owned());
-        self.ask(false, move |work| {
-            work.hold(&conversation)?;
-            work.open(&conversation, workspace.as_deref(), work.now_ms)
-        })
-        .await
-    }
-
-    /// Gives a conversation back, so that another process can go on with it.
-    pub async fn end(&self, conversation: &ConversationId) -> Result<(), Trouble> {
-        let conversation = conversation.as_str().to_owned();
-        self.ask(true, move |work| {
-            lease::release(work.db, work.me, Some(&conversation))
-                .map_err(|error| work.fail(&error))?;
-            work.released.insert(conversation);
-            Ok(())
-        })
-        .await
     }
 
     /// Does something in the writer's next transaction; durable when this returns.
@@ -220,16 +197,29 @@ impl SqliteJournal {
         self.inner.desk.hand_in(Box::new(request));
         answer.await.unwrap_or(Err(Trouble::Closed))
     }
+
+    /// Reads on a thread of its own, so that nothing waits for it.
+    fn reader(&self) -> Result<SqliteReader, JournalError> {
+        let mut reader = self
+            .inner
+            .reader
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(reader) = &*reader {
+            return Ok(reader.clone());
+        }
+        let clock = Arc::clone(&self.inner.clock);
+        let opened = SqliteReader::with_clock(&self.inner.path, clock);
+        Ok(reader.insert(opened.map_err(Trouble::of_reading)?).clone())
+    }
 }
 
 impl Journal for SqliteJournal {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        // A full journal starts nothing more, but what has happened is written down.
-        let only_results = entries
-            .iter()
-            .all(|entry| matches!(entry.record, Record::Finished { .. }));
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
         Box::pin(async move {
-            let task = move |work: &mut Work<'_>| work.append(&entries, About::Meant);
+            // A full journal starts nothing more, but what has happened is written down.
+            let only_results = batch.is_only_results();
+            let task = move |work: &mut Work<'_>| work.append_once(&batch);
             let (request, answer) = Task::new(only_results, task);
             if self.inner.writes_in_place {
                 self.inner.desk.do_at_once(Box::new(request));
@@ -250,6 +240,72 @@ impl Journal for SqliteJournal {
             // Whole files are hashed and written: that is left to the thread.
             Ok(self.ask(false, task).await?)
         })
+    }
+
+    fn release(&self, conversation: &ConversationId) -> BoxFuture<'_, Result<(), JournalError>> {
+        let conversation = conversation.as_str().to_owned();
+        Box::pin(async move {
+            let task = move |work: &mut Work<'_>| {
+                lease::release(work.db, work.me, Some(&conversation))
+                    .map_err(|error| work.fail(&error))?;
+                work.released.insert(conversation);
+                Ok(())
+            };
+            Ok(self.ask(true, task).await?)
+        })
+    }
+}
+
+impl LeaseJournal for SqliteJournal {
+    fn begin(
+        &self,
+        conversation: &ConversationId,
+        workspace: Option<&Path>,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
+        let conversation = conversation.as_str().to_owned();
+        let workspace = workspace.map(|path| path.to_string_lossy().into_owned());
+        Box::pin(async move {
+            let task = move |work: &mut Work<'_>| {
+                work.hold(&conversation)?;
+                work.open(&conversation, workspace.as_deref(), work.now_ms)
+            };
+            Ok(self.ask(false, task).await?)
+        })
+    }
+}
+
+impl ReadJournal for SqliteJournal {
+    fn conversations(
+        &self,
+        filter: ConversationFilter,
+    ) -> BoxFuture<'_, Result<Vec<Conversation>, JournalError>> {
+        Box::pin(async move { self.reader()?.conversations(filter).await })
+    }
+
+    fn entries(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Line>, JournalError>> {
+        Box::pin(async move { self.reader()?.entries(filter).await })
+    }
+
+    fn image(&self, sha256: &str) -> BoxFuture<'_, Result<Option<Vec<u8>>, JournalError>> {
+        let sha256 = sha256.to_owned();
+        Box::pin(async move {
+            let image = self.ask(true, move |work| work.image(&sha256)).await;
+            image.map_err(Trouble::of_reading)
+        })
+    }
+}
+
+impl VerifyJournal for SqliteJournal {
+    fn verify(&self, against: Option<Anchor>) -> BoxFuture<'_, Result<Verified, JournalError>> {
+        Box::pin(async move { self.reader()?.verify(against).await })
+    }
+
+    fn verify_conversation(
+        &self,
+        conversation: &ConversationId,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
+        let conversation = conversation.clone();
+        Box::pin(async move { self.reader()?.verify_conversation(&conversation).await })
     }
 }
 

@@ -10,10 +10,11 @@ use std::collections::BTreeMap;
 
 use rusqlite::{Connection, OptionalExtension};
 use serde::{Deserialize, Serialize};
+use toolgate_gate::journal::BatchKey;
+use toolgate_gate::journal::chain::{AnchorLink, Hash, Head, NOTHING, sha256};
 use toolgate_gate::tool::hex;
 
 use super::trouble::Trouble;
-use crate::chain::{AnchorLink, Hash, Head, NOTHING, sha256};
 
 /// What an anchor states besides the heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,7 +33,14 @@ pub(crate) struct Note {
     pub(crate) requests: Vec<(String, u64)>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) pruned: Vec<PruneNote>,
+    /// The batches that were written under a key; since version 3.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) batches: Vec<Keyed>,
 }
+
+/// A batch: its key, its conversation, and the number of its first entry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Keyed(pub(crate) BatchKey, pub(crate) String, pub(crate) u64);
 
 /// A conversation as its row is after this commit: name, workspace, start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,6 +104,7 @@ impl Note {
         self.stored.extend(later.stored);
         self.requests.extend(later.requests);
         self.pruned.extend(later.pruned);
+        self.batches.extend(later.batches);
     }
 }
 

@@ -6,59 +6,42 @@
 
 use std::collections::HashSet;
 
+use futures::future::BoxFuture;
 use rusqlite::Connection;
-use toolgate_gate::journal::Record;
+use toolgate_gate::journal::{JournalError, Prune, PruneJournal, Pruned, Record};
 use toolgate_gate::tool::hex;
 
 use super::SqliteJournal;
 use super::note::PruneNote;
 use super::trouble::Trouble;
-use crate::chain::Hash;
+use super::work::Work;
+use toolgate_gate::journal::chain::Hash;
 
-/// What is to go.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Prune {
-    /// Everything that was mentioned last before this, in milliseconds since 1970.
-    pub before_ms: Option<u64>,
-    /// The oldest things, until the file holds at most so many bytes.
-    pub to_bytes: Option<u64>,
+impl PruneJournal for SqliteJournal {
+    fn prune(&self, what: Prune) -> BoxFuture<'_, Result<Pruned, JournalError>> {
+        let pruned = self.ask(true, move |work| work.prune(what));
+        Box::pin(async move { Ok(pruned.await?) })
+    }
 }
 
-/// What went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pruned {
-    /// What entries said.
-    pub bodies: u64,
-    /// What files held before changes.
-    pub images: u64,
-    /// How many bytes those were.
-    pub bytes: u64,
-    /// Everything mentioned last before this is gone, in milliseconds since 1970.
-    pub before_ms: u64,
-}
-
-impl SqliteJournal {
-    /// Lets old bodies and images go, and makes the file smaller. What calls without a
-    /// result may still need is kept.
-    pub async fn prune(&self, what: Prune) -> Result<Pruned, Trouble> {
-        self.ask(true, move |work| {
-            let (pruned, spared) = prune(work.db, what).map_err(|error| work.fail(&error))?;
-            if pruned.bodies + pruned.images > 0 {
-                let heads = work.heads.iter();
-                let after = heads.map(|(conversation, (seq, _))| (conversation.clone(), *seq));
-                let after = after.collect();
-                work.note.pruned.push(PruneNote {
-                    pruned_before_ms: pruned.before_ms,
-                    bodies: pruned.bodies,
-                    images: pruned.images,
-                    spared: Some(spared),
-                    after,
-                });
-                work.shrunk = true;
-            }
-            Ok(pruned)
-        })
-        .await
+impl Work<'_> {
+    /// Lets old bodies and images go, and makes the file smaller.
+    pub(crate) fn prune(&mut self, what: Prune) -> Result<Pruned, Trouble> {
+        let (pruned, spared) = prune(self.db, what).map_err(|error| self.fail(&error))?;
+        if pruned.bodies + pruned.images > 0 {
+            let heads = self.heads.iter();
+            let after = heads.map(|(conversation, (seq, _))| (conversation.clone(), *seq));
+            let after = after.collect();
+            self.note.pruned.push(PruneNote {
+                pruned_before_ms: pruned.before_ms,
+                bodies: pruned.bodies,
+                images: pruned.images,
+                spared: Some(spared),
+                after,
+            });
+            self.shrunk = true;
+        }
+        Ok(pruned)
     }
 }
 

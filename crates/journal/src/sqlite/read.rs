@@ -1,17 +1,16 @@
 //! Looking at a record, also while another process writes it.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension, Row};
-use toolgate_gate::journal::Record;
+use toolgate_gate::journal::{Body, Conversation, ConversationFilter, Filter, Line};
 use toolgate_gate::tool::hex;
 use toolgate_model::{CallId, ConversationId};
 
 use super::trouble::Trouble;
 use super::{layout, lease, open};
-use crate::chain::{Anchor, Hash, sha256};
-use crate::states::State;
+use toolgate_gate::journal::chain::{Anchor, Hash, sha256};
+use toolgate_gate::journal::states::State;
 
 /// A record that is only looked at. Contents of files cannot be had from it.
 pub struct Reader {
@@ -19,76 +18,6 @@ pub struct Reader {
     pub(crate) path: PathBuf,
     /// Why nothing but a check is done with it.
     altered: Option<Trouble>,
-}
-
-/// A conversation on record.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Conversation {
-    /// Its name.
-    pub id: ConversationId,
-    /// The workspace it is about, where that is known.
-    pub workspace: Option<String>,
-    /// When it began, in milliseconds since 1970.
-    pub started_ms: u64,
-    /// When something happened last, in milliseconds since 1970.
-    pub last_ms: u64,
-    /// How many entries it has.
-    pub entries: u64,
-    /// How many of its calls have come how far.
-    pub calls: BTreeMap<State, u64>,
-    /// How many bytes its entries say; what two entries say alike counts for both.
-    pub bytes: u64,
-    /// The process that works on it now.
-    pub held_by: Option<u32>,
-}
-
-/// Which entries are wanted. What is not given does not narrow.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
-    /// Of this conversation.
-    pub conversation: Option<ConversationId>,
-    /// About this call.
-    pub call: Option<CallId>,
-    /// Of this kind, as [`Record::kind`] names it.
-    pub kind: Option<String>,
-    /// Not before, in milliseconds since 1970.
-    pub from_ms: Option<u64>,
-    /// Before, in milliseconds since 1970.
-    pub until_ms: Option<u64>,
-    /// At most so many.
-    pub most: Option<u64>,
-}
-
-/// What an entry says.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Body {
-    /// It is there.
-    Kept(Box<Record>),
-    /// It was pruned; the chain still vouches that it was there.
-    Pruned,
-    /// It is there, and nothing that can be read.
-    Unreadable(String),
-}
-
-/// An entry on record.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Line {
-    /// The conversation.
-    pub conversation: ConversationId,
-    /// Its number there; the first is 1.
-    pub seq: u64,
-    /// What it is.
-    pub kind: String,
-    /// The call it is about.
-    pub call: CallId,
-    /// Which call of that id; the first is 1.
-    pub nth: u64,
-    /// When, in milliseconds since 1970.
-    pub at_ms: u64,
-    /// Its hash, in hexadecimal.
-    pub hash: String,
-    /// What it says.
-    pub body: Body,
 }
 
 /// What a record takes on disk.
@@ -133,12 +62,25 @@ impl Reader {
     /// Every conversation, the one that began first first, and who works on it at this
     /// moment, in milliseconds since 1970.
     pub fn conversations(&self, now_ms: u64) -> Result<Vec<Conversation>, Trouble> {
-        self.intact()?;
-        let all = self.all_conversations(now_ms);
-        all.map_err(|error| self.fail(&error))
+        self.conversations_of(&ConversationFilter::default(), now_ms)
     }
 
-    fn all_conversations(&self, now_ms: u64) -> rusqlite::Result<Vec<Conversation>> {
+    /// Those that were asked for.
+    pub fn conversations_of(
+        &self,
+        filter: &ConversationFilter,
+        now_ms: u64,
+    ) -> Result<Vec<Conversation>, Trouble> {
+        self.intact()?;
+        let found = self.find_conversations(filter, now_ms);
+        found.map_err(|error| self.fail(&error))
+    }
+
+    fn find_conversations(
+        &self,
+        filter: &ConversationFilter,
+        now_ms: u64,
+    ) -> rusqlite::Result<Vec<Conversation>> {
         let snapshot = self.db.unchecked_transaction()?;
         let mut find = snapshot.prepare(
             "SELECT c.id, c.workspace, c.started_ms,
@@ -147,13 +89,21 @@ impl Reader {
              FROM conversations c
              LEFT JOIN entries e ON e.conversation = c.id
              LEFT JOIN bodies b ON b.hash = e.body_hash
-             GROUP BY c.id ORDER BY c.started_ms, c.id",
+             WHERE (?1 IS NULL OR c.id = ?1) AND (?2 IS NULL OR c.workspace = ?2)
+               AND (?3 IS NULL OR c.started_ms >= ?3) AND (?4 IS NULL OR c.started_ms < ?4)
+             GROUP BY c.id ORDER BY c.started_ms, c.id LIMIT coalesce(?5, -1)",
         )?;
         let mut states = snapshot.prepare(
             "SELECT state, count(*) FROM call_states WHERE conversation = ?1 GROUP BY state",
         )?;
         let mut found = Vec::new();
-        let mut rows = find.query([])?;
+        let mut rows = find.query((
+            filter.id.as_ref().map(ConversationId::as_str),
+            filter.workspace.as_deref(),
+            filter.from_ms,
+            filter.until_ms,
+            filter.most,
+        ))?;
         while let Some(row) = rows.next()? {
             let id: String = row.get(0)?;
             let calls = states
@@ -187,6 +137,7 @@ impl Reader {
                  WHERE (?1 IS NULL OR e.conversation = ?1) AND (?2 IS NULL OR e.call = ?2)
                    AND (?3 IS NULL OR e.kind = ?3) AND (?4 IS NULL OR e.at_ms >= ?4)
                    AND (?5 IS NULL OR e.at_ms < ?5)
+                   AND (?7 IS NULL OR (e.conversation, e.seq) > (?7, ?8))
                  ORDER BY e.conversation, e.seq LIMIT coalesce(?6, -1)",
             )?;
             let mut rows = find.query((
@@ -196,6 +147,8 @@ impl Reader {
                 filter.from_ms,
                 filter.until_ms,
                 filter.most,
+                filter.after.as_ref().map(|(of, _)| of.as_str()),
+                filter.after.as_ref().map(|(_, seq)| *seq),
             ))?;
             while let Some(row) = rows.next()? {
                 if !each(line(row)?) {

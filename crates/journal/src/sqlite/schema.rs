@@ -13,13 +13,14 @@ use super::trouble::Trouble;
 const APPLICATION: i64 = 0x5447_4A31;
 
 /// Each step leads from the version of its place to the next.
-const STEPS: &[Step] = &[make_tables, take_over];
+const STEPS: &[Step] = &[make_tables, take_over, unused];
 
 type Step = fn(&Connection, &str) -> Result<(), Trouble>;
 
-/// The version this program writes. Version 1 has the same tables; its anchors say nothing
-/// of conversations, stored values and requests.
-pub(crate) const VERSION: i64 = 2;
+/// The version this program writes. All versions have the same tables. Anchors of version 1
+/// say nothing of conversations, stored values and requests; those of version 2 nothing of the
+/// keys of batches.
+pub(crate) const VERSION: i64 = 3;
 
 pub(crate) const TABLES: &str = "
 -- One row per conversation.
@@ -175,15 +176,8 @@ fn make_tables(db: &Connection, path: &str) -> Result<(), Trouble> {
 /// Puts every conversation and stored value of a file of version 1 on record as it is found:
 /// later changes of them are found from here on.
 fn take_over(db: &Connection, path: &str) -> Result<(), Trouble> {
+    unused(db, path)?;
     let now_ms = SystemClock.now_ms();
-    // A process of an older version would go on without notes.
-    let holder = lease::any_holder(db, now_ms).map_err(|error| Trouble::of(path, &error))?;
-    if let Some(pid) = holder {
-        return Err(Trouble::Other {
-            path: path.to_owned(),
-            why: format!("process {pid} uses it with an older toolgate; end it, then try again"),
-        });
-    }
     match rows(db).map_err(|error| Trouble::of(path, &error))? {
         Some(note) if note.opened.is_empty() && note.stored.is_empty() => Ok(()),
         Some(note) => add_anchor(db, path, now_ms, &BTreeMap::new(), &note),
@@ -191,6 +185,18 @@ fn take_over(db: &Connection, path: &str) -> Result<(), Trouble> {
         None => Err(Trouble::Altered {
             path: path.to_owned(),
             what: "its version is 1, and a later version wrote to it".to_owned(),
+        }),
+    }
+}
+
+/// Waits for a process of an older version: it would be cut off in the middle of its work.
+fn unused(db: &Connection, path: &str) -> Result<(), Trouble> {
+    let holder = lease::any_holder(db, SystemClock.now_ms());
+    match holder.map_err(|error| Trouble::of(path, &error))? {
+        None => Ok(()),
+        Some(pid) => Err(Trouble::Other {
+            path: path.to_owned(),
+            why: format!("process {pid} uses it with an older toolgate; end it, then try again"),
         }),
     }
 }

@@ -1,7 +1,7 @@
 //! What can go wrong with the file, and how to go on.
 
 use rusqlite::ErrorCode;
-use toolgate_gate::journal::JournalError;
+use toolgate_gate::journal::{JournalError, JournalErrorKind};
 use toolgate_gate::store::StoreError;
 use toolgate_model::ToolError;
 
@@ -148,6 +148,20 @@ pub enum Trouble {
         /// What was to be written.
         kind: &'static str,
     },
+    /// A batch whose key is on record with other entries.
+    #[error("conversation {conversation} has other entries under the key {key}")]
+    KeyTaken {
+        /// The conversation.
+        conversation: String,
+        /// The key.
+        key: String,
+    },
+    /// The last step of a commit failed: a crash right now could still bring it to light.
+    #[error("{trouble}")]
+    Unsure {
+        /// What went wrong.
+        trouble: Box<Trouble>,
+    },
     /// What is to be written cannot be written down.
     #[error("an entry cannot be written down: {why}")]
     Unwritable {
@@ -211,8 +225,26 @@ impl Trouble {
 
 impl From<Trouble> for JournalError {
     fn from(trouble: Trouble) -> Self {
-        Self {
-            message: trouble.to_string(),
+        let kind = match &trouble {
+            // The writer may have died after it had written.
+            Trouble::Closed | Trouble::Unsure { .. } => JournalErrorKind::Unknown,
+            Trouble::InUse { .. } | Trouble::TakenOver { .. } => JournalErrorKind::InUse,
+            Trouble::OutOfOrder { .. } | Trouble::Unwritable { .. } | Trouble::KeyTaken { .. } => {
+                JournalErrorKind::Rejected
+            }
+            Trouble::Damaged { .. } | Trouble::Altered { .. } => JournalErrorKind::Damaged,
+            _ => JournalErrorKind::NotWritten,
+        };
+        Self::new(kind, trouble.to_string())
+    }
+}
+
+impl Trouble {
+    /// The same for whoever only reads.
+    pub(crate) fn of_reading(self) -> JournalError {
+        match self {
+            Self::Damaged { .. } | Self::Altered { .. } => self.into(),
+            other => JournalError::unreadable(other.to_string()),
         }
     }
 }

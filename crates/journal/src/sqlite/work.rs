@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::{Connection, OptionalExtension};
-use toolgate_gate::journal::{Entry, Image};
+use toolgate_gate::journal::chain::{Hash, Link, NOTHING, sha256};
+use toolgate_gate::journal::states::{Standing, State, Step, meant};
+use toolgate_gate::journal::{Batch, BatchKey, Entry, Image};
 
 use super::lease::{self, Holder};
-use super::note::{Note, Opened, add_anchor};
+use super::note::{Keyed, Note, Opened, add_anchor};
 use super::trouble::Trouble;
-use crate::chain::{Hash, Link, NOTHING, sha256};
-use crate::states::{Standing, State, Step, meant};
 
 /// What requests of one transaction share.
 pub(crate) struct Work<'a> {
@@ -23,6 +23,8 @@ pub(crate) struct Work<'a> {
     pub(crate) heads: BTreeMap<String, (u64, Hash)>,
     /// What the anchor of this commit states besides.
     pub(crate) note: Note,
+    /// Batches of earlier requests of this commit.
+    pub(crate) committing: Vec<Keyed>,
     /// The conversations this request took.
     pub(crate) taken: BTreeSet<String>,
     /// The conversations this request gave back.
@@ -110,9 +112,7 @@ impl Work<'_> {
             }
             let batch = batches.get(conversation).copied().unwrap_or(seq);
             let nth = self.advance(entry, about, batch)?;
-            let body = serde_json::to_vec(&entry.record).map_err(|error| Trouble::Unwritable {
-                why: error.to_string(),
-            })?;
+            let body = body_of(entry)?;
             let body_hash = sha256(&body);
             let hash = Link {
                 conversation,
@@ -142,6 +142,84 @@ impl Work<'_> {
                 })
                 .map_err(|error| self.fail(&error))?;
             self.heads.insert(conversation.to_owned(), (seq, hash));
+        }
+        Ok(())
+    }
+
+    /// Writes a batch, or finds that it is on record already.
+    pub(crate) fn append_once(&mut self, batch: &Batch) -> Result<(), Trouble> {
+        let conversation = batch.conversation();
+        let conversation = conversation.as_str();
+        if batch.is_offered_again() {
+            // Whoever lost the conversation is not told what is in it.
+            self.hold(conversation)?;
+            if let Some(first) = self.written_as(batch.key(), conversation)? {
+                return self.is_the_same(batch, first);
+            }
+        }
+        let first = self.head(conversation)?.0 + 1;
+        self.append(batch.entries(), About::Meant)?;
+        let keyed = Keyed(batch.key().clone(), conversation.to_owned(), first);
+        self.note.batches.push(keyed);
+        Ok(())
+    }
+
+    /// The number of the first entry of the batch of this key.
+    fn written_as(&self, key: &BatchKey, conversation: &str) -> Result<Option<u64>, Trouble> {
+        let first_of = |batches: &[Keyed]| {
+            let mut batches = batches.iter();
+            let found = batches.find(|batch| batch.0 == *key && batch.1 == conversation);
+            found.map(|batch| batch.2)
+        };
+        if let Some(first) = first_of(&self.committing) {
+            return Ok(Some(first));
+        }
+        // Rare, so it has no index: the newest are looked at first.
+        let search = || -> rusqlite::Result<Option<u64>> {
+            let mut find = self.db.prepare_cached(
+                "SELECT note FROM anchors WHERE instr(note, ?1) > 0 ORDER BY number DESC",
+            )?;
+            let mut rows = find.query([key.as_str()])?;
+            while let Some(row) = rows.next()? {
+                let note = Note::read(row.get_ref(0)?.as_str()?);
+                if let Some(first) = note.and_then(|(note, _)| first_of(&note.batches)) {
+                    return Ok(Some(first));
+                }
+            }
+            Ok(None)
+        };
+        search().map_err(|error| self.fail(&error))
+    }
+
+    /// Refuses a batch whose key is on record with other entries.
+    fn is_the_same(&self, batch: &Batch, first: u64) -> Result<(), Trouble> {
+        for (seq, entry) in (first..).zip(batch.entries()) {
+            let body = body_of(entry)?;
+            let there: Option<(String, String, u64, Hash)> = self
+                .db
+                .prepare_cached(
+                    "SELECT kind, call, at_ms, body_hash FROM entries
+                     WHERE conversation = ?1 AND seq = ?2",
+                )
+                .and_then(|mut find| {
+                    find.query_row((entry.conversation.as_str(), seq), |row| {
+                        Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))
+                    })
+                    .optional()
+                })
+                .map_err(|error| self.fail(&error))?;
+            let offered = (
+                entry.record.kind().to_owned(),
+                entry.call.as_str().to_owned(),
+                entry.at_ms,
+                sha256(&body),
+            );
+            if there != Some(offered) {
+                return Err(Trouble::KeyTaken {
+                    conversation: entry.conversation.to_string(),
+                    key: batch.key().to_string(),
+                });
+            }
         }
         Ok(())
     }
@@ -274,6 +352,13 @@ impl Work<'_> {
         }
         add_anchor(self.db, self.path, self.now_ms, &self.heads, &self.note)
     }
+}
+
+/// What an entry says, as it is written.
+fn body_of(entry: &Entry) -> Result<Vec<u8>, Trouble> {
+    serde_json::to_vec(&entry.record).map_err(|error| Trouble::Unwritable {
+        why: error.to_string(),
+    })
 }
 
 /// Reads `nth, state, open_intent, batch`.

@@ -184,6 +184,13 @@ impl Writer {
         }
     }
 
+    /// Gives all conversations back after a panic, which may have been in a transaction. The
+    /// process lives on, so nobody else would take them for free.
+    pub(crate) fn abandon(&self) {
+        self.roll_back();
+        let _ = lease::release(&self.db, &self.me, None);
+    }
+
     /// Does all of it in one transaction, and tells everybody when it is on disk.
     pub(crate) fn commit(&mut self, requests: Vec<Box<dyn Request>>) {
         self.at(Point::Asked);
@@ -267,7 +274,9 @@ impl Writer {
         let (taken, released, shrunk) = (all.taken.clone(), all.released.clone(), all.shrunk);
         let sealed = all.anchor().and_then(|()| {
             self.at(Point::Written);
-            self.say("COMMIT")
+            self.say("COMMIT").map_err(|trouble| Trouble::Unsure {
+                trouble: Box::new(trouble),
+            })
         });
         if let Err(trouble) = sealed {
             self.roll_back();
@@ -284,6 +293,7 @@ impl Writer {
         self.say("SAVEPOINT one")?;
         let mut work = Work {
             heads: all.heads.clone(),
+            committing: all.note.batches.clone(),
             ..self.work()
         };
         let end = std::panic::catch_unwind(AssertUnwindSafe(|| request.run(&mut work)));
@@ -338,6 +348,7 @@ impl Writer {
             held: &self.held,
             heads: std::collections::BTreeMap::new(),
             note: Note::default(),
+            committing: Vec::new(),
             taken: BTreeSet::new(),
             released: BTreeSet::new(),
             shrunk: false,

@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use toolgate_gate::journal::{IntendedFile, Record, Recovered};
+use toolgate_gate::journal::{
+    Body, Filter, IntendedFile, JournalError, Line, ReadJournal, Record, Recovered, VerifyJournal,
+};
 use toolgate_model::{CallId, ConversationId, ErrorKind, ToolResult};
 
 use super::plan::Scope;
-use crate::sqlite::{Body, Filter, Line, Reader, Trouble};
 
 /// The tool that takes changes back. Only a person has it.
 pub const TOOL: &str = "undo";
@@ -54,17 +55,18 @@ pub struct Changes {
 
 impl Changes {
     /// Reads a conversation; refuses one that is not as it was written.
-    pub fn read(reader: &Reader, conversation: &ConversationId) -> Result<Self, Trouble> {
-        reader.check_conversation(conversation.as_str())?;
+    pub async fn read(
+        journal: &dyn VerifyJournal,
+        conversation: &ConversationId,
+    ) -> Result<Self, JournalError> {
+        journal.verify_conversation(conversation).await?;
         let mut changes = Self::default();
-        let filter = Filter {
-            conversation: Some(conversation.clone()),
-            ..Filter::default()
-        };
-        reader.show(&filter, |line| {
+        let reader: &dyn ReadJournal = journal;
+        let each = |line| {
             changes.take(line);
             true
-        })?;
+        };
+        reader.each(Filter::of(conversation), each).await?;
         Ok(changes)
     }
 

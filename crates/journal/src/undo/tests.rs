@@ -8,7 +8,7 @@ use toolgate_gate::journal::{IntendedFile, Record, Recovered};
 use toolgate_model::{ErrorKind, ToolError, ToolResult};
 
 use super::*;
-use crate::sqlite::{Body, Line};
+use toolgate_gate::journal::{Body, Line};
 
 /// The content of every file that is there, by its name.
 type Disk = BTreeMap<PathBuf, String>;

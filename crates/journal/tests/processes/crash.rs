@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use futures::executor::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use toolgate_gate::journal::Entry;
+use toolgate_gate::journal::{Entry, RecoverJournal};
 use toolgate_journal::{Class, Point, State};
 
 use crate::child::Part;

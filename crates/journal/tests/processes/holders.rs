@@ -1,7 +1,7 @@
 //! Two processes, one file.
 
 use futures::executor::block_on;
-use toolgate_journal::Trouble;
+use toolgate_gate::journal::{JournalErrorKind, LeaseJournal, RecoverJournal};
 
 use crate::child::Part;
 use crate::fixture::{Place, commit, start, whole};
@@ -15,10 +15,9 @@ fn two_processes_work_on_different_conversations_and_not_on_the_same() {
     whole(&journal, "ours", "1", 1);
     let refused = block_on(journal.begin(&"theirs".into(), None)).unwrap_err();
     let theirs = other.pid();
-    assert!(
-        matches!(refused, Trouble::InUse { pid, .. } if pid == theirs),
-        "{refused}"
-    );
+    assert_eq!(refused.kind, JournalErrorKind::InUse);
+    let named = format!("conversation theirs is in use by process {theirs};");
+    assert!(refused.message.starts_with(&named), "{refused}");
     assert!(commit(&journal, start("theirs", "1", 2)).is_err());
     assert_eq!(block_on(journal.unfinished(None)).unwrap(), []);
     assert_eq!(other.end(), ["done"]);

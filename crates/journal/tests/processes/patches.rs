@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use futures::executor::block_on;
-use toolgate_gate::journal::Recovered;
+use toolgate_gate::journal::{RecoverJournal, Recovered};
 use toolgate_journal::{Class, State};
 use toolgate_sandbox::paths::{PathRules, PathWall};
 

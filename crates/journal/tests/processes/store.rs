@@ -75,7 +75,7 @@ fn both_stores_keep_values_apart_by_workspace_and_name() {
 
             let no = ToolError::new(ErrorKind::NotFound, "no such thing");
             let refused = no.clone();
-            let refuses = store.update(&space, "k", Box::new(move |_| Err(refused)));
+            let refuses = store.update(&space, "k", Box::new(move |_| Err(refused.clone())));
             assert_eq!(refuses.await, Err(StoreError::Refused(no)));
             let large = "v".repeat(MOST_VALUE_BYTES + 1);
             let large = store.set(&space, "k", large).await;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use futures::FutureExt;
 use futures::executor::block_on;
 use futures::future::join_all;
-use toolgate_gate::journal::{Image, Intended, IntendedFile, Journal, Record};
+use toolgate_gate::journal::{Image, Intended, IntendedFile, Journal, LeaseJournal, Record};
 use toolgate_gate::store::{Edit, Space, Store};
 use toolgate_journal::{Body, Filter, Options, Point, Reader, SqliteJournal, State, Trouble};
 use toolgate_model::ErrorKind;
@@ -329,10 +329,10 @@ fn a_journal_that_is_let_go_by_its_own_writer_still_does_what_was_asked() {
         ..place.options()
     };
     let journal = SqliteJournal::open(place.file(), options).unwrap();
-    let last = journal.clone();
+    let last = Mutex::new(Some(journal.clone()));
     let space = Space::new("/w", "memory");
     let change = move |_: Option<&str>| {
-        drop(last);
+        drop(last.lock().unwrap().take());
         Ok(Edit::Set("kept".into()))
     };
     // Asked for, and then nobody waits for the answer.

@@ -4,9 +4,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::FutureExt;
 use futures::executor::block_on;
 use toolgate_gate::Clock;
 use toolgate_gate::journal::{Entry, Journal, JournalError, Record};
+use toolgate_gate::store::{Edit, Space, Store};
 use toolgate_journal::{Anchor, Body, Filter, Line, Options, Reader, SqliteJournal, Verified};
 use toolgate_model::{Args, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, ToolResult};
 
@@ -183,4 +185,33 @@ pub(crate) fn whole(journal: &dyn Journal, conversation: &str, call: &str, at_ms
 
 pub(crate) fn commit(journal: &dyn Journal, entries: Vec<Entry>) -> Result<(), JournalError> {
     block_on(journal.commit(entries))
+}
+
+/// Commits batches in one transaction: the writer is held up until all of them wait.
+pub(crate) fn together(
+    journal: &SqliteJournal,
+    batches: Vec<Vec<Entry>>,
+) -> Vec<Result<(), JournalError>> {
+    let (go, wait) = std::sync::mpsc::channel::<()>();
+    let wait = std::sync::Mutex::new(wait);
+    let hold = move |_: Option<&str>| {
+        // Nobody sends: this ends when all were handed in.
+        let _ = wait.lock().unwrap().recv();
+        Ok(Edit::Keep)
+    };
+    let mut held = journal.update(&Space::new("/w", "hold"), "k", Box::new(hold));
+    assert!((&mut held).now_or_never().is_none());
+    let mut waiting: Vec<_> = batches
+        .into_iter()
+        .map(|entries| journal.commit(entries))
+        .collect();
+    let early: Vec<_> = waiting
+        .iter_mut()
+        .map(|commit| commit.now_or_never())
+        .collect();
+    drop(go);
+    block_on(held).unwrap();
+    let all = waiting.into_iter().zip(early);
+    all.map(|(commit, early)| early.unwrap_or_else(|| block_on(commit)))
+        .collect()
 }

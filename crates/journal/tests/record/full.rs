@@ -7,7 +7,9 @@ use futures::executor::block_on;
 use futures::future::join_all;
 use rusqlite::Connection;
 use rusqlite::types::Value;
-use toolgate_gate::journal::{Image, Intended, Journal, Record, Recovered};
+use toolgate_gate::journal::{
+    Image, Intended, Journal, LeaseJournal, PruneJournal, Record, Recovered,
+};
 use toolgate_gate::store::{Space, Store};
 use toolgate_journal::{Anchor, Prune, Reader};
 use toolgate_model::ErrorKind;

@@ -10,7 +10,9 @@ use toolgate_gate::journal::{Entry, Record};
 use toolgate_journal::{Anchor, Options, Problem, Reader, SqliteJournal, State};
 use toolgate_model::{ApprovalId, ErrorKind};
 
-use crate::fixture::{Place, commit, entry, failed, finished, planned, received, start, whole};
+use crate::fixture::{
+    Place, commit, entry, failed, finished, planned, received, start, together, whole,
+};
 
 fn record(step: u8, call: &str) -> Record {
     let approval_id = ApprovalId::from_bits(7);
@@ -94,17 +96,25 @@ proptest! {
         let (mut calls, mut kept, mut finals) = (BTreeMap::new(), BTreeMap::new(), 0);
         for (at, steps) in commits.iter().enumerate() {
             prop_assume!(!receives_twice(steps));
-            let entries: Vec<Entry> = steps.iter().map(|&(conversation, call, step)| {
-                let call = call.to_string();
-                entry(&format!("c{conversation}"), &call, at as u64, record(step, &call))
+            // One batch per conversation, offered at once: none shares another's fate.
+            let batches: Vec<(Steps, Vec<Entry>)> = (0..2).map(|of| {
+                let steps: Steps = steps.iter().filter(|step| step.0 == of).copied().collect();
+                let entries = steps.iter().map(|&(conversation, call, step)| {
+                    let call = call.to_string();
+                    entry(&format!("c{conversation}"), &call, at as u64, record(step, &call))
+                }).collect();
+                (steps, entries)
             }).collect();
-            let expected = applied(&calls, steps);
-            prop_assert_eq!(commit(&journal, entries.clone()).is_ok(), expected.is_some());
-            if let Some(next) = expected {
-                calls = next;
-                finals += steps.iter().filter(|step| step.2 == 5).count() as u64;
-                for entry in entries {
-                    kept.entry(entry.conversation.clone()).or_insert_with(Vec::new).push(entry);
+            let entries = batches.iter().map(|(_, entries)| entries.clone()).collect();
+            for (written, (steps, entries)) in together(&journal, entries).into_iter().zip(batches) {
+                let expected = applied(&calls, &steps);
+                prop_assert_eq!(written.is_ok(), expected.is_some());
+                if let Some(next) = expected {
+                    calls = next;
+                    finals += steps.iter().filter(|step| step.2 == 5).count() as u64;
+                    for entry in entries {
+                        kept.entry(entry.conversation.clone()).or_insert_with(Vec::new).push(entry);
+                    }
                 }
             }
         }
@@ -143,10 +153,10 @@ fn original() -> &'static Original {
                 whole(&journal, conversation, &call, 10 * round);
                 anchors.push(place.reader().anchor().unwrap().unwrap());
             }
-            let both = start("a", &format!("second {round}"), 10 * round + 5)
-                .into_iter()
-                .chain(start("b", &format!("second {round}"), 10 * round + 5));
-            commit(&journal, both.collect()).unwrap();
+            let both = ["a", "b"].map(|of| start(of, &format!("second {round}"), 10 * round + 5));
+            for written in together(&journal, both.into()) {
+                written.unwrap();
+            }
             let refused = failed("x", ErrorKind::PolicyDenied);
             let both = vec![
                 entry("c", "x", 10 * round, received("x")),

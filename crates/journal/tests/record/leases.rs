@@ -1,6 +1,7 @@
 //! Two writers of one file: each its own conversations.
 
 use futures::executor::block_on;
+use toolgate_gate::journal::{Journal, JournalErrorKind, LeaseJournal};
 use toolgate_journal::{Options, SqliteJournal, Trouble};
 
 use crate::fixture::{Place, commit, start, whole};
@@ -13,10 +14,9 @@ fn two_journals_write_different_conversations_and_not_the_same() {
     whole(&two, "b", "1", 2);
     let refused = block_on(two.begin(&"a".into(), None)).unwrap_err();
     let pid = std::process::id();
-    assert!(
-        matches!(refused, Trouble::InUse { pid: holder, .. } if holder == pid),
-        "{refused}"
-    );
+    assert_eq!(refused.kind, JournalErrorKind::InUse);
+    let named = format!("conversation a is in use by process {pid};");
+    assert!(refused.message.starts_with(&named), "{refused}");
     let error = commit(&two, start("a", "2", 3)).unwrap_err();
     assert!(
         error.to_string().contains(&format!("process {pid}")),
@@ -34,7 +34,7 @@ fn a_conversation_that_was_given_back_can_be_taken() {
     let place = Place::new();
     let (one, two) = (place.open(), place.open());
     whole(&one, "a", "1", 1);
-    block_on(one.end(&"a".into())).unwrap();
+    block_on(one.release(&"a".into())).unwrap();
     whole(&two, "a", "1", 2);
     assert!(commit(&one, start("a", "2", 3)).is_err());
     drop(two);

@@ -1,7 +1,7 @@
 //! What goes, what stays, and that the chain holds.
 
 use futures::executor::block_on;
-use toolgate_gate::journal::{Image, Intended, Journal, Record};
+use toolgate_gate::journal::{Image, Intended, Journal, PruneJournal, Record};
 use toolgate_journal::{Body, Filter, Problem, Prune, Pruned};
 
 use crate::fixture::{Place, commit, entry, finished, start, whole};

@@ -3,7 +3,9 @@
 use futures::executor::block_on;
 use futures::future::BoxFuture;
 use proptest::prelude::*;
-use toolgate_gate::journal::{Image, Intended, Journal, Record, Recovered};
+use toolgate_gate::journal::{
+    Image, Intended, Journal, LeaseJournal, PruneJournal, Record, Recovered,
+};
 use toolgate_gate::store::{Space, Store};
 use toolgate_journal::{Options, Prune, SqliteJournal};
 use toolgate_model::ToolResult;
@@ -184,7 +186,7 @@ fn done<'a>(journal: &'a SqliteJournal, op: &Op) -> BoxFuture<'a, bool> {
         }),
         Op::End { conversation } => {
             let id = format!("c{conversation}").as_str().into();
-            Box::pin(async move { journal.end(&id).await.is_ok() })
+            Box::pin(async move { journal.release(&id).await.is_ok() })
         }
     }
 }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use futures::executor::block_on;
 use rusqlite::Connection;
+use toolgate_gate::journal::{LeaseJournal, PruneJournal};
 use toolgate_gate::store::{Space, Store};
 use toolgate_journal::{Coverage, Problem, Prune, Reader, SqliteJournal, Trouble};
 

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
 use serde_json::{Value, json};
-use toolgate_gate::journal::{Entry, Image, Journal, JournalError, Record};
+use toolgate_gate::journal::{Batch, Entry, Image, Journal, JournalError, Record};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::ErrorKind;
 
@@ -22,8 +22,8 @@ struct Meanwhile {
 }
 
 impl Journal for Meanwhile {
-    fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
-        self.journal.commit(entries)
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        self.journal.append(batch)
     }
 
     fn intend(&self, entry: Entry, images: Vec<Image>) -> BoxFuture<'_, Result<(), JournalError>> {
@@ -231,9 +231,7 @@ fn a_journal_that_cannot_be_written_stops_the_change() {
     ];
     for (tool, args) in calls {
         on_intent(&journal, |_| {
-            Err(JournalError {
-                message: "the disk is full".into(),
-            })
+            Err(JournalError::not_written("the disk is full"))
         });
         let (kind, message) = ws.fails(tool, args);
         assert_eq!(kind, ErrorKind::Journal, "{tool}");

@@ -20,7 +20,7 @@ use tokio::sync::mpsc;
 use toolgate_engine::{Outcome, Prompt, Turn, TurnSettings, run_turn};
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
 use toolgate_gate::execute::EventSink;
-use toolgate_journal::{Reader, Verified};
+use toolgate_gate::journal::Verified;
 use toolgate_model::{ErrorKind, Event, ToolResult};
 use toolgate_providers::provider::Played;
 use toolgate_providers::replay::Script;
@@ -102,8 +102,7 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
     });
     let seen = watch(listening, out).await;
     let finished = work.await.map_err(|error| cannot(&error))?;
-    session.end().await;
-    app.record.end(&session, &app.workspace, out).await;
+    app.end(&session, out).await;
     let results = seen?;
     if matches!(finished.outcome, Outcome::Cancelled) {
         return Ok(ErrorKind::Cancelled.exit_code());
@@ -114,9 +113,9 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
             .is_ok_and(|text| text.contains("sum=0")),
     };
     expected.check(&results)?;
-    let record = Reader::open(home.journal())
-        .and_then(|reader| reader.verify(None))
-        .map_err(|trouble| cannot(&trouble))?;
+    let journal = app.record.durable()?;
+    let record = journal.verify(None).await;
+    let record = record.map_err(|error| cannot(&error))?;
     closing(out, &finished.text, &record, expected.walled)
 }
 

@@ -1,7 +1,6 @@
 //! How a conversation was held before: who goes on with it says only what is to be different.
 
-use toolgate_gate::journal::Record;
-use toolgate_journal::{Body, Filter, Reader};
+use toolgate_gate::journal::{Body, Filter, Line, Record};
 
 use crate::args::{Common, RunArgs};
 use crate::asked::Source;
@@ -12,12 +11,12 @@ use crate::kept::{Kept, nothing_of};
 
 /// The options of a run, with what they leave out taken from the conversation's last turn:
 /// workspace, provider, model and preset.
-pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs), Failure> {
+pub(super) async fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs), Failure> {
     let (common, mut args) = (common.clone(), args.clone());
     let Some(id) = &args.conversation else {
         return Ok((common, args));
     };
-    let kept = match Kept::look(&common, id) {
+    let kept = match Kept::look(&common, id).await {
         Ok(Some(kept)) => kept,
         // What is not on record is told where it is taken up, unless its record would have said
         // who is asked.
@@ -32,7 +31,7 @@ pub(super) fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs)
         journal: common.journal.clone(),
         ..kept.common(&common)?
     };
-    let Some(last) = LastTurn::of(&kept)? else {
+    let Some(last) = LastTurn::of(&kept).await? else {
         return Ok((common, args));
     };
     let config =
@@ -57,32 +56,31 @@ struct LastTurn {
 }
 
 impl LastTurn {
-    fn of(kept: &Kept) -> Result<Option<Self>, Failure> {
+    async fn of(kept: &Kept) -> Result<Option<Self>, Failure> {
         let filter = Filter {
-            conversation: Some(kept.conversation.id.clone()),
-            ..Filter::default()
+            kind: Some("turn_started".to_owned()),
+            ..Filter::of(&kept.conversation.id)
         };
         let mut last = None;
-        let walked = Reader::open(&kept.journal).and_then(|reader| {
-            reader.show(&filter, |line| {
-                if let Body::Kept(record) = line.body
-                    && let Record::TurnStarted {
-                        provider,
-                        model,
-                        preset,
-                        ..
-                    } = *record
-                {
-                    last = Some(Self {
-                        provider,
-                        model,
-                        preset,
-                    });
-                }
-                true
-            })
-        });
-        walked.map_err(|trouble| Failure::internal(trouble.to_string()))?;
+        let each = |line: Line| {
+            if let Body::Kept(record) = line.body
+                && let Record::TurnStarted {
+                    provider,
+                    model,
+                    preset,
+                    ..
+                } = *record
+            {
+                last = Some(Self {
+                    provider,
+                    model,
+                    preset,
+                });
+            }
+            true
+        };
+        let walked = kept.reader.each(filter, each).await;
+        walked.map_err(|error| Failure::internal(error.message))?;
         Ok(last)
     }
 }

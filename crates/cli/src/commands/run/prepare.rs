@@ -49,7 +49,7 @@ pub(super) async fn prepare(
     out: &Out,
     args: &RunArgs,
 ) -> Result<Prepared, Failure> {
-    let (common, args) = before::go_on(common, args)?;
+    let (common, args) = before::go_on(common, args).await?;
     let args = &args;
     let recorded = args.record.as_deref().map(Recording::to).transpose()?;
     let home = Home::find()?;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use toolgate_engine::History;
+use toolgate_gate::journal::{Body, Filter, FullJournal, JournalError, Line, ReadJournal};
 use toolgate_gate::session::Session;
-use toolgate_journal::{Body, Filter, Reader, SqliteJournal, Trouble};
 use toolgate_model::ConversationId;
 
 use crate::app::App;
@@ -23,9 +23,9 @@ pub(super) async fn take_up(
     supplies: bool,
     out: &Out,
 ) -> Result<History, Failure> {
-    let journal = app.record.durable()?;
+    let journal = &**app.record.durable()?;
     // Before anything is noted about it: a mistyped name leaves no trace.
-    if !is_there(journal, session.id()).map_err(told)? {
+    if !is_there(journal, session.id()).await.map_err(told)? {
         return Err(nothing_of(session.id()));
     }
     app.record.mend(app.gate.wall(), &app.workspace, out).await;
@@ -51,15 +51,15 @@ pub(super) async fn take_up(
             out.remark(&told);
         }
     }
-    let history = read(journal, session.id()).map_err(told)?;
+    let history = read(journal, session.id()).await.map_err(told)?;
     if history.is_empty() {
         return Err(nothing_of(session.id()));
     }
     Ok(history)
 }
 
-fn told(trouble: Trouble) -> Failure {
-    Failure::internal(trouble.to_string())
+fn told(error: JournalError) -> Failure {
+    Failure::internal(error.message)
 }
 
 fn nothing_of(id: &ConversationId) -> Failure {
@@ -69,37 +69,27 @@ fn nothing_of(id: &ConversationId) -> Failure {
     ))
 }
 
-fn of(id: &ConversationId) -> Filter {
-    Filter {
-        conversation: Some(id.clone()),
-        ..Filter::default()
-    }
-}
-
 /// Whether anything is on record of the conversation.
-fn is_there(journal: &SqliteJournal, id: &ConversationId) -> Result<bool, Trouble> {
+async fn is_there(journal: &dyn FullJournal, id: &ConversationId) -> Result<bool, JournalError> {
     let first = Filter {
         most: Some(1),
-        ..of(id)
+        ..Filter::of(id)
     };
-    let mut there = false;
-    Reader::open(journal.path())?.show(&first, |_| {
-        there = true;
-        false
-    })?;
-    Ok(there)
+    Ok(!journal.entries(first).await?.is_empty())
 }
 
-fn read(journal: &SqliteJournal, id: &ConversationId) -> Result<History, Trouble> {
+async fn read(journal: &dyn FullJournal, id: &ConversationId) -> Result<History, JournalError> {
     let mut history = History::default();
-    Reader::open(journal.path())?.show(&of(id), |line| {
+    let reader: &dyn ReadJournal = journal;
+    let each = |line: Line| {
         let record = match line.body {
             Body::Kept(record) => Some(*record),
             Body::Pruned | Body::Unreadable(_) => None,
         };
         history.take(&line.kind, record);
         true
-    })?;
+    };
+    reader.each(Filter::of(id), each).await?;
     Ok(history)
 }
 

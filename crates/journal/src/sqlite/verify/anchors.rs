@@ -5,10 +5,10 @@ use toolgate_gate::tool::hex;
 
 use super::each_row;
 use super::told::{Pruning, Told};
-use crate::chain::{Anchor, AnchorLink, Hash, Head, NOTHING};
 use crate::sqlite::note::{Note, Opened, Stored};
-use crate::sqlite::problem::{Coverage, Problem, Verified};
 use crate::sqlite::prune::unhex;
+use toolgate_gate::journal::chain::{Anchor, AnchorLink, Hash, Head, NOTHING};
+use toolgate_gate::journal::{Coverage, Problem, Verified};
 
 /// Checks the chain of commits and replays their notes.
 pub(super) fn read(

@@ -8,9 +8,9 @@ use toolgate_gate::tool::hex;
 
 use super::each_row;
 use super::told::{Pruning, Told};
-use crate::chain::{Hash, sha256};
-use crate::sqlite::problem::{Problem, Verified};
 use crate::sqlite::prune::unhex;
+use toolgate_gate::journal::chain::{Hash, sha256};
+use toolgate_gate::journal::{Problem, Verified};
 
 /// The contents that entries name.
 #[derive(Debug, Default)]

@@ -8,9 +8,9 @@ use toolgate_gate::journal::{Record, Recovered};
 use super::contents::{Contents, Place};
 use super::told::Told;
 use super::{each_row, each_row_of, key};
-use crate::chain::{Hash, Link, NOTHING, sha256};
-use crate::sqlite::problem::{Problem, Verified};
-use crate::states::{State, Step, replayed};
+use toolgate_gate::journal::chain::{Hash, Link, NOTHING, sha256};
+use toolgate_gate::journal::states::{State, Step, replayed};
+use toolgate_gate::journal::{Problem, Verified};
 
 /// A conversation while its entries pass by.
 struct Passing {

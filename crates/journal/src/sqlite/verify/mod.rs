@@ -17,12 +17,11 @@ mod told;
 
 use rusqlite::Connection;
 use rusqlite::types::ValueRef;
+use toolgate_gate::journal::{Anchor, Coverage, Problem, Verified};
 
 use super::layout;
-use super::problem::{Coverage, Problem, Verified};
 use super::read::Reader;
 use super::trouble::Trouble;
-use crate::chain::Anchor;
 
 impl Reader {
     /// Checks the whole record, and that it holds the commit of an anchor kept elsewhere.

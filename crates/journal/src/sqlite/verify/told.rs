@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use rusqlite::Connection;
 
 use super::each_row;
-use crate::chain::Hash;
 use crate::sqlite::note::value_hash;
-use crate::sqlite::problem::{Coverage, Problem, Verified};
+use toolgate_gate::journal::chain::Hash;
+use toolgate_gate::journal::{Coverage, Problem, Verified};
 
 /// What the commits say.
 #[derive(Debug, Default)]

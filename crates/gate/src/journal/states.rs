@@ -9,9 +9,21 @@
 //!
 //! Ids come from models and clients and repeat: within a batch (the second is refused)
 //! and from batch to batch. So a call is its id and how many times it was received.
+//!
+//! Every journal refuses an entry that cannot follow, by the rules of this module.
+//!
+//! ```
+//! use toolgate_gate::journal::states::{Standing, State, Step};
+//!
+//! let call = Standing::received(1);
+//! let planned = call.after(Step::Go(State::Planned)).unwrap();
+//! assert_eq!(planned.state, State::Planned);
+//! assert_eq!(call.after(Step::Go(State::Answered)), None);
+//! ```
 
-use toolgate_gate::journal::{Record, Recovered};
 use toolgate_model::ErrorKind;
+
+use super::{Record, Recovered};
 
 /// How far a call has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -95,7 +107,7 @@ impl State {
 
 /// What an entry does to its call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Step {
+pub enum Step {
     /// Nothing: it belongs to no call.
     Note,
     /// A new call.
@@ -114,7 +126,7 @@ pub(crate) enum Step {
 
 impl Step {
     /// What a record does to its call.
-    pub(crate) fn of(record: &Record) -> Self {
+    pub fn of(record: &Record) -> Self {
         match record {
             Record::Received { .. } | Record::ReceivedBad { .. } => Self::Receive,
             Record::Planned { .. } => Self::Go(State::Planned),
@@ -146,18 +158,18 @@ impl Step {
 
 /// A call as far as it has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Standing {
+pub struct Standing {
     /// Which call of this id in its conversation; the first is 1.
-    pub(crate) nth: u64,
+    pub nth: u64,
     /// How far it has come.
-    pub(crate) state: State,
+    pub state: State,
     /// Whether files may be half changed because of it.
-    pub(crate) open_intent: bool,
+    pub open_intent: bool,
 }
 
 impl Standing {
     /// A call that has just arrived.
-    pub(crate) const fn received(nth: u64) -> Self {
+    pub const fn received(nth: u64) -> Self {
         Self {
             nth,
             state: State::Received,
@@ -166,7 +178,7 @@ impl Standing {
     }
 
     /// The call after this step, if the step may follow.
-    pub(crate) fn after(self, step: Step) -> Option<Self> {
+    pub fn after(self, step: Step) -> Option<Self> {
         let go = |state| {
             self.state
                 .may_become(state)
@@ -198,7 +210,7 @@ impl Standing {
 
 /// Which of the calls with one id, received in one batch, a step is about: the one that
 /// has come farthest, and for the refusal of a second one the last that only arrived.
-pub(crate) fn meant(batch: &[Standing], step: Step) -> Option<(Standing, Standing)> {
+pub fn meant(batch: &[Standing], step: Step) -> Option<(Standing, Standing)> {
     let fits = |from: &Standing| from.after(step).map(|to| (*from, to));
     if step == Step::RefuseSecond {
         return batch.iter().rev().find_map(fits);
@@ -212,7 +224,7 @@ pub(crate) fn meant(batch: &[Standing], step: Step) -> Option<(Standing, Standin
 }
 
 /// The state of a call after an entry of this kind, told from the entries alone.
-pub(crate) fn replayed(from: Option<State>, kind: &str) -> Option<State> {
+pub fn replayed(from: Option<State>, kind: &str) -> Option<State> {
     match (from, kind) {
         (None, "received" | "received_bad") => Some(State::Received),
         (Some(State::Started), "intended") => Some(State::Started),

@@ -6,32 +6,57 @@
 //! covers what a commit changes besides: conversations, stored values, pruned contents.
 //! A cut-off end leaves a shorter chain that is whole in itself: only an anchor that was
 //! kept elsewhere finds it.
+//!
+//! Every journal hashes alike, so that an exported chain can be checked anywhere.
+//!
+//! ```
+//! use toolgate_gate::journal::chain::{Link, NOTHING, sha256};
+//!
+//! let link = Link {
+//!     conversation: "c",
+//!     seq: 1,
+//!     kind: "started",
+//!     call: "call_1",
+//!     nth: 1,
+//!     at_ms: 7,
+//!     body_hash: &sha256(b"{}"),
+//! };
+//! assert_ne!(link.hash(&NOTHING), Link { seq: 2, ..link }.hash(&NOTHING));
+//! ```
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use toolgate_gate::tool::hex;
+
+use crate::tool::hex;
 
 /// SHA-256.
-pub(crate) type Hash = [u8; 32];
+pub type Hash = [u8; 32];
 
 /// What comes before the first of a chain.
-pub(crate) const NOTHING: Hash = [0; 32];
+pub const NOTHING: Hash = [0; 32];
 
 /// What an entry's hash covers, besides the hash before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Link<'a> {
-    pub(crate) conversation: &'a str,
-    pub(crate) seq: u64,
-    pub(crate) kind: &'a str,
-    pub(crate) call: &'a str,
-    pub(crate) nth: u64,
-    pub(crate) at_ms: u64,
-    pub(crate) body_hash: &'a Hash,
+pub struct Link<'a> {
+    /// The conversation.
+    pub conversation: &'a str,
+    /// The entry's number there; the first is 1.
+    pub seq: u64,
+    /// The record's kind.
+    pub kind: &'a str,
+    /// The call; empty where the entry belongs to none.
+    pub call: &'a str,
+    /// Which call of that id; the first is 1, and 0 where there is none.
+    pub nth: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// The hash of the record's JSON.
+    pub body_hash: &'a Hash,
 }
 
 impl Link<'_> {
     /// The hash of the entry after one with the hash `before`.
-    pub(crate) fn hash(&self, before: &Hash) -> Hash {
+    pub fn hash(&self, before: &Hash) -> Hash {
         let mut hash = Fields::new("toolgate entry 1");
         hash.bytes(before);
         hash.bytes(self.conversation.as_bytes());
@@ -47,20 +72,31 @@ impl Link<'_> {
 
 /// The last entry of a conversation when a commit was made: its name, number and hash.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Head(pub(crate) String, pub(crate) u64, pub(crate) String);
+pub struct Head(
+    /// The conversation.
+    pub String,
+    /// The entry's number.
+    pub u64,
+    /// Its hash, in hexadecimal.
+    pub String,
+);
 
 /// What an anchor's hash covers, besides the hash before it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct AnchorLink<'a> {
-    pub(crate) number: u64,
-    pub(crate) at_ms: u64,
-    pub(crate) heads: &'a str,
-    pub(crate) note: Option<&'a str>,
+pub struct AnchorLink<'a> {
+    /// Which commit; the first is 1.
+    pub number: u64,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// A JSON list of [`Head`]s.
+    pub heads: &'a str,
+    /// What the commit changed besides entries.
+    pub note: Option<&'a str>,
 }
 
 impl AnchorLink<'_> {
     /// The hash of the anchor after one with the hash `before`.
-    pub(crate) fn hash(&self, before: &Hash) -> Hash {
+    pub fn hash(&self, before: &Hash) -> Hash {
         let mut hash = Fields::new("toolgate anchor 1");
         hash.bytes(before);
         hash.number(self.number);
@@ -84,7 +120,8 @@ pub struct Anchor {
 }
 
 impl Anchor {
-    pub(crate) fn new(number: u64, hash: &Hash) -> Self {
+    /// The anchor of a commit with this hash.
+    pub fn new(number: u64, hash: &Hash) -> Self {
         Self {
             number,
             hash: hex(hash),
@@ -92,12 +129,13 @@ impl Anchor {
     }
 }
 
-pub(crate) fn sha256(bytes: &[u8]) -> Hash {
+/// The SHA-256 of some bytes.
+pub fn sha256(bytes: &[u8]) -> Hash {
     Sha256::digest(bytes).into()
 }
 
 /// The hash of a list of texts, for one purpose.
-pub(crate) fn fields_hash<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Hash {
+pub fn fields_hash<'a>(what: &str, texts: impl IntoIterator<Item = &'a str>) -> Hash {
     let mut hash = Fields::new(what);
     for text in texts {
         hash.bytes(text.as_bytes());

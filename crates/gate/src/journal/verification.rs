@@ -1,9 +1,38 @@
-//! What a check of the record can find.
+//! Whether the record is what was written.
 
 use std::collections::BTreeMap;
 
-use crate::chain::Anchor;
-use crate::states::State;
+use futures::future::BoxFuture;
+
+use super::chain::Anchor;
+use super::states::State;
+use super::{JournalError, JournalErrorKind, ReadJournal};
+
+/// Checks a journal.
+pub trait VerifyJournal: ReadJournal {
+    /// Checks everything, and that the journal holds the commit of an anchor kept elsewhere.
+    /// Finding something is no error: see [`Verified::is_sound`].
+    fn verify(&self, against: Option<Anchor>) -> BoxFuture<'_, Result<Verified, JournalError>>;
+
+    /// Refuses a conversation that is not as its commits say, before files change because of
+    /// it. The whole check by default; a journal that can check one conversation alone does.
+    fn verify_conversation(
+        &self,
+        conversation: &toolgate_model::ConversationId,
+    ) -> BoxFuture<'_, Result<(), JournalError>> {
+        let _ = conversation;
+        Box::pin(async move {
+            let verified = self.verify(None).await?;
+            match verified.problems.first() {
+                None => Ok(()),
+                Some(problem) => Err(JournalError::new(
+                    JournalErrorKind::Damaged,
+                    format!("{problem}; no file was changed because of it"),
+                )),
+            }
+        })
+    }
+}
 
 /// More problems than this are counted, not told.
 const TOLD: usize = 100;
@@ -291,7 +320,8 @@ impl Verified {
         self.problems.is_empty()
     }
 
-    pub(crate) fn found(&mut self, problem: Problem) {
+    /// Adds something that is not as it was written.
+    pub fn found(&mut self, problem: Problem) {
         if self.problems.len() < TOLD {
             self.problems.push(problem);
         } else {

@@ -1,0 +1,177 @@
+//! What is written: records, each in an entry.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use toolgate_model::{
+    ApprovalId, BadCall, CallId, ConversationId, PlanHash, PlanRecord, ToolCall, ToolResult,
+};
+
+use super::{IntendedFile, Recovered, RecoveredFile};
+
+/// Something that happened to a call, or in a conversation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Record {
+    /// It arrived.
+    Received {
+        /// The call as it came.
+        call: ToolCall,
+    },
+    /// It arrived damaged.
+    ReceivedBad {
+        /// What could be read of it.
+        call: BadCall,
+    },
+    /// It was planned and policy decided.
+    Planned {
+        /// Everything known about it.
+        plan: Arc<PlanRecord>,
+    },
+    /// A person was asked.
+    Asked {
+        /// The question.
+        approval_id: ApprovalId,
+        /// What the answer is bound to.
+        plan_hash: PlanHash,
+    },
+    /// The question was answered.
+    Answered {
+        /// The question.
+        approval_id: ApprovalId,
+        /// Whether the call may run.
+        approved: bool,
+        /// How long the answer is remembered: `once`, `conversation`, `project`.
+        scope: String,
+        /// Who answered.
+        by: String,
+        /// What the person said about it.
+        reason: Option<String>,
+        /// Folders beyond the walls that were opened to the call.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        opened: Vec<String>,
+    },
+    /// It begins to run, now.
+    Started,
+    /// It is about to change files: everything that is needed to finish or to undo that.
+    Intended {
+        /// Every file of the change.
+        files: Vec<IntendedFile>,
+    },
+    /// A change that a crash had cut short was finished, undone, or left as it was found.
+    Recovered {
+        /// What was done.
+        outcome: Recovered,
+        /// What was found of each file.
+        files: Vec<RecoveredFile>,
+    },
+    /// It has its result.
+    Finished {
+        /// The one result.
+        result: Box<ToolResult>,
+    },
+    /// A turn begins. Belongs to no call, like the kinds after it.
+    TurnStarted {
+        /// Its number in the conversation; the first is 1.
+        turn: u64,
+        /// Who is asked.
+        provider: String,
+        /// Which model is asked.
+        model: String,
+        /// How it works, where that has a name.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        preset: Option<String>,
+    },
+    /// The person said something.
+    UserMessage {
+        /// The words.
+        text: String,
+    },
+    /// What was said before this conversation came here, as whoever carries it in tells it.
+    /// None of its calls ran here.
+    CarriedIn {
+        /// The messages, in their order.
+        messages: Value,
+    },
+    /// A part of an answer that is still coming in. The whole answer, when it is there,
+    /// says all of it again.
+    Streamed {
+        /// What came since the last part: text, thinking and whole calls, in their order.
+        content: Value,
+    },
+    /// The model answered.
+    AssistantMessage {
+        /// Text, thinking with its seals, and calls, in their order.
+        content: Value,
+        /// Why it stopped.
+        stop: String,
+        /// What it cost, if the provider said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
+    },
+    /// A turn is over.
+    TurnFinished {
+        /// Its number in the conversation.
+        turn: u64,
+        /// How it ended, in one word.
+        outcome: String,
+        /// What went wrong, if something did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+}
+
+impl Record {
+    /// Its name, as it stands in the record.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Received { .. } => "received",
+            Self::ReceivedBad { .. } => "received_bad",
+            Self::Planned { .. } => "planned",
+            Self::Asked { .. } => "asked",
+            Self::Answered { .. } => "answered",
+            Self::Started => "started",
+            Self::Intended { .. } => "intended",
+            Self::Recovered { .. } => "recovered",
+            Self::Finished { .. } => "finished",
+            Self::TurnStarted { .. } => "turn_started",
+            Self::UserMessage { .. } => "user_message",
+            Self::CarriedIn { .. } => "carried_in",
+            Self::Streamed { .. } => "streamed",
+            Self::AssistantMessage { .. } => "assistant_message",
+            Self::TurnFinished { .. } => "turn_finished",
+        }
+    }
+
+    /// Whether it is the result of a call.
+    pub fn is_result(&self) -> bool {
+        matches!(self, Self::Finished { .. })
+    }
+
+    /// Whether an entry of this kind belongs to no call.
+    pub fn is_of_no_call(kind: &str) -> bool {
+        matches!(
+            kind,
+            "turn_started"
+                | "user_message"
+                | "carried_in"
+                | "streamed"
+                | "assistant_message"
+                | "turn_finished"
+        )
+    }
+}
+
+/// One line of the record.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The conversation.
+    pub conversation: ConversationId,
+    /// The call; empty where the entry belongs to none.
+    pub call: CallId,
+    /// When, in milliseconds since 1970.
+    pub at_ms: u64,
+    /// What.
+    pub record: Record,
+}
