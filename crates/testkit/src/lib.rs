@@ -15,6 +15,7 @@
 mod approver;
 mod events;
 mod faulty;
+pub mod journal_laws;
 mod laws;
 mod loopback;
 mod rig;
