@@ -381,7 +381,7 @@ pub struct WebFetch {
 pub struct Journal {
     /// The journal's file.
     pub path: Option<PathBuf>,
-    /// The size above which old bodies are pruned.
+    /// The size at which the oldest contents are pruned.
     pub max_bytes: Option<u64>,
 }
 

@@ -178,6 +178,6 @@ pub(super) const JOURNAL: &[Key] = &[
             min: 1_048_576,
             max: MANY,
         },
-        "The size above which old bodies are pruned; no limit without it.",
+        "The size at which the oldest contents are pruned, except those since the oldest conversation in use began; no limit without it.",
     ),
 ];

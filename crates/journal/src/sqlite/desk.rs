@@ -11,7 +11,7 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -106,7 +106,8 @@ impl Drop for Desk {
             // A writer that panicked has told everybody by not answering.
             let _ = thread.join();
         }
-        if let Err(poisoned) = self.shared.writer.lock() {
+        // The thread itself holds it where it is the last to let go.
+        if let Err(TryLockError::Poisoned(poisoned)) = self.shared.writer.try_lock() {
             poisoned.into_inner().abandon();
         }
     }

@@ -155,6 +155,26 @@ pub(crate) fn any_holder(db: &Connection, now_ms: u64) -> rusqlite::Result<Optio
     Ok(None)
 }
 
+/// When the oldest conversation began that a process works on.
+pub(crate) fn oldest_held(db: &Connection, now_ms: u64) -> rusqlite::Result<Option<u64>> {
+    let mut find = db.prepare(
+        "SELECT l.token, l.pid, l.process, l.since_ms, l.beat_ms,
+           min(c.started_ms, coalesce((SELECT min(at_ms) FROM entries e
+             WHERE e.conversation = c.id), c.started_ms))
+         FROM leases l JOIN conversations c ON c.id = l.conversation",
+    )?;
+    let mut rows = find.query([])?;
+    let me = Holder::this(0);
+    let mut oldest: Option<u64> = None;
+    while let Some(row) = rows.next()? {
+        if Lease::read(row)?.is_held(&me, now_ms) {
+            let began = row.get(5)?;
+            oldest = Some(oldest.map_or(began, |oldest| oldest.min(began)));
+        }
+    }
+    Ok(oldest)
+}
+
 fn find(db: &Connection, conversation: &str) -> rusqlite::Result<Option<Lease>> {
     let mut find = db.prepare_cached(
         "SELECT token, pid, process, since_ms, beat_ms FROM leases WHERE conversation = ?1",

@@ -93,7 +93,9 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Gives the number that tells one opened journal from another.
     pub entropy: Arc<dyn Entropy>,
-    /// How large the file may grow before only results are taken.
+    /// How large the file may grow. Then the oldest contents are pruned, except those of
+    /// conversations that a process works on and younger ones; where that is not enough, only
+    /// results are taken.
     pub max_bytes: Option<u64>,
     /// Whether the log is folded into the file when nobody waits.
     pub folds_when_quiet: bool,
@@ -165,6 +167,7 @@ impl SqliteJournal {
             held: BTreeSet::new(),
             tried: 0,
             folded: 0,
+            no_room_until: std::cell::Cell::new(0),
         };
         let desk =
             Desk::open(writer, options.folds_when_quiet).map_err(|error| Trouble::Other {

@@ -12,6 +12,7 @@ use toolgate_gate::journal::{JournalError, Prune, PruneJournal, Pruned, Record};
 use toolgate_gate::tool::hex;
 
 use super::SqliteJournal;
+use super::lease;
 use super::note::PruneNote;
 use super::trouble::Trouble;
 use super::work::Work;
@@ -27,7 +28,25 @@ impl PruneJournal for SqliteJournal {
 impl Work<'_> {
     /// Lets old bodies and images go, and makes the file smaller.
     pub(crate) fn prune(&mut self, what: Prune) -> Result<Pruned, Trouble> {
-        let (pruned, spared) = prune(self.db, what).map_err(|error| self.fail(&error))?;
+        self.prune_until(what, u64::MAX)
+    }
+
+    /// Prunes a file that has reached its limit to three quarters of it, so that this does not
+    /// happen with every commit. Conversations that a process works on stay as they are.
+    pub(crate) fn make_room(&mut self, most: u64) -> Result<Pruned, Trouble> {
+        let oldest = lease::oldest_held(self.db, self.now_ms);
+        let oldest = oldest.map_err(|error| self.fail(&error))?;
+        let what = Prune {
+            before_ms: None,
+            to_bytes: Some(most / 4 * 3),
+        };
+        self.prune_until(what, oldest.unwrap_or(u64::MAX))
+    }
+
+    /// Prunes nothing that was mentioned at this time or later.
+    fn prune_until(&mut self, what: Prune, until_ms: u64) -> Result<Pruned, Trouble> {
+        let pruned = prune(self.db, what, until_ms);
+        let (pruned, spared) = pruned.map_err(|error| self.fail(&error))?;
         if pruned.bodies + pruned.images > 0 {
             let heads = self.heads.iter();
             let after = heads.map(|(conversation, (seq, _))| (conversation.clone(), *seq));
@@ -46,12 +65,17 @@ impl Work<'_> {
 }
 
 /// Removes what is to go; returns also what is old enough and stays: hash and last mention.
-fn prune(db: &Connection, what: Prune) -> rusqlite::Result<(Pruned, Vec<(String, u64)>)> {
+fn prune(
+    db: &Connection,
+    what: Prune,
+    until_ms: u64,
+) -> rusqlite::Result<(Pruned, Vec<(String, u64)>)> {
     let needed = needed(db)?;
     let mut before_ms = what.before_ms.unwrap_or(0);
     if let Some(most) = what.to_bytes {
         before_ms = before_ms.max(cutoff(db, most)?);
     }
+    before_ms = before_ms.min(until_ms);
     let mut pruned = Pruned {
         before_ms,
         ..Pruned::default()

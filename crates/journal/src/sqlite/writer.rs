@@ -7,6 +7,7 @@
 //! ```
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -25,6 +26,8 @@ use super::trouble::Trouble;
 use super::work::Work;
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
+/// After nothing could be pruned, it is tried again this much later.
+const ROOM_TRY_MS: u64 = 10_000;
 
 /// Something to be done in a transaction, and somebody who waits for the answer.
 pub(crate) trait Request: Send {
@@ -109,6 +112,8 @@ pub(crate) struct Writer {
     pub(crate) tried: u64,
     /// How many of them the log had when it was last folded in.
     pub(crate) folded: u64,
+    /// Until when a file at its limit is not pruned again, in milliseconds since 1970.
+    pub(crate) no_room_until: Cell<u64>,
 }
 
 impl Writer {
@@ -248,7 +253,7 @@ impl Writer {
         let known = known.map(|known| self.schema = known);
         let (mut waiting, db) = (requests.into_iter(), &self.db);
         let full = known.and_then(|()| self.beyond_limit());
-        let full = match full {
+        let mut full = match full {
             Ok(full) => full,
             Err(trouble) => {
                 ended.extend(waiting.map(|request| (request, Ok(()))));
@@ -258,6 +263,9 @@ impl Writer {
         };
         self.at(Point::Begun);
         let mut all = self.work();
+        if full.is_some() && self.makes_room(&mut all) {
+            full = self.beyond_limit().unwrap_or(full);
+        }
         for mut request in waiting.by_ref() {
             let end = match &full {
                 Some(trouble) if !request.beyond_limit() => Err(trouble.clone()),
@@ -353,6 +361,25 @@ impl Writer {
             released: BTreeSet::new(),
             shrunk: false,
         }
+    }
+
+    /// Prunes a file at its limit, and says whether that did anything. Where it did not, the
+    /// next try is not with the next commit: looking for something old takes a while.
+    fn makes_room(&self, all: &mut Work<'_>) -> bool {
+        let Some(most) = self
+            .most_bytes
+            .filter(|_| all.now_ms >= self.no_room_until.get())
+        else {
+            return false;
+        };
+        let (mut request, _) = Task::new(true, move |work: &mut Work<'_>| work.make_room(most));
+        let pruned = self.one(&mut request, all);
+        let made = pruned.is_ok() && all.shrunk;
+        if !made {
+            let later = all.now_ms.saturating_add(ROOM_TRY_MS);
+            self.no_room_until.set(later);
+        }
+        made
     }
 
     /// What to say to whoever would make the file larger, if it is at its limit.

@@ -231,6 +231,11 @@ pub(crate) const CHANGES: &[(&str, &[&str], &str)] = &[
         &["PRAGMA user_version = 1"],
         "its version is 1, and a later version wrote commit 1",
     ),
+    (
+        "the version of a file with keys",
+        &["PRAGMA user_version = 2"],
+        "its version is 2, and a later version wrote commit",
+    ),
     ("no version", &["PRAGMA user_version = 0"], "not a journal"),
     (
         "a negative version",
@@ -239,7 +244,7 @@ pub(crate) const CHANGES: &[(&str, &[&str], &str)] = &[
     ),
     (
         "a later version",
-        &["PRAGMA user_version = 3"],
+        &["PRAGMA user_version = 4"],
         "newer toolgate",
     ),
     (

@@ -68,6 +68,7 @@ fn a_version_that_becomes_newer_stops_writing() {
     let theirs = rusqlite::Connection::open(place.file()).unwrap();
     for (version, part) in [
         (99, "newer toolgate"),
+        (2, "version became 2"),
         (1, "version became 1"),
         (0, "not a journal"),
     ] {
@@ -75,7 +76,7 @@ fn a_version_that_becomes_newer_stops_writing() {
         let refused = commit(&journal, start("a", "2", 2)).unwrap_err();
         assert!(refused.to_string().contains(part), "{refused}");
     }
-    theirs.pragma_update(None, "user_version", 2).unwrap();
+    theirs.pragma_update(None, "user_version", 3).unwrap();
     whole(&journal, "a", "2", 2);
 }
 

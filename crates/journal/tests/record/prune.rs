@@ -1,8 +1,10 @@
 //! What goes, what stays, and that the chain holds.
 
 use futures::executor::block_on;
-use toolgate_gate::journal::{Image, Intended, Journal, PruneJournal, Record};
-use toolgate_journal::{Body, Filter, Problem, Prune, Pruned};
+use toolgate_gate::journal::{
+    Image, Intended, Journal, JournalErrorKind, LeaseJournal, PruneJournal, Record,
+};
+use toolgate_journal::{Body, Filter, Options, Problem, Prune, Pruned, SqliteJournal};
 
 use crate::fixture::{Place, commit, entry, finished, start, whole};
 
@@ -148,4 +150,64 @@ fn a_large_record_is_brought_down_to_a_size_the_oldest_first() {
     let oldest = left.iter().find(kept).unwrap();
     assert_eq!(oldest.at_ms, pruned.before_ms);
     assert!(place.verify().is_sound());
+}
+
+#[test]
+fn a_file_at_its_limit_prunes_what_ended_before_the_conversations_in_use() {
+    let place = Place::quick();
+    let most = 1024 * 1024;
+    let options = Options {
+        max_bytes: Some(most),
+        ..place.options()
+    };
+    let journal = SqliteJournal::open(place.file(), options).unwrap();
+    let text = "x".repeat(100_000);
+    let said = |conversation: &str, at_ms: u64| {
+        let text = format!("{at_ms} {text}");
+        entry(conversation, "", at_ms, Record::UserMessage { text })
+    };
+    place.clock.set(450);
+    block_on(journal.begin(&"in use".into(), None)).unwrap();
+    place.clock.set(1_000_000);
+    commit(&journal, vec![said("in use", 500)]).unwrap();
+    let used = || {
+        let lines = place.lines(&Filter::default());
+        let kept = lines.iter().filter(|line| line.body != Body::Pruned);
+        kept.map(|line| line.conversation.to_string())
+            .collect::<Vec<_>>()
+    };
+    // Each of them ends, and the oldest go when there is no more space.
+    for number in 0..40 {
+        let old = format!("old {number:02}");
+        commit(&journal, vec![said(&old, 100 + number)]).unwrap();
+        block_on(journal.release(&old.as_str().into())).unwrap();
+        assert_eq!(place.verify().problems, []);
+    }
+    let left = used();
+    assert!(left.contains(&"old 39".to_owned()) && left.contains(&"in use".to_owned()));
+    assert!(!left.contains(&"old 00".to_owned()), "{left:?}");
+    let size = std::fs::metadata(place.file()).unwrap().len();
+    assert!(size < most * 2, "{size}");
+    // What a process works on stays, and then nothing but results is taken.
+    let mut refused = None;
+    for number in 0..40 {
+        refused = commit(&journal, vec![said("in use", 600 + number)]).err();
+        if refused.is_some() {
+            break;
+        }
+    }
+    let refused = refused.expect("there is a limit");
+    assert_eq!(refused.kind, JournalErrorKind::NotWritten);
+    assert!(
+        refused.message.contains("its limit is 1048576"),
+        "{refused}"
+    );
+    assert!(used().iter().all(|of| of == "in use"), "{:?}", used());
+    assert_eq!(place.verify().problems, []);
+    // When it ends, there is space for others at the next try.
+    block_on(journal.release(&"in use".into())).unwrap();
+    place.clock.set(2_000_000);
+    commit(&journal, vec![said("new", 1000)]).unwrap();
+    assert!(used().contains(&"new".to_owned()));
+    assert_eq!(place.verify().problems, []);
 }

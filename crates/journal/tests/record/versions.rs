@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use futures::executor::block_on;
 use rusqlite::Connection;
-use toolgate_gate::journal::{LeaseJournal, PruneJournal};
+use toolgate_gate::journal::{Batch, Journal, LeaseJournal, PruneJournal};
 use toolgate_gate::store::{Space, Store};
 use toolgate_journal::{Coverage, Problem, Prune, Reader, SqliteJournal, Trouble};
 
-use crate::fixture::{Place, commit, entry, finished, whole};
+use crate::fixture::{Place, commit, entry, finished, received, whole};
 
 /// A journal that version 1 wrote.
 fn first() -> Place {
@@ -17,10 +17,21 @@ fn first() -> Place {
     place
 }
 
+/// A journal that version 2 wrote.
+fn second() -> Place {
+    let place = Place::quick();
+    make_of(place.file(), include_str!("version_2.sql"));
+    place
+}
+
 fn make(file: PathBuf) {
+    make_of(file, include_str!("version_1.sql"));
+}
+
+fn make_of(file: PathBuf, content: &str) {
     std::fs::create_dir_all(file.parent().unwrap()).unwrap();
     let db = Connection::open(&file).unwrap();
-    db.execute_batch(include_str!("version_1.sql")).unwrap();
+    db.execute_batch(content).unwrap();
     drop(db);
     let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
     std::fs::set_permissions(file, own).unwrap();
@@ -169,4 +180,72 @@ fn an_empty_file_of_version_1_is_covered_from_the_start() {
         (verified.problems, verified.coverage),
         (vec![], Coverage::Whole)
     );
+}
+
+#[test]
+fn version_2_is_read_as_it_is_and_goes_on_with_keys() {
+    let place = second();
+    let before = std::fs::read(place.file()).unwrap();
+    let verified = place.verify();
+    assert_eq!(verified.problems, []);
+    assert_eq!(verified.coverage, Coverage::Whole);
+    assert_eq!((verified.conversations, verified.entries), (2, 12));
+    let anchor = verified.anchor.unwrap();
+    assert_eq!(std::fs::read(place.file()).unwrap(), before);
+
+    let journal = place.open();
+    let version: i64 = Connection::open(place.file())
+        .unwrap()
+        .query_row("PRAGMA user_version", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(version, 3);
+    whole(&journal, "a", "3", 500);
+    commit(
+        &journal,
+        vec![entry("b", "cut off", 501, finished("cut off"))],
+    )
+    .unwrap();
+    let memory = Space::new("/w", "memory");
+    let kept = block_on(journal.get(&memory, "note"));
+    assert_eq!(kept, Ok(Some("kept".to_owned())));
+    let batch = Batch::new(vec![entry("a", "3", 502, received("3"))]).unwrap();
+    block_on(journal.append(batch.clone())).unwrap();
+    drop(journal);
+    block_on(place.open().append(batch.again())).unwrap();
+    let verified = place.verify_against(&anchor);
+    assert_eq!(verified.problems, []);
+    assert_eq!((verified.coverage, verified.entries), (Coverage::Whole, 18));
+}
+
+#[test]
+fn version_2_waits_for_a_process_that_still_uses_it() {
+    let place = second();
+    let db = Connection::open(place.file()).unwrap();
+    let other = place.folder().join("other.db");
+    let journal = SqliteJournal::open(&other, place.options()).unwrap();
+    block_on(journal.begin(&"a".into(), None)).unwrap();
+    db.execute("ATTACH ?1 AS other", [other.to_str().unwrap()])
+        .unwrap();
+    db.execute_batch("INSERT INTO leases SELECT * FROM other.leases")
+        .unwrap();
+    let refused = SqliteJournal::open(place.file(), place.options()).unwrap_err();
+    assert!(refused.to_string().contains("older toolgate"), "{refused}");
+    db.execute_batch("DELETE FROM leases").unwrap();
+    drop(place.open());
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let place = Place::quick();
+    whole(&place.open(), "a", "1", 1);
+    execute(&place, "PRAGMA user_version = 4");
+    let path = place.file().display().to_string();
+    let newer = Trouble::Newer {
+        path,
+        found: 4,
+        known: 3,
+    };
+    let opened = SqliteJournal::open(place.file(), place.options()).map(drop);
+    assert_eq!(opened, Err(newer.clone()));
+    assert_eq!(Reader::open(place.file()).map(drop), Err(newer));
 }

@@ -55,6 +55,10 @@ pub(super) fn read(
             let what = format!("its version is 1, and a later version wrote commit {number}");
             verified.found(Problem::Schema { what });
         }
+        if !note.batches.is_empty() && version == 2 {
+            let what = format!("its version is 2, and a later version wrote commit {number}");
+            verified.found(Problem::Schema { what });
+        }
         if note.taken_over && by_later {
             verified.found(Problem::TakenOverAgain { number });
         }
