@@ -149,10 +149,14 @@ fn a_conversation_that_another_holds_keeps_no_other_from_being_recorded() {
         registry.register(Arc::new(look)).unwrap();
         let workspace = Workspace::new();
         let recorded: Arc<dyn Journal> = Arc::new(journal.clone());
-        let gate = Gate::builder(registry, workspace.wall().clone(), recorded)
-            .rules(toolgate_gate::Rules::default())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            registry,
+            toolgate_gate::Rules::default(),
+            workspace.wall().clone(),
+            recorded,
+        )
+        .build()
+        .unwrap();
         let sessions = ["first", "theirs", "last"].map(|id| Arc::new(Session::new(id)));
         for session in &sessions {
             gate.note(session, 1, "".into(), said("hello"));
