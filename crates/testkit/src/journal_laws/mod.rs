@@ -26,6 +26,9 @@
 //! journal_laws::a_batch_is_written_whole_and_in_order(&store);
 //! ```
 
+// A law fails by panicking, like any test.
+#![allow(clippy::indexing_slicing)]
+
 mod errors;
 mod model;
 mod parts;

@@ -52,8 +52,17 @@ struct Model {
     entries: BTreeMap<u8, Vec<Entry>>,
     calls: BTreeMap<(u8, u8), State>,
     holders: BTreeMap<u8, usize>,
-    /// Every batch that was ever offered, and whether it is on record.
-    offered: Vec<(u8, Batch, Vec<(u8, u8)>, bool)>,
+    /// Every batch that was ever offered.
+    offered: Vec<Offered>,
+}
+
+#[derive(Clone)]
+struct Offered {
+    conversation: u8,
+    batch: Batch,
+    /// What it does to which call.
+    steps: Vec<(u8, u8)>,
+    on_record: bool,
 }
 
 /// The way of a call, by listing it. The last step belongs to no call.
@@ -86,11 +95,16 @@ fn name(conversation: u8) -> String {
 impl Model {
     /// What becomes of a batch: the error's kind, or nothing.
     fn offer(&mut self, by: usize, which: usize) -> Option<JournalErrorKind> {
-        let (conversation, batch, steps, written) = self.offered[which].clone();
+        let Offered {
+            conversation,
+            batch,
+            steps,
+            on_record,
+        } = self.offered[which].clone();
         if self.holders.get(&conversation).is_some_and(|of| *of != by) {
             return Some(JournalErrorKind::InUse);
         }
-        if written {
+        if on_record {
             // Looking takes the conversation too.
             self.holders.insert(conversation, by);
             return None;
@@ -110,7 +124,7 @@ impl Model {
         self.holders.insert(conversation, by);
         let kept = self.entries.entry(conversation).or_default();
         kept.extend_from_slice(batch.entries());
-        self.offered[which].3 = true;
+        self.offered[which].on_record = true;
         None
     }
 }
@@ -144,9 +158,12 @@ pub fn any_sequence_agrees_with_the_model<S: Store>(make: &dyn Fn() -> S) {
                     let entries = steps.iter().map(|step| made(conversation, at_ms, *step));
                     let batch = Batch::new(entries.collect()).unwrap();
                     let which = model.offered.len();
-                    model
-                        .offered
-                        .push((conversation, batch.clone(), steps, false));
+                    model.offered.push(Offered {
+                        conversation,
+                        batch: batch.clone(),
+                        steps,
+                        on_record: false,
+                    });
                     let journal = open[by].as_ref().unwrap();
                     let got = offer(&**journal, &batch).err().map(|error| error.kind);
                     prop_assert_eq!(got, model.offer(by, which));
@@ -156,7 +173,7 @@ pub fn any_sequence_agrees_with_the_model<S: Store>(make: &dyn Fn() -> S) {
                         continue;
                     }
                     let which = which % model.offered.len();
-                    let batch = model.offered[which].1.again();
+                    let batch = model.offered[which].batch.again();
                     let journal = open[by].as_ref().unwrap();
                     let got = offer(&**journal, &batch).err().map(|error| error.kind);
                     prop_assert_eq!(got, model.offer(by, which));
