@@ -1,11 +1,11 @@
 //! The laws of a journal, for any implementation.
 //!
 //! ```text
-//! Stores::make ──▶ Store ──open──▶ Arc<dyn FullJournal>   a holder, as a process is one
+//! a function   ──▶ Store ──open──▶ Arc<dyn FullJournal>   a holder, as a process is one
 //!                    └────open──▶ Arc<dyn FullJournal>   another one, on the same entries
 //! ```
 //!
-//! An implementation says how a store is made and opened, and [`suite!`](crate::journal_laws)
+//! An implementation says how a store is made and opened, and [`journal_laws!`](macro@crate::journal_laws)
 //! makes a test of each law. The laws are written down in `toolgate_gate::journal`.
 //!
 //! ```
@@ -70,7 +70,7 @@ pub trait Store {
 
 /// Makes a test of each law from a function that makes an empty [`Store`].
 ///
-/// ```ignore
+/// ```text
 /// toolgate_testkit::journal_laws!(InMemory::new);
 /// ```
 #[macro_export]
