@@ -124,16 +124,23 @@ async fn converse(gate: Gate, number: usize) -> Taken {
         approver: Some(Arc::new(ApproveAll)),
         ..Passage::default()
     };
-    let args = |key: &str, value: &str| -> Args {
-        [(key.to_owned(), value.into())].into_iter().collect()
-    };
+    let args =
+        |key: &str, value: &str| -> Args { [(key.to_owned(), value.into())].into_iter().collect() };
     let mut taken = Taken::default();
     for index in 0..CALLS {
         let reads = index.is_multiple_of(2);
         let call = if reads {
-            ToolCall::new(format!("call_{index}"), "read_file", args("path", "two.txt"))
+            ToolCall::new(
+                format!("call_{index}"),
+                "read_file",
+                args("path", "two.txt"),
+            )
         } else {
-            ToolCall::new(format!("call_{index}"), "run_command", args("command", "true"))
+            ToolCall::new(
+                format!("call_{index}"),
+                "run_command",
+                args("command", "true"),
+            )
         };
         let began = Instant::now();
         let results = gate.run(&session, vec![Call::Whole(call)], &passage).await;
@@ -145,7 +152,10 @@ async fn converse(gate: Gate, number: usize) -> Taken {
         side.push(began.elapsed());
         if let Some(error) = &results[0].error {
             let what: String = error.message.chars().take(120).collect();
-            *taken.errors.entry(format!("{}: {what}", error.kind.as_str())).or_default() += 1;
+            *taken
+                .errors
+                .entry(format!("{}: {what}", error.kind.as_str()))
+                .or_default() += 1;
         }
     }
     session.end().await;
@@ -236,6 +246,9 @@ fn warden() -> Option<String> {
 
 fn resident() -> usize {
     let statm = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
-    let pages = statm.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    let pages = statm
+        .split(' ')
+        .nth(1)
+        .and_then(|pages| pages.parse::<usize>().ok());
     pages.unwrap_or(0) * 4096
 }

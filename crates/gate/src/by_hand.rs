@@ -37,6 +37,7 @@ impl Gate {
         calls: Vec<Call>,
         passage: &Passage,
     ) -> ByHand {
+        session.passes(&self.inner.chain);
         passage.tell_received(session, &calls).await;
         let planned = match self.policy_for(session, &[]) {
             Ok(policy) => {

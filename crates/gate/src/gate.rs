@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_model::{Category, ErrorKind, ToolError};
-use toolgate_policy::{LayerSpec, Policy, PolicyError, Rules};
+use toolgate_model::Category;
+use toolgate_policy::{PolicyError, Rules};
 use toolgate_sandbox::paths::PathWall;
 
-use crate::approve::{Grant, GrantStore, NoGrants};
+use crate::approve::{GrantStore, NoGrants};
 use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use crate::execute::Runner;
 use crate::journal::Journal;
 use crate::middleware::{Chain, Middleware};
 use crate::output::{Redactor, RedactorError};
 use crate::plan::{CallLimits, Mode};
+use crate::policies::Policies;
 use crate::registry::Registry;
 use crate::session::Session;
-use crate::sync::{Mutex, lock};
 use crate::tool::{OutputLimits, ToolSpec};
 
 /// How long calls may take where neither the call nor the tool says so.
@@ -163,10 +163,9 @@ pub(crate) struct Inner {
     pub(crate) registry: Arc<Registry>,
     pub(crate) wall: PathWall,
     pub(crate) rules: Rules,
-    /// The rules compiled, and which names the registry had then.
-    base: Mutex<(u64, Arc<Policy>)>,
+    pub(crate) policies: Policies,
     pub(crate) grants: Arc<dyn GrantStore>,
-    pub(crate) chain: Chain,
+    pub(crate) chain: Arc<Chain>,
     pub(crate) journal: Arc<dyn Journal>,
     pub(crate) redactor: Arc<Redactor>,
     pub(crate) runner: Runner,
@@ -246,9 +245,7 @@ impl Builder {
     /// Makes the gate. Rules that cannot be compiled are an error here, not at the first call.
     pub fn build(self) -> Result<Gate, BuildError> {
         let rules = self.rules;
-        let names = self.registry.names_generation();
-        let base = self
-            .registry
+        self.registry
             .policy(rules.settings.clone(), &rules.layers)?;
         let redactor = match self.redactor {
             Some(redactor) => redactor,
@@ -260,9 +257,9 @@ impl Builder {
                 registry: self.registry,
                 wall: self.wall,
                 rules,
-                base: Mutex::new((names, Arc::new(base))),
+                policies: Policies::new(),
                 grants: self.grants,
-                chain: self.chain,
+                chain: Arc::new(self.chain),
                 journal: self.journal,
                 redactor: Arc::new(redactor),
                 runner: Runner::default(),
@@ -322,51 +319,6 @@ impl Gate {
     /// How many tools were given up on and have not ended yet.
     pub fn still_running(&self) -> usize {
         self.inner.runner.still_running()
-    }
-
-    /// Scopes, grants and rules of a conversation as one policy. A grant store that
-    /// cannot be read grants nothing; what it would have allowed is asked.
-    pub(crate) fn policy_for(
-        &self,
-        session: &Session,
-        extra: &[Grant],
-    ) -> Result<Arc<Policy>, ToolError> {
-        let mut grants = self.inner.grants.list().unwrap_or_default();
-        grants.extend(session.grants());
-        grants.extend_from_slice(extra);
-        if grants.is_empty() && session.scope().is_none() {
-            return self.base_policy();
-        }
-        let mut layers = self.inner.rules.layers.clone();
-        layers.push(Grant::layer(&grants));
-        if let Some(scope) = session.scope() {
-            let all = self.inner.registry.list();
-            let read_only = all
-                .iter()
-                .map(|entry| entry.spec())
-                .filter(|spec| !spec.side_effects);
-            layers.push(scope.layer("scope", &read_only.map(|spec| spec.name.clone()).collect()));
-        }
-        self.compile(&layers)
-    }
-
-    /// The rules alone. A rule that names an alias means its tool, also if the alias came
-    /// after the gate was built.
-    fn base_policy(&self) -> Result<Arc<Policy>, ToolError> {
-        let names = self.inner.registry.names_generation();
-        let mut base = lock(&self.inner.base);
-        if base.0 != names {
-            *base = (names, self.compile(&self.inner.rules.layers)?);
-        }
-        Ok(Arc::clone(&base.1))
-    }
-
-    fn compile(&self, layers: &[LayerSpec]) -> Result<Arc<Policy>, ToolError> {
-        let settings = self.inner.rules.settings.clone();
-        let policy = self.inner.registry.policy(settings, layers);
-        policy
-            .map(Arc::new)
-            .map_err(|error| ToolError::new(ErrorKind::PolicyDenied, error.to_string()))
     }
 
     pub(crate) fn output_limits(&self, session: &Session) -> OutputLimits {

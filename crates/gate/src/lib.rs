@@ -21,6 +21,7 @@ pub mod middleware;
 pub mod output;
 mod panics;
 pub mod plan;
+mod policies;
 mod recording;
 pub mod registry;
 pub mod schema;

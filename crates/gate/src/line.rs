@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
 
 use crate::approve::Approver;
-use crate::execute::{CallHandle, EventSink, Readiness, Schedule, SideBySide, Stop};
+use crate::execute::{
+    CallHandle, Claim, EventSink, PathGuard, Readiness, Schedule, SideBySide, Stop,
+};
 use crate::gate::{Gate, OnError};
 use crate::journal::{Entry, Record};
 use crate::plan::{Authorized, ManualCall, Plan, Planned, Planner, Refusal};
@@ -93,8 +95,19 @@ struct Batch {
 }
 
 impl Batch {
-    fn has_to_wait(&self, authorized: &Authorized) -> bool {
-        self.schedule.ready(&authorized.record().facts) == Readiness::AfterOne
+    fn has_to_wait(&self, claim: &Claim) -> bool {
+        self.schedule.ready(claim) == Readiness::AfterOne
+    }
+
+    /// Whether another call may start.
+    fn goes_on(&self, stop: Stop<'_>) -> Result<(), ToolError> {
+        if stop.is_set() {
+            Err(crate::execute::cancelled())
+        } else if self.stopped {
+            Err(after_failure())
+        } else {
+            Ok(())
+        }
     }
 
     fn ended(&mut self, (index, result): (usize, ToolResult)) {
@@ -144,6 +157,7 @@ impl Gate {
     }
 
     async fn plan_until(&self, session: &Session, calls: Vec<Call>, stop: Stop<'_>) -> Planned {
+        session.passes(&self.inner.chain);
         match self.policy_for(session, &[]) {
             Ok(policy) => self.planner(session, &policy, stop).plan(calls).await,
             // A policy that cannot be made denies everything and says why.
@@ -192,71 +206,36 @@ impl Gate {
         let mut pending = opening;
         let mut running = SideBySide::new();
         for (index, fate) in fates.into_iter().enumerate() {
-            let mut authorized = match fate {
-                Fate::Run(authorized) => authorized,
-                Fate::Refused(refusal) => {
-                    let refused = self.refused(session, *refusal, passage);
-                    let result = running.beside(refused, |done| batch.ended(done)).await;
-                    pending.push(self.entry(session, &result.call_id, finished(&result)));
-                    batch.place(index, result);
-                    continue;
-                }
-                Fate::Manual(manual) => {
-                    let refused = self.refused(session, unsupplied(manual), passage);
-                    let result = running.beside(refused, |done| batch.ended(done)).await;
-                    pending.push(self.entry(session, &result.call_id, finished(&result)));
-                    batch.place(index, result);
-                    continue;
-                }
-            };
-            while !running.is_empty() && batch.has_to_wait(&authorized) {
-                if let Some(done) = running.next().await {
-                    batch.ended(done);
-                }
-            }
-            if batch.stopped || stop.is_set() {
-                let why = if stop.is_set() {
-                    crate::execute::cancelled()
-                } else {
-                    after_failure()
-                };
-                let refused = self.refused(session, given_up(*authorized, why), passage);
-                let result = running.beside(refused, |done| batch.ended(done)).await;
-                pending.push(self.entry(session, &result.call_id, finished(&result)));
-                batch.place(index, result);
-                continue;
-            }
-            // Durable before the effect: everything received and decided so far, and that this one starts.
-            let mut entries = pending.clone();
-            entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
-            // Getting ready has no effect, and what it begins goes on beside the record.
-            let ready = self.prepare(session, &mut authorized);
-            let commit = self.commit(session, entries);
-            // A slow record holds neither the deadlines of what runs nor its cancellation.
-            let kept = running.beside(commit, |done| batch.ended(done)).await;
-            let kept = kept.map_err(|error| {
-                // The session offers these again under their key; a second copy would repeat them.
-                if error.is_unknown() {
-                    pending.clear();
-                }
-                ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"))
-            });
-            // What could not be written stays pending: no later call starts without it.
-            let paths = match kept.map(|()| pending.clear()).and(ready) {
-                Ok(paths) => paths,
-                Err(why) => {
-                    let refused = self.refused(session, given_up(*authorized, why), passage);
-                    let result = running.beside(refused, |done| batch.ended(done)).await;
-                    pending.push(self.entry(session, &result.call_id, finished(&result)));
-                    batch.place(index, result);
-                    continue;
+            let refusal = match fate {
+                Fate::Refused(refusal) => *refusal,
+                Fate::Manual(manual) => unsupplied(manual),
+                Fate::Run(mut authorized) => {
+                    let begun = self.begin(
+                        session,
+                        &mut authorized,
+                        &mut batch,
+                        &mut running,
+                        &mut pending,
+                        stop,
+                    );
+                    match begun.await {
+                        Ok((claim, paths)) => {
+                            batch.schedule.started(index, claim);
+                            running.push(async move {
+                                let result =
+                                    self.one(session, *authorized, paths, passage, stop).await;
+                                (index, result)
+                            });
+                            continue;
+                        }
+                        Err(why) => given_up(*authorized, why),
+                    }
                 }
             };
-            batch.schedule.started(index, &authorized.record().facts);
-            running.push(async move {
-                let result = self.one(session, *authorized, paths, passage, stop).await;
-                (index, result)
-            });
+            let refused = self.refused(session, refusal, passage);
+            let result = running.beside(refused, |done| batch.ended(done)).await;
+            pending.push(self.entry(session, &result.call_id, finished(&result)));
+            batch.place(index, result);
         }
         while let Some(done) = running.next().await {
             batch.ended(done);
@@ -274,6 +253,52 @@ impl Gate {
         results
     }
 
+    /// Brings a call to its start: waits for its turn and its locks, gives middleware the last
+    /// word, and puts the start on record. After an error nothing was run.
+    async fn begin<F: Future<Output = (usize, ToolResult)>>(
+        &self,
+        session: &Session,
+        authorized: &mut Authorized,
+        batch: &mut Batch,
+        running: &mut SideBySide<F>,
+        pending: &mut Vec<Entry>,
+        stop: Stop<'_>,
+    ) -> Result<(Claim, PathGuard), ToolError> {
+        let claim = self.claim(session, authorized.record());
+        while !running.is_empty() && batch.has_to_wait(&claim) {
+            if let Some(done) = running.next().await {
+                batch.ended(done);
+            }
+        }
+        batch.goes_on(stop)?;
+        let live = &authorized.live;
+        let limit = self.time_limit(live.entry.spec(), live.timeout, session);
+        let locked = self.inner.runner.locked(&claim, limit, stop);
+        let paths = running.beside(locked, |done| batch.ended(done)).await?;
+        batch.goes_on(stop)?;
+        self.inner
+            .chain
+            .before_start(session, authorized.record())?;
+        // Getting ready has no effect, and what it begins goes on beside the record.
+        self.prepare(session, authorized)?;
+        // Durable before the effect: everything received and decided so far, and that this one
+        // starts. What could not be written stays pending: no later call starts without it.
+        let mut entries = pending.clone();
+        entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
+        let commit = self.commit(session, entries);
+        // A slow record holds neither the deadlines of what runs nor its cancellation.
+        let kept = running.beside(commit, |done| batch.ended(done)).await;
+        kept.map_err(|error| {
+            // The session offers these again under their key; a second copy would repeat them.
+            if error.is_unknown() {
+                pending.clear();
+            }
+            ToolError::new(ErrorKind::Journal, format!("{error}; nothing was run"))
+        })?;
+        pending.clear();
+        Ok((claim, paths))
+    }
+
     /// The result of a call that ended before it ran.
     pub(crate) fn settled(&self, session: &Session, refusal: Refusal) -> ToolResult {
         self.settler(session).settle(
@@ -283,7 +308,7 @@ impl Gate {
                 tool: refusal.tool,
                 plan: refusal.record.as_deref(),
                 outcome: Outcome::Stopped(refusal.error),
-                ran_for: std::time::Duration::ZERO,
+                ran_for: None,
                 still_running: false,
                 not_remembered: None,
             },

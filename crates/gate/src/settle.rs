@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use toolgate_model::{CallId, ErrorKind, Metadata, PlanRecord, Status, ToolError, ToolResult};
 
-use crate::middleware::Chain;
+use crate::middleware::{Chain, Ended};
 use crate::output::{Limits, Redactor, approval_text, bound, error_text, sanitize};
 use crate::session::Session;
 use crate::tool::{Output, OutputLimits, Text};
@@ -25,7 +25,8 @@ pub(crate) struct Unsettled<'a> {
     pub(crate) tool: String,
     pub(crate) plan: Option<&'a PlanRecord>,
     pub(crate) outcome: Outcome,
-    pub(crate) ran_for: Duration,
+    /// How long the tool ran; nothing if it never began.
+    pub(crate) ran_for: Option<Duration>,
     pub(crate) still_running: bool,
     /// Why a yes is not remembered although the person wanted that.
     pub(crate) not_remembered: Option<String>,
@@ -107,8 +108,14 @@ impl Settler<'_> {
             not_remembered,
         } = unsettled;
         let (mut result, text) = self.raw(call_id, shown_name(tool), outcome);
-        result.duration_ms = u64::try_from(ran_for.as_millis()).unwrap_or(u64::MAX);
-        let mut result = self.chain.after(plan, result);
+        let millis = ran_for.unwrap_or_default().as_millis();
+        result.duration_ms = u64::try_from(millis).unwrap_or(u64::MAX);
+        let ended = Ended {
+            session,
+            plan,
+            ran_for,
+        };
+        let mut result = self.chain.after(&ended, result);
         // Whatever is added is added before it is cleaned.
         if still_running {
             result.metadata.insert("still_running".into(), true.into());

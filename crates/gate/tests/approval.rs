@@ -19,7 +19,7 @@ use toolgate_gate::journal::Record;
 use toolgate_gate::middleware::Middleware;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Facts, Output, RunCtx, Tool, typed};
-use toolgate_model::{Action, Call, Decision, ErrorKind, Event, PlanRecord, Risk, Status};
+use toolgate_model::{Action, Call, Decision, ErrorKind, Event, Risk, Status};
 use toolgate_policy::{Question, RuleSpec, Validator};
 use toolgate_testkit::{
     Act, Bench, Collected, DryEntropy, FaultyJournal, Reply, Rig, Scripted, ScriptedApprover,
@@ -1025,10 +1025,10 @@ impl Middleware for ChangesBeforeRun {
 
     fn after(
         &self,
-        plan: Option<&PlanRecord>,
+        ended: &toolgate_gate::middleware::Ended<'_>,
         result: toolgate_model::ToolResult,
     ) -> toolgate_model::ToolResult {
-        if plan.is_some_and(|plan| plan.tool == "first") {
+        if ended.plan.is_some_and(|plan| plan.tool == "first") {
             self.act();
         }
         result

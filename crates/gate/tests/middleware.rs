@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use serde_json::json;
 use toolgate_gate::approve::{Answer, Remember};
 use toolgate_gate::middleware::{
-    Audit, AuditLine, Chain, Denied, Metrics, Middleware, RepetitionGuard,
+    Audit, AuditLine, Chain, Denied, Ended, Metrics, Middleware, RepetitionGuard,
 };
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Facts, Output, Tool, typed};
@@ -49,7 +49,7 @@ impl Middleware for Layer {
         self.rewrite.map_or(Ok(call.clone()), |act| act(call))
     }
 
-    fn review(&self, plan: &PlanRecord) -> Option<Decision> {
+    fn review(&self, _: &Session, plan: &PlanRecord) -> Option<Decision> {
         self.log
             .lock()
             .unwrap()
@@ -57,7 +57,7 @@ impl Middleware for Layer {
         self.review.and_then(|act| act(plan))
     }
 
-    fn after(&self, _: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
+    fn after(&self, _: &Ended<'_>, result: ToolResult) -> ToolResult {
         self.log
             .lock()
             .unwrap()
@@ -573,32 +573,125 @@ fn always_does_not_silence_the_repetition_guard() {
 }
 
 #[test]
-fn a_guard_forgets_the_conversation_that_was_quiet_longest() {
+fn a_guard_watches_any_number_of_conversations() {
     paused(async {
         let bench = guarded(echo());
-        let run = |name: String| {
-            let bench = &bench;
-            async move {
-                let session = Arc::new(Session::new(name));
-                bench
-                    .gate
-                    .run(&session, vec![same(1)], &Default::default())
-                    .await
-                    .remove(0)
-                    .kind()
+        let sessions: Vec<_> = (0..2_000)
+            .map(|n| Arc::new(Session::new(format!("conversation {n}"))))
+            .collect();
+        for turn in 1..=3 {
+            for session in &sessions {
+                let passage = Default::default();
+                let results = bench.gate.run(session, vec![same(1)], &passage).await;
+                let kind = results[0].kind();
+                let asked = (turn == 3).then_some(ErrorKind::NoApprover);
+                assert_eq!(kind, asked, "turn {turn} of {}", session.id());
             }
-        };
-        for _ in 0..2 {
-            assert_eq!(run("first".into()).await, None);
         }
-        for n in 0..1_024 {
-            run(format!("conversation {n}")).await;
+    });
+}
+
+#[test]
+fn two_guards_count_for_themselves() {
+    paused(async {
+        let bench = Rig::new()
+            .tool(echo())
+            .middleware(Arc::new(RepetitionGuard::new([])))
+            .middleware(Arc::new(RepetitionGuard::new([])))
+            .build();
+        for turn in 1..=2 {
+            assert_eq!(bench.run(vec![same(turn)]).await[0].kind(), None);
         }
-        assert_eq!(
-            run("first".into()).await,
-            None,
-            "its two calls are forgotten"
+    });
+}
+
+/// Lets so many calls start, and counts the others and the ends.
+#[derive(Default)]
+struct Budget {
+    left: std::sync::atomic::AtomicUsize,
+    ran: Mutex<Vec<(String, Option<std::time::Duration>)>>,
+    ended: Mutex<Vec<String>>,
+}
+
+impl Middleware for Budget {
+    fn name(&self) -> &str {
+        "budget"
+    }
+
+    fn before_start(&self, _: &Session, _: &PlanRecord) -> Result<(), Denied> {
+        use std::sync::atomic::Ordering::SeqCst;
+        let take = self
+            .left
+            .fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1));
+        take.map(drop).map_err(|_| Denied {
+            reason: "the budget is used up".into(),
+        })
+    }
+
+    fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
+        let call = result.call_id.to_string();
+        self.ran.lock().unwrap().push((call, ended.ran_for));
+        result
+    }
+
+    fn end(&self, session: &Session) {
+        self.ended.lock().unwrap().push(session.id().to_string());
+    }
+}
+
+#[test]
+fn a_budget_holds_within_a_batch() {
+    paused(async {
+        let budget = Arc::new(Budget::default());
+        budget.left.store(2, std::sync::atomic::Ordering::SeqCst);
+        let slow = std::time::Duration::from_micros(1_500);
+        let tool = Scripted::new("slow").does(Act::Take(slow));
+        let ran = tool.ran();
+        let bench = Rig::new()
+            .tool(tool)
+            .middleware(Arc::clone(&budget) as Arc<dyn Middleware>)
+            .settings(|settings| settings.max_concurrent = 4)
+            .build();
+        let calls = ["1", "2", "3", "4"].map(|id| call(id, "slow", json!({})));
+        let results = bench.run(calls.into()).await;
+        let kinds: Vec<_> = results.iter().map(ToolResult::kind).collect();
+        let over = Some(ErrorKind::PolicyDenied);
+        assert_eq!(kinds, [None, None, over, over]);
+        assert!(
+            results[2]
+                .content
+                .contains("denied by budget: the budget is used up")
         );
+        assert_eq!(ran.get(), 2);
+        assert!(!bench.journal.of("3").contains(&"started"));
+        let mut after = budget.ran.lock().unwrap().clone();
+        after.sort();
+        let ids: Vec<_> = after
+            .iter()
+            .map(|(id, ran_for)| (id.as_str(), ran_for.is_some()))
+            .collect();
+        assert_eq!(ids, [("1", true), ("2", true), ("3", false), ("4", false)]);
+        assert!(after[0].1 >= Some(slow), "{after:?}");
+    });
+}
+
+#[test]
+fn the_end_of_a_conversation_is_told_once() {
+    paused(async {
+        let budget = Arc::new(Budget::default());
+        let bench = Rig::new()
+            .tool(echo())
+            .middleware(Arc::clone(&budget) as Arc<dyn Middleware>)
+            .build();
+        for turn in 1..=2 {
+            bench.run(vec![same(turn)]).await;
+        }
+        bench.session.end().await;
+        bench.session.end().await;
+        bench.run(vec![same(3)]).await;
+        bench.session.end().await;
+        Session::new("silent").end().await;
+        assert_eq!(*budget.ended.lock().unwrap(), ["test"]);
     });
 }
 

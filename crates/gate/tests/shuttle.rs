@@ -17,7 +17,7 @@ use shuttle::future::block_on;
 use shuttle::scheduler::RandomScheduler;
 use shuttle::{Config, Runner, thread};
 use toolgate_gate::approve::{Answer, AnswerError, ApprovalRequest, Bus, Unanswered};
-use toolgate_gate::execute::Locks;
+use toolgate_gate::execute::{Claim, Locks};
 use toolgate_gate::registry::{Alias, Registry};
 use toolgate_gate::tool::{Facts, Output, Tool, typed};
 use toolgate_model::{ApprovalId, Args, ConversationId};
@@ -215,7 +215,7 @@ fn writers_are_alone_readers_share_and_nobody_is_forgotten() {
                     } else {
                         Facts::reading(path)
                     };
-                    let guard = block_on(locks.acquire(&facts));
+                    let guard = block_on(locks.acquire(Claim::of(1, &facts)));
                     let own = if writes { &writers } else { &readers };
                     own.fetch_add(1, Ordering::SeqCst);
                     thread::yield_now();
@@ -246,16 +246,20 @@ fn writers_are_alone_readers_share_and_nobody_is_forgotten() {
 fn whoever_gives_up_waiting_does_not_hold_up_the_others() {
     check_random(|| {
         let locks = Locks::new();
-        let held = block_on(locks.acquire(&Facts::writing("a")));
+        let held = block_on(locks.acquire(Claim::of(1, &Facts::writing("a"))));
         let impatient = locks.clone();
         let impatient = thread::spawn(move || {
-            let mut waits = Box::pin(impatient.acquire(&Facts::opaque()));
+            let mut waits = Box::pin(impatient.acquire(Claim::of(1, &Facts::opaque())));
             let early = waits.as_mut().now_or_never();
             thread::yield_now();
             drop((early, waits));
         });
         let patient = locks.clone();
-        let patient = thread::spawn(move || drop(block_on(patient.acquire(&Facts::reading("a")))));
+        let patient = thread::spawn(move || {
+            drop(block_on(
+                patient.acquire(Claim::of(1, &Facts::reading("a"))),
+            ))
+        });
         let releases = thread::spawn(move || drop(held));
         for thread in [impatient, patient, releases] {
             thread.join().unwrap();

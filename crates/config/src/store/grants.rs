@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use toolgate_gate::approve::{Grant, GrantError, GrantStore};
+use toolgate_gate::approve::{Grant, GrantError, GrantStamp, GrantStore};
 
 use super::{Kept, Store, StoreError, VERSION, text};
 
@@ -65,6 +65,10 @@ impl GrantFile {
 }
 
 impl GrantStore for GrantFile {
+    fn stamp(&self) -> Option<GrantStamp> {
+        self.store.stamp().map(GrantStamp)
+    }
+
     fn list(&self) -> Result<Vec<Grant>, GrantError> {
         let mut all = self.everywhere().map_err(told)?;
         Ok(all.remove(&self.project).unwrap_or_default())

@@ -14,8 +14,9 @@ mod trust;
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -27,6 +28,9 @@ use crate::picture::{quoted, visible};
 
 /// The largest file that is read.
 const MAX_STORE_BYTES: u64 = 16 << 20;
+
+/// After this no further change of a file carries the same time.
+const SETTLED: Duration = Duration::from_secs(1);
 
 /// The form of the files that this version reads and writes.
 const VERSION: u32 = 1;
@@ -132,6 +136,39 @@ impl Store {
         Ok(value)
     }
 
+    /// Which file this is and when it changed last. Nothing if that does not tell its content:
+    /// the system cannot look, or the file changed so short ago that another change could carry
+    /// the same time.
+    fn stamp(&self) -> Option<[u64; 8]> {
+        self.stamp_at(SystemTime::now())
+    }
+
+    fn stamp_at(&self, now: SystemTime) -> Option<[u64; 8]> {
+        let metadata = match std::fs::metadata(&self.path) {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Some([0; 8]),
+            Err(_) => return None,
+        };
+        let changed = Duration::new(
+            u64::try_from(metadata.ctime()).ok()?,
+            u32::try_from(metadata.ctime_nsec()).ok()?,
+        );
+        let now = now.duration_since(UNIX_EPOCH).ok()?;
+        if now.checked_sub(changed)? < SETTLED {
+            return None;
+        }
+        Some([
+            metadata.dev(),
+            metadata.ino(),
+            metadata.size(),
+            u64::from(metadata.mode()),
+            changed.as_secs(),
+            u64::from(changed.subsec_nanos()),
+            u64::try_from(metadata.mtime()).ok()?,
+            u64::try_from(metadata.mtime_nsec()).ok()?,
+        ])
+    }
+
     /// Changes the value; writes only if `change` says that there is something to write.
     fn change<T: Kept>(&self, change: impl FnOnce(&mut T) -> bool) -> Result<bool, StoreError> {
         let folder = match self.path.parent() {
@@ -206,5 +243,56 @@ fn text(path: &Path) -> Result<String, StoreError> {
         None => Err(StoreError::NotText {
             path: path.to_owned(),
         }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    #[derive(Serialize, Deserialize)]
+    struct Words(u32, Vec<String>);
+
+    impl Kept for Words {
+        fn empty() -> Self {
+            Self(VERSION, Vec::new())
+        }
+
+        fn version(&self) -> u32 {
+            self.0
+        }
+    }
+
+    #[test]
+    fn a_stamp_changes_with_the_file_and_is_not_given_too_early() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store {
+            path: folder.path().join("words.json"),
+        };
+        assert_eq!(store.stamp(), Some([0; 8]), "there is no file");
+        let add = |word: &str| {
+            let add = |words: &mut Words| {
+                words.1.push(word.to_owned());
+                true
+            };
+            store.change(add).unwrap();
+        };
+        let later = || SystemTime::now() + SETTLED * 2;
+        let mut seen = vec![[0; 8]];
+        for word in ["one", "two"] {
+            add(word);
+            assert_eq!(store.stamp(), None, "another change could follow at once");
+            let stamp = store.stamp_at(later()).unwrap();
+            assert_eq!(store.stamp_at(later()), Some(stamp));
+            assert!(!seen.contains(&stamp));
+            seen.push(stamp);
+        }
+        let open = std::fs::Permissions::from_mode(0o666);
+        std::fs::set_permissions(&store.path, open).unwrap();
+        assert!(!seen.contains(&store.stamp_at(later()).unwrap()));
+        let before_epoch = UNIX_EPOCH - Duration::from_secs(1);
+        assert_eq!(store.stamp_at(before_epoch), None);
     }
 }

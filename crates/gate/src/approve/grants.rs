@@ -147,8 +147,19 @@ pub struct GrantError {
     pub message: String,
 }
 
+/// The state of a grant store at one moment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrantStamp(pub [u64; 8]);
+
 /// Where the grants of a project are kept.
 pub trait GrantStore: Send + Sync {
+    /// The state that [`list`](Self::list) would be made of: as long as it is equal, the list
+    /// is not read again. `None` if the store cannot tell cheaply; then every batch reads the
+    /// list.
+    fn stamp(&self) -> Option<GrantStamp> {
+        None
+    }
+
     /// The grants of this project.
     fn list(&self) -> Result<Vec<Grant>, GrantError>;
     /// Adds grants for good.
@@ -162,6 +173,10 @@ pub trait GrantStore: Send + Sync {
 pub struct NoGrants;
 
 impl GrantStore for NoGrants {
+    fn stamp(&self) -> Option<GrantStamp> {
+        Some(GrantStamp([0; 8]))
+    }
+
     fn list(&self) -> Result<Vec<Grant>, GrantError> {
         Ok(Vec::new())
     }
@@ -179,23 +194,36 @@ impl GrantStore for NoGrants {
 
 /// Remembers for as long as it lives.
 #[derive(Default)]
-pub struct GrantsInMemory(Mutex<Vec<Grant>>);
+pub struct GrantsInMemory(Mutex<Counted>);
+
+#[derive(Default)]
+struct Counted {
+    grants: Vec<Grant>,
+    changes: u64,
+}
 
 impl GrantStore for GrantsInMemory {
+    fn stamp(&self) -> Option<GrantStamp> {
+        Some(GrantStamp([lock(&self.0).changes, 0, 0, 0, 0, 0, 0, 0]))
+    }
+
     fn list(&self) -> Result<Vec<Grant>, GrantError> {
-        Ok(lock(&self.0).clone())
+        Ok(lock(&self.0).grants.clone())
     }
 
     fn add(&self, grants: &[Grant]) -> Result<(), GrantError> {
-        lock(&self.0).extend_from_slice(grants);
+        let mut all = lock(&self.0);
+        all.grants.extend_from_slice(grants);
+        all.changes += 1;
         Ok(())
     }
 
     fn revoke(&self, id: &str) -> Result<bool, GrantError> {
         let mut all = lock(&self.0);
-        let before = all.len();
-        all.retain(|grant| grant.id != id);
-        Ok(all.len() < before)
+        let before = all.grants.len();
+        all.grants.retain(|grant| grant.id != id);
+        all.changes += 1;
+        Ok(all.grants.len() < before)
     }
 }
 

@@ -17,7 +17,7 @@ mod stage;
 use futures::future::BoxFuture;
 
 pub use bus::{AnswerError, Bus, Requests};
-pub use grants::{Grant, GrantError, GrantStore, GrantsInMemory, NoGrants};
+pub use grants::{Grant, GrantError, GrantStamp, GrantStore, GrantsInMemory, NoGrants};
 pub use request::{Answer, ApprovalItem, ApprovalRequest, Choice, Remember};
 pub use toolgate_policy::GrantScope;
 

@@ -311,7 +311,7 @@ impl Gate {
             .map_err(|error| error.message)?;
         let stop = Stop::of_conversation(session);
         let (mut decision, ..) = self.planner(session, &policy, stop).policy_says(live);
-        if let Some(review) = self.inner.chain.review(&live.record) {
+        if let Some(review) = self.inner.chain.review(session, &live.record) {
             decision = decision.stricter(review);
         }
         if decision.action != Action::Allow {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ErrorKind, Event, PlanRecord, ToolError, ToolResult};
+use toolgate_model::{ErrorKind, PlanRecord, ToolError, ToolResult};
 
-use super::{Chunks, Job, PathGuard, Stop};
+use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
 use crate::gate::Gate;
 use crate::line::{Passage, finished};
 use crate::plan::Authorized;
@@ -19,18 +19,22 @@ fn opened(own: &[String], session: &Session) -> Vec<String> {
 }
 
 impl Gate {
-    /// Has a call get ready while its start is put on record. Gives its paths, if they
-    /// could be locked at once.
+    /// What a call locks.
+    pub(crate) fn claim(&self, session: &Session, record: &PlanRecord) -> Claim {
+        let (facts, leads_to) = (&record.facts, &record.leads_to);
+        Claim::within(&self.inner.wall, session.number(), facts, leads_to)
+    }
+
+    /// Has a call get ready while its start is put on record.
     pub(crate) fn prepare(
         &self,
         session: &Session,
         authorized: &mut Authorized,
-    ) -> Result<Option<PathGuard>, ToolError> {
+    ) -> Result<(), ToolError> {
         let live = &mut authorized.live;
         let opened = opened(&live.opened, session);
-        self.inner.runner.prepare(
+        Runner::prepare(
             &mut *live.invocation,
-            &live.record.facts,
             &Ahead::new(&self.inner.wall, &opened),
         )
     }
@@ -39,17 +43,16 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         authorized: Authorized,
-        paths: Option<PathGuard>,
+        paths: PathGuard,
         passage: &Passage,
         stop: Stop<'_>,
     ) -> ToolResult {
         let live = authorized.live;
         let record = live.record;
         let (call_id, tool) = (record.call.id.clone(), record.tool.clone());
-        let started = || Event::CallStarted { call_id, tool };
-        passage.tell(session, started).await;
-        let chunks = Arc::new(Chunks::new(
-            record.call.id.clone(),
+        let chunks = Arc::new(Chunks::started(
+            call_id,
+            tool,
             passage.events.clone(),
             &self.inner.redactor,
         ));
@@ -71,7 +74,6 @@ impl Gate {
         let span = span(&record);
         let job = Job {
             invocation: live.invocation,
-            facts: &record.facts,
             paths,
             cx: RunCtx::new(parts, Permit::issue()),
             limit: self.time_limit(live.entry.spec(), live.timeout, session),

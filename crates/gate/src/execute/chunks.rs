@@ -13,6 +13,9 @@ pub(crate) struct Chunks {
 }
 
 struct Lanes {
+    /// That the call started, while its listener has no room for it. A call holds locks when it
+    /// starts, so it does not wait for its listener then.
+    started: Option<Event>,
     stdout: Lane,
     stderr: Lane,
     /// Nobody once the call has its result: what a tool that was given up on still says
@@ -29,7 +32,17 @@ struct Lane {
 }
 
 impl Chunks {
-    pub(crate) fn new(call_id: CallId, events: EventSink, redactor: &Redactor) -> Self {
+    /// Reports that a call started, at once or with the first piece, without waiting.
+    pub(crate) fn started(
+        call_id: CallId,
+        tool: String,
+        events: EventSink,
+        redactor: &Redactor,
+    ) -> Self {
+        let started = Event::CallStarted {
+            call_id: call_id.clone(),
+            tool,
+        };
         let lane = || Lane {
             sanitizer: Sanitizer::new(),
             redactor: redactor.stream(),
@@ -38,6 +51,7 @@ impl Chunks {
         Self {
             call_id,
             lanes: Mutex::new(Lanes {
+                started: events.send_now(started),
                 stdout: lane(),
                 stderr: lane(),
                 events,
@@ -52,6 +66,7 @@ impl Chunks {
             return;
         }
         let Lanes {
+            started,
             stdout,
             stderr,
             events,
@@ -63,9 +78,16 @@ impl Chunks {
         let mut clean = String::new();
         lane.sanitizer.push(bytes, &mut clean);
         lane.redactor.push(&clean, &mut lane.ready);
-        if !lane.ready.is_empty()
+        if lane.ready.is_empty() {
+            return;
+        }
+        if started.is_some()
             && let Some(room) = events.room().await
+            && let Some(started) = started.take()
         {
+            room.send(started);
+        }
+        if let Some(room) = events.room().await {
             room.send(self.chunk(stream, &mut lane.ready));
         }
     }
@@ -80,7 +102,15 @@ impl Chunks {
             () = listener.patience(stop.set()) => return,
         };
         let events = std::mem::take(&mut lanes.events);
-        let Lanes { stdout, stderr, .. } = &mut *lanes;
+        let Lanes {
+            started,
+            stdout,
+            stderr,
+            ..
+        } = &mut *lanes;
+        if let Some(started) = started.take() {
+            events.send_until(stop.set(), || started).await;
+        }
         for (stream, lane) in [(Stream::Stdout, stdout), (Stream::Stderr, stderr)] {
             let mut clean = String::new();
             lane.sanitizer.finish(&mut clean);

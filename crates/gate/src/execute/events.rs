@@ -78,6 +78,14 @@ impl EventSink {
         }
     }
 
+    /// Sends an event if there is room for it now, and gives it back if not.
+    pub(crate) fn send_now(&self, event: Event) -> Option<Event> {
+        match self.0.as_ref()?.sender.try_send(event) {
+            Err(TrySendError::Full(event)) => Some(event),
+            Ok(()) | Err(TrySendError::Closed(_)) => None,
+        }
+    }
+
     /// Tells whoever listens; the event is made if somebody does.
     pub async fn send(&self, event: impl FnOnce() -> Event) {
         if let Some(room) = self.room().await {

@@ -58,6 +58,10 @@ impl Hold {
 
     /// The tool was given up on and lives: it is counted until it ends.
     pub(crate) fn give_up(&self, stuck: &Stuck) {
-        lock(&self.0).counted = Some(stuck.one_more());
+        let mut kept = lock(&self.0);
+        kept.counted = Some(stuck.one_more());
+        if let Some(paths) = &kept.paths {
+            paths.give_up();
+        }
     }
 }

@@ -1,49 +1,99 @@
-//! Which calls may touch what at the same time.
+//! Which calls may run at the same time.
 //!
-//! A call locks the paths of its facts: reading is shared, writing is alone. A call
-//! whose facts are not complete, or that runs programs, is alone with everything.
-//! A lock is let go when the tool really ended, not when its result was written.
+//! A call whose facts are complete locks the paths of its facts against the calls of all
+//! conversations: reading is shared, writing is exclusive. A call whose facts are not complete,
+//! or that runs programs, excludes every other call of its own conversation and no call of
+//! another one: nobody knows its paths, and two conversations in one workspace disturb each
+//! other no more than two terminals do. A tool that changes a file compares it with what was
+//! approved right before the change, whoever changed it.
+//!
+//! Paths are absolute, so that all gates of a process can share one table. A lock is released
+//! when the tool really ended, not when its result was written.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use futures::channel::oneshot;
-use toolgate_model::{Access, Facts};
+use toolgate_model::{Access, Facts, Lead};
+use toolgate_sandbox::paths::PathWall;
 
 use crate::sync::{Mutex, lock};
 
+/// The locks of this process.
+static OF_PROCESS: LazyLock<Locks> = LazyLock::new(Locks::new);
+
 /// What a call needs for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub struct Claim {
+    /// The number of the conversation's session in this process.
+    session: u64,
     alone: bool,
     reads: Vec<String>,
     changes: Vec<String>,
 }
 
 impl Claim {
-    pub(crate) fn of(facts: &Facts) -> Self {
-        let mut claim = Self {
-            alone: !facts.complete || !facts.runs.is_empty(),
-            reads: Vec::new(),
-            changes: Vec::new(),
+    /// The claim of a call of a session with these facts. Its paths are taken as they are written.
+    pub fn of(session: u64, facts: &Facts) -> Self {
+        Self::named(session, facts, |path| vec![fold(path)])
+    }
+
+    /// The same with the absolute names of paths, and with the names that links lead to.
+    pub(crate) fn within(wall: &PathWall, session: u64, facts: &Facts, leads_to: &[Lead]) -> Self {
+        let absolute = |path: &str| {
+            let roots = wall.roots();
+            let asked = wall.asked_name(path).ok();
+            let first = roots.get(0).map(|root| root.path().to_path_buf());
+            match asked.zip(first) {
+                Some((name, first)) => vec![fold(&first.join(name).to_string_lossy())],
+                // It names no place in any root: taken for all of them.
+                None => roots
+                    .iter()
+                    .map(|root| fold(&root.path().to_string_lossy()))
+                    .collect(),
+            }
         };
-        for (access, path) in facts.paths() {
-            match access {
-                Access::Read => claim.reads.push(fold(path)),
-                Access::Write | Access::Delete => claim.changes.push(fold(path)),
+        let mut claim = Self::named(session, facts, absolute);
+        if !claim.alone {
+            for lead in leads_to {
+                claim.add(lead.access, absolute(&lead.to));
             }
         }
         claim
     }
 
+    fn named(session: u64, facts: &Facts, names: impl Fn(&str) -> Vec<String>) -> Self {
+        let mut claim = Self {
+            session,
+            alone: !facts.complete || !facts.runs.is_empty(),
+            reads: Vec::new(),
+            changes: Vec::new(),
+        };
+        // A call that is alone in its conversation locks no paths.
+        if !claim.alone {
+            for (access, path) in facts.paths() {
+                claim.add(access, names(path));
+            }
+        }
+        claim
+    }
+
+    fn add(&mut self, access: Access, names: Vec<String>) {
+        match access {
+            Access::Read => self.reads.extend(names),
+            Access::Write | Access::Delete => self.changes.extend(names),
+        }
+    }
+
     pub(crate) fn conflicts(&self, other: &Self) -> bool {
+        if self.alone || other.alone {
+            return self.session == other.session;
+        }
         let meet = |left: &[String], right: &[String]| {
             left.iter()
                 .any(|left| right.iter().any(|right| overlap(left, right)))
         };
-        self.alone
-            || other.alone
-            || meet(&self.changes, &other.changes)
+        meet(&self.changes, &other.changes)
             || meet(&self.changes, &other.reads)
             || meet(&self.reads, &other.changes)
     }
@@ -69,10 +119,17 @@ fn overlap(left: &str, right: &str) -> bool {
     within(left, right) || within(right, left)
 }
 
+struct Held {
+    id: u64,
+    claim: Claim,
+    /// The tool was given up on and still runs.
+    stuck: bool,
+}
+
 #[derive(Default)]
 struct Table {
     next: u64,
-    held: Vec<(u64, Claim)>,
+    held: Vec<Held>,
     waiting: VecDeque<(u64, Claim, oneshot::Sender<()>)>,
 }
 
@@ -81,7 +138,7 @@ impl Table {
     fn admit(&mut self) {
         let mut index = 0;
         while let Some((id, claim, _)) = self.waiting.get(index) {
-            let blocked = self.held.iter().any(|(_, held)| held.conflicts(claim))
+            let blocked = self.held.iter().any(|held| held.claim.conflicts(claim))
                 || self
                     .waiting
                     .iter()
@@ -93,17 +150,21 @@ impl Table {
             }
             let id = *id;
             if let Some((_, claim, go)) = self.waiting.remove(index) {
-                self.held.push((id, claim));
+                self.held.push(Held {
+                    id,
+                    claim,
+                    stuck: false,
+                });
                 if go.send(()).is_err() {
                     // It stopped waiting in this very moment.
-                    self.held.retain(|(held, _)| *held != id);
+                    self.held.retain(|held| held.id != id);
                 }
             }
         }
     }
 }
 
-/// The locks of a gate. Cheap to clone; all clones are one.
+/// A table of locks. Cheap to clone; all clones are one.
 #[derive(Clone, Default)]
 pub struct Locks {
     table: Arc<Mutex<Table>>,
@@ -126,10 +187,21 @@ pub struct PathGuard {
     id: u64,
 }
 
+impl PathGuard {
+    /// Notes that nobody knows when its tool ends.
+    pub(crate) fn give_up(&self) {
+        let mut table = lock(&self.locks.table);
+        let own = table.held.iter_mut().find(|held| held.id == self.id);
+        if let Some(own) = own {
+            own.stuck = true;
+        }
+    }
+}
+
 impl Drop for PathGuard {
     fn drop(&mut self) {
         let mut table = lock(&self.locks.table);
-        table.held.retain(|(id, _)| *id != self.id);
+        table.held.retain(|held| held.id != self.id);
         table.waiting.retain(|(id, _, _)| *id != self.id);
         table.admit();
     }
@@ -141,17 +213,25 @@ impl Locks {
         Self::default()
     }
 
+    /// The table that every gate of this process uses.
+    pub(crate) fn of_process() -> Self {
+        OF_PROCESS.clone()
+    }
+
     /// How many calls hold locks.
     pub fn held(&self) -> usize {
         lock(&self.table).held.len()
     }
 
-    /// Waits until nothing conflicts with these facts, then holds them. Dropping the future gives up.
-    pub fn acquire<'a>(&'a self, facts: &Facts) -> impl Future<Output = PathGuard> + use<'a> {
-        self.claim(Claim::of(facts))
+    /// Whether a tool that was given up on holds something of a claim.
+    pub(crate) fn is_stuck(&self, claim: &Claim) -> bool {
+        let table = lock(&self.table);
+        let mut held = table.held.iter();
+        held.any(|held| held.stuck && held.claim.conflicts(claim))
     }
 
-    async fn claim(&self, claim: Claim) -> PathGuard {
+    /// Waits until nothing conflicts with a claim, then holds it. Dropping the future gives up.
+    pub async fn acquire(&self, claim: Claim) -> PathGuard {
         let (go, admitted) = oneshot::channel();
         let guard = {
             let mut table = lock(&self.table);
@@ -175,6 +255,10 @@ mod tests {
     use super::*;
     use futures::FutureExt;
     use toolgate_model::Run;
+
+    fn claim(session: u64, facts: &Facts) -> Claim {
+        Claim::of(session, facts)
+    }
 
     fn facts(reads: &[&str], writes: &[&str]) -> Facts {
         let own = |paths: &[&str]| paths.iter().map(|path| (*path).to_owned()).collect();
@@ -213,14 +297,21 @@ mod tests {
             (facts(&[], &[]), run, true),
         ] {
             assert_eq!(
-                Claim::of(&left).conflicts(&Claim::of(&right)),
+                claim(1, &left).conflicts(&claim(1, &right)),
                 conflict,
                 "{left:?} {right:?}"
             );
             assert_eq!(
-                Claim::of(&right).conflicts(&Claim::of(&left)),
+                claim(1, &right).conflicts(&claim(1, &left)),
                 conflict,
                 "{right:?} {left:?}"
+            );
+            // Across conversations only known paths count.
+            let known = |facts: &Facts| facts.complete && facts.runs.is_empty();
+            assert_eq!(
+                claim(1, &left).conflicts(&claim(2, &right)),
+                conflict && known(&left) && known(&right),
+                "{left:?} {right:?}"
             );
         }
     }
@@ -228,15 +319,16 @@ mod tests {
     #[test]
     fn who_waits_is_let_in_in_order_and_who_gives_up_is_forgotten() {
         let locks = Locks::new();
-        let first = locks.acquire(&facts(&[], &["a"])).now_or_never().unwrap();
-        let mut second = Box::pin(locks.acquire(&facts(&["a"], &[])));
+        let of = |reads: &[&str], writes: &[&str]| claim(1, &facts(reads, writes));
+        let first = locks.acquire(of(&[], &["a"])).now_or_never().unwrap();
+        let mut second = Box::pin(locks.acquire(of(&["a"], &[])));
         assert!(second.as_mut().now_or_never().is_none());
-        let mut third = Box::pin(locks.acquire(&facts(&[], &["a"])));
+        let mut third = Box::pin(locks.acquire(of(&[], &["a"])));
         assert!(third.as_mut().now_or_never().is_none());
         // A reader would fit beside the second, but must not overtake the third.
-        let mut fourth = Box::pin(locks.acquire(&facts(&["a"], &[])));
+        let mut fourth = Box::pin(locks.acquire(of(&["a"], &[])));
         assert!(fourth.as_mut().now_or_never().is_none());
-        assert!(locks.acquire(&facts(&["b"], &[])).now_or_never().is_some());
+        assert!(locks.acquire(of(&["b"], &[])).now_or_never().is_some());
         drop(first);
         let second = second.now_or_never().unwrap();
         assert!(third.as_mut().now_or_never().is_none());

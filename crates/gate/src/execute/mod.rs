@@ -24,7 +24,7 @@ mod stop;
 
 pub use events::EventSink;
 pub use handle::CallHandle;
-pub use locks::{Locks, PathGuard};
+pub use locks::{Claim, Locks, PathGuard};
 
 pub(crate) use chunks::Chunks;
 pub(crate) use hold::Hold;

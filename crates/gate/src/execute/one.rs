@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,12 +10,12 @@ use futures::FutureExt;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ErrorKind, Facts, ToolError};
+use toolgate_model::{ErrorKind, ToolError};
 use tracing::Instrument;
 
 use super::clockwork::Clockwork;
 use super::hold::Stuck;
-use super::{Hold, Locks, PathGuard, Stop};
+use super::{Claim, Hold, Locks, PathGuard, Stop};
 use crate::panics::payload_text;
 use crate::settle::Outcome;
 use crate::tool::{Ahead, Invocation, Output, RunCtx};
@@ -31,9 +32,8 @@ const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
 /// A call that is about to run.
 pub(crate) struct Job<'a> {
     pub(crate) invocation: Box<dyn Invocation>,
-    pub(crate) facts: &'a Facts,
-    /// Its paths, if they are locked already.
-    pub(crate) paths: Option<PathGuard>,
+    /// Its locks.
+    pub(crate) paths: PathGuard,
     pub(crate) cx: RunCtx,
     pub(crate) limit: Duration,
     /// Ends it from outside; the context's own token tells it so.
@@ -44,17 +44,28 @@ pub(crate) struct Job<'a> {
 /// How a run came to its end.
 pub(crate) struct Ending {
     pub(crate) outcome: Outcome,
-    pub(crate) ran_for: Duration,
+    /// How long the tool ran; nothing if it never began.
+    pub(crate) ran_for: Option<Duration>,
     /// The tool ignored that it should stop and is still at it.
     pub(crate) still_running: bool,
 }
 
 /// Runs invocations, each in its own task.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(crate) struct Runner {
     locks: Locks,
     stuck: Stuck,
     clockwork: Arc<Clockwork>,
+}
+
+impl Default for Runner {
+    fn default() -> Self {
+        Self {
+            locks: Locks::of_process(),
+            stuck: Stuck::default(),
+            clockwork: Arc::default(),
+        }
+    }
 }
 
 /// The tool at work. If whoever waits for it goes away, it is told and ended.
@@ -80,30 +91,46 @@ impl Runner {
         self.stuck.count()
     }
 
-    /// Locks the paths of a call and has it get ready, if nobody else uses them now.
-    pub(crate) fn prepare(
+    /// Waits until nothing conflicts with a call, or until the call is stopped. The wait counts
+    /// into no deadline: other calls have deadlines of their own. Only a tool that was given up
+    /// on may never end, so for that one a call waits no longer than it may run.
+    pub(crate) async fn locked(
         &self,
-        invocation: &mut dyn Invocation,
-        facts: &Facts,
-        ahead: &Ahead<'_>,
-    ) -> Result<Option<PathGuard>, ToolError> {
-        let Some(paths) = self.locks.acquire(facts).now_or_never() else {
-            return Ok(None);
-        };
-        let prepare = AssertUnwindSafe(|| invocation.prepare(ahead));
-        std::panic::catch_unwind(prepare).map_err(|payload| panicked(&*payload))?;
-        Ok(Some(paths))
-    }
-
-    async fn locked(&self, paths: Option<PathGuard>, facts: &Facts) -> PathGuard {
-        match paths {
-            Some(paths) => paths,
-            None => self.locks.acquire(facts).await,
+        claim: &Claim,
+        limit: Duration,
+        stop: Stop<'_>,
+    ) -> Result<PathGuard, ToolError> {
+        let mut acquired = pin!(self.locks.acquire(claim.clone()));
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.set() => return Err(cancelled()),
+                paths = &mut acquired => return Ok(paths),
+                () = tokio::time::sleep(limit.min(FAR)) => {}
+            }
+            if self.locks.is_stuck(claim) {
+                return Err(ToolError::retryable(
+                    ErrorKind::Timeout,
+                    format!(
+                        "waited {} for a file or folder that an earlier call still uses; nothing was run",
+                        shown(limit)
+                    ),
+                ));
+            }
         }
     }
 
-    /// Runs an invocation within its time. `ground` is looked at when the paths are
-    /// locked: what it says about files then holds until the tool ends.
+    /// Has a call get ready whose locks are held.
+    pub(crate) fn prepare(
+        invocation: &mut dyn Invocation,
+        ahead: &Ahead<'_>,
+    ) -> Result<(), ToolError> {
+        let prepare = AssertUnwindSafe(|| invocation.prepare(ahead));
+        std::panic::catch_unwind(prepare).map_err(|payload| panicked(&*payload))
+    }
+
+    /// Runs an invocation within its time. `ground` is looked at while the locks are
+    /// held: what it says about files then holds until the tool ends.
     pub(crate) async fn run(
         &self,
         job: Job<'_>,
@@ -111,35 +138,21 @@ impl Runner {
     ) -> Ending {
         let Job {
             invocation,
-            facts,
             paths,
             mut cx,
             limit,
             stop,
             span,
         } = job;
+        if let Err(error) = ground() {
+            return Ending {
+                outcome: Outcome::Stopped(error),
+                ran_for: None,
+                still_running: false,
+            };
+        }
         let began = Instant::now();
         let deadline = began.checked_add(limit).unwrap_or_else(|| began + FAR);
-        let ends = |outcome| Ending {
-            outcome,
-            ran_for: began.elapsed(),
-            still_running: false,
-        };
-
-        let paths = tokio::select! {
-            biased;
-            () = stop.set() => return ends(Outcome::Stopped(cancelled())),
-            paths = self.locked(paths, facts) => paths,
-            () = tokio::time::sleep_until(deadline) => {
-                return ends(Outcome::Stopped(ToolError::retryable(
-                    ErrorKind::Timeout,
-                    format!("waited {} for a file or folder that an earlier call still uses; nothing was run", shown(limit)),
-                )));
-            }
-        };
-        if let Err(error) = ground() {
-            return ends(Outcome::Stopped(error));
-        }
 
         let hold = Arc::new(Hold::new(paths));
         let lives = Arc::downgrade(&hold);
@@ -159,7 +172,11 @@ impl Runner {
                 if let Some(hold) = lives.upgrade() {
                     hold.free();
                 }
-                return ends(outcome(ended));
+                return Ending {
+                    outcome: outcome(ended),
+                    ran_for: Some(began.elapsed()),
+                    still_running: false,
+                };
             }
             () = stop.set() => cancelled(),
             () = tokio::time::sleep_until(deadline) => ToolError::new(
@@ -186,7 +203,7 @@ impl Runner {
         };
         Ending {
             outcome,
-            ran_for: began.elapsed(),
+            ran_for: Some(began.elapsed()),
             still_running: alive.is_some(),
         }
     }

@@ -1,8 +1,6 @@
 //! Which call of a batch may start next.
 
-use toolgate_model::Facts;
-
-use super::locks::Claim;
+use super::Claim;
 
 /// What the next call of a batch has to wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,23 +25,17 @@ impl Schedule {
         }
     }
 
-    pub(crate) fn ready(&self, facts: &Facts) -> Readiness {
-        let claim = Claim::of(facts);
+    pub(crate) fn ready(&self, claim: &Claim) -> Readiness {
         let full = self.running.len() >= self.most;
-        if full
-            || self
-                .running
-                .iter()
-                .any(|(_, other)| other.conflicts(&claim))
-        {
+        if full || self.running.iter().any(|(_, other)| other.conflicts(claim)) {
             Readiness::AfterOne
         } else {
             Readiness::Now
         }
     }
 
-    pub(crate) fn started(&mut self, index: usize, facts: &Facts) {
-        self.running.push((index, Claim::of(facts)));
+    pub(crate) fn started(&mut self, index: usize, claim: Claim) {
+        self.running.push((index, claim));
     }
 
     pub(crate) fn ended(&mut self, index: usize) {
@@ -53,21 +45,39 @@ impl Schedule {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_model::Facts;
+
     use super::*;
+
+    fn claim(facts: &Facts) -> Claim {
+        Claim::of(1, facts)
+    }
 
     #[test]
     fn calls_run_side_by_side_only_if_they_cannot_disturb_each_other() {
         let mut schedule = Schedule::new(2);
-        assert_eq!(schedule.ready(&Facts::opaque()), Readiness::Now);
-        schedule.started(0, &Facts::reading("a"));
-        assert_eq!(schedule.ready(&Facts::reading("a")), Readiness::Now);
-        assert_eq!(schedule.ready(&Facts::writing("a")), Readiness::AfterOne);
-        assert_eq!(schedule.ready(&Facts::opaque()), Readiness::AfterOne);
-        schedule.started(1, &Facts::writing("b"));
-        assert_eq!(schedule.ready(&Facts::reading("c")), Readiness::AfterOne);
+        assert_eq!(schedule.ready(&claim(&Facts::opaque())), Readiness::Now);
+        schedule.started(0, claim(&Facts::reading("a")));
+        assert_eq!(schedule.ready(&claim(&Facts::reading("a"))), Readiness::Now);
+        assert_eq!(
+            schedule.ready(&claim(&Facts::writing("a"))),
+            Readiness::AfterOne
+        );
+        assert_eq!(
+            schedule.ready(&claim(&Facts::opaque())),
+            Readiness::AfterOne
+        );
+        schedule.started(1, claim(&Facts::writing("b")));
+        assert_eq!(
+            schedule.ready(&claim(&Facts::reading("c"))),
+            Readiness::AfterOne
+        );
         schedule.ended(0);
-        assert_eq!(schedule.ready(&Facts::reading("c")), Readiness::Now);
+        assert_eq!(schedule.ready(&claim(&Facts::reading("c"))), Readiness::Now);
         schedule.ended(1);
-        assert_eq!(Schedule::new(0).ready(&Facts::none()), Readiness::Now);
+        assert_eq!(
+            Schedule::new(0).ready(&claim(&Facts::none())),
+            Readiness::Now
+        );
     }
 }

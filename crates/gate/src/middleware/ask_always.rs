@@ -3,6 +3,7 @@
 use toolgate_model::{Action, Decision, PlanRecord, RuleSource};
 
 use super::Middleware;
+use crate::session::Session;
 
 /// Asks about every call of one tool, because something that rules rely on is missing.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ impl Middleware for AskAlways {
         "ask always"
     }
 
-    fn review(&self, plan: &PlanRecord) -> Option<Decision> {
+    fn review(&self, _: &Session, plan: &PlanRecord) -> Option<Decision> {
         (plan.tool == self.tool).then(|| Decision {
             action: Action::Ask,
             kind: None,

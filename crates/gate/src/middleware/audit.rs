@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use serde::Serialize;
-use toolgate_model::{
-    Action, CallId, ConversationId, ErrorKind, PlanRecord, Risk, Status, ToolResult,
-};
+use toolgate_model::{Action, CallId, ConversationId, ErrorKind, Risk, Status, ToolResult};
 
-use super::Middleware;
+use super::{Ended, Middleware};
 
 /// One call for the audit. It has no arguments and no content, only what was touched.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -69,7 +67,8 @@ impl Middleware for Audit {
         "audit"
     }
 
-    fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
+    fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
+        let plan = ended.plan;
         self.sink.line(AuditLine {
             conversation: plan.map(|plan| plan.conversation.clone()),
             call_id: result.call_id.clone(),

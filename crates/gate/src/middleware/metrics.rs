@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use toolgate_model::{PlanRecord, Status, ToolResult};
+use toolgate_model::{Status, ToolResult};
 
-use super::Middleware;
+use super::{Ended, Middleware};
 use crate::sync::{Mutex, lock};
 
 /// Upper bounds of the latency buckets, in milliseconds.
@@ -105,7 +105,8 @@ impl Middleware for Metrics {
         "metrics"
     }
 
-    fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
+    fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
+        let plan = ended.plan;
         let name = plan.map_or(UNKNOWN, |plan| plan.tool.as_str());
         let mut tools = lock(&self.tools);
         if !tools.contains_key(name) {

@@ -1,9 +1,15 @@
 //! What stands around every call.
 //!
-//! The stated order: `rewrite` and `review` run first to last, `after` last to
-//! first, so that the first middleware is the outermost. A middleware can tighten
-//! and cannot loosen: a review that allows changes nothing, and a failed call
+//! The stated order: `rewrite`, `review` and `before_start` run first to last, `after` and
+//! `end` last to first, so that the first middleware is the outermost. A middleware can
+//! tighten and cannot loosen: a review that allows changes nothing, and a failed call
 //! cannot be made to look well. One that panics fails its call closed.
+//!
+//! A batch is reviewed as a whole before anything of it runs. A middleware that counts what
+//! was used looks at its count in `before_start`: it is called for one call after the other,
+//! right before each starts, and after the results of all calls that the call waited for.
+//!
+//! State of a conversation belongs into the session ([`Session::belonging`]).
 
 mod ask_always;
 mod audit;
@@ -12,6 +18,7 @@ mod repetition;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolgate_model::{Action, Decision, ErrorKind, PlanRecord, ToolCall, ToolError, ToolResult};
 
@@ -21,8 +28,9 @@ pub use metrics::Metrics;
 pub use repetition::RepetitionGuard;
 
 use crate::panics::payload_text;
+use crate::session::Session;
 
-/// A refusal of a middleware before anything was planned.
+/// A refusal of a middleware, before a call is planned or before it starts.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Denied {
@@ -40,17 +48,43 @@ pub trait Middleware: Send + Sync {
         Ok(call)
     }
 
-    /// Looks at a planned call. `Some` can only tighten what policy decided.
-    fn review(&self, plan: &PlanRecord) -> Option<Decision> {
-        let _ = plan;
+    /// Looks at a planned call. `Some` can only tighten what policy decided. A plan that is
+    /// made again because a file changed is reviewed again.
+    fn review(&self, session: &Session, plan: &PlanRecord) -> Option<Decision> {
+        let _ = (session, plan);
         None
     }
 
-    /// Looks at a result, before redaction. `plan` is missing if the call was never planned.
-    fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
-        let _ = plan;
+    /// Looks at a call that is about to start, with its locks held. It can still be refused.
+    /// `after` follows in either case.
+    fn before_start(&self, session: &Session, plan: &PlanRecord) -> Result<(), Denied> {
+        let _ = (session, plan);
+        Ok(())
+    }
+
+    /// Looks at a result, before redaction.
+    fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
+        let _ = ended;
         result
     }
+
+    /// Called once when a conversation ends that had a call here. Calls that are being stopped
+    /// may still settle after it.
+    fn end(&self, session: &Session) {
+        let _ = session;
+    }
+}
+
+/// A call that has its result.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Ended<'a> {
+    /// Its conversation.
+    pub session: &'a Session,
+    /// What is known about it; missing if it was never planned.
+    pub plan: Option<&'a PlanRecord>,
+    /// How long its tool ran; nothing if the tool never began.
+    pub ran_for: Option<Duration>,
 }
 
 /// Middlewares in their order.
@@ -70,10 +104,7 @@ impl Chain {
             let step = AssertUnwindSafe(|| middleware.rewrite(call));
             call = match catch_unwind(step) {
                 Ok(Ok(call)) => call,
-                Ok(Err(denied)) => {
-                    let message = format!("denied by {}: {}", middleware.name(), denied.reason);
-                    return Err(ToolError::new(ErrorKind::PolicyDenied, message));
-                }
+                Ok(Err(refused)) => return Err(denied(&**middleware, &refused)),
                 Err(payload) => return Err(panicked(&**middleware, payload)),
             };
         }
@@ -82,10 +113,11 @@ impl Chain {
         Ok(call)
     }
 
-    pub(crate) fn review(&self, plan: &PlanRecord) -> Option<Decision> {
+    pub(crate) fn review(&self, session: &Session, plan: &PlanRecord) -> Option<Decision> {
         let mut strictest: Option<Decision> = None;
         for middleware in &self.0 {
-            let opinion = match catch_unwind(AssertUnwindSafe(|| middleware.review(plan))) {
+            let opinion = match catch_unwind(AssertUnwindSafe(|| middleware.review(session, plan)))
+            {
                 Ok(opinion) => opinion,
                 Err(payload) => {
                     let error = panicked(&**middleware, payload);
@@ -107,7 +139,34 @@ impl Chain {
         strictest
     }
 
-    pub(crate) fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
+    pub(crate) fn before_start(
+        &self,
+        session: &Session,
+        plan: &PlanRecord,
+    ) -> Result<(), ToolError> {
+        for middleware in &self.0 {
+            let step = AssertUnwindSafe(|| middleware.before_start(session, plan));
+            match catch_unwind(step) {
+                Ok(Ok(())) => {}
+                Ok(Err(refused)) => return Err(denied(&**middleware, &refused)),
+                Err(payload) => return Err(panicked(&**middleware, payload)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Tells every middleware that a conversation is over. A panic of one stops no other.
+    pub(crate) fn end(&self, session: &Session) {
+        for middleware in self.0.iter().rev() {
+            let step = AssertUnwindSafe(|| middleware.end(session));
+            if catch_unwind(step).is_err() {
+                let name = middleware.name();
+                tracing::error!(name, "middleware panicked at the end of a conversation");
+            }
+        }
+    }
+
+    pub(crate) fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
         let mut result = result;
         for middleware in self.0.iter().rev() {
             let kept = (
@@ -116,7 +175,7 @@ impl Chain {
                 result.error.clone(),
                 result.duration_ms,
             );
-            let step = AssertUnwindSafe(|| middleware.after(plan, result));
+            let step = AssertUnwindSafe(|| middleware.after(ended, result));
             result = match catch_unwind(step) {
                 Ok(result) => result,
                 Err(payload) => {
@@ -139,6 +198,11 @@ impl std::fmt::Debug for Chain {
             .entries(self.0.iter().map(|middleware| middleware.name()))
             .finish()
     }
+}
+
+fn denied(middleware: &dyn Middleware, denied: &Denied) -> ToolError {
+    let message = format!("denied by {}: {}", middleware.name(), denied.reason);
+    ToolError::new(ErrorKind::PolicyDenied, message)
 }
 
 fn panicked(middleware: &dyn Middleware, payload: Box<dyn std::any::Any + Send>) -> ToolError {

@@ -5,48 +5,58 @@
 //! one batch count before they have results, so a batch of equal calls is seen too.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 
+use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
-use toolgate_model::{
-    Action, CallId, ConversationId, Decision, ErrorKind, PlanRecord, RuleSource, ToolResult,
-};
+use toolgate_model::{Action, CallId, Decision, ErrorKind, PlanRecord, RuleSource, ToolResult};
 
-use super::Middleware;
+use super::{Ended, Middleware};
+use crate::session::{Belonging, Session};
 use crate::sync::{Mutex, lock};
 
 const ASKS: u32 = 3;
 const SETTLES: u32 = 5;
-
-/// So many conversations are watched at once; the one that was quiet longest is forgotten first.
-const WATCHED: usize = 1024;
 
 #[derive(Default)]
 struct Streak {
     call: [u8; 32],
     result: Option<[u8; 32]>,
     times: u32,
-    last_seen: u64,
     counted: Vec<CallId>,
 }
 
+/// The streaks of a conversation, one for each guard that watches it.
 #[derive(Default)]
-struct State {
-    conversations: HashMap<ConversationId, Streak>,
-    tick: u64,
+struct Streaks(Mutex<HashMap<u64, Streak>>);
+
+impl Belonging for Streaks {
+    fn end(&self) -> BoxFuture<'_, ()> {
+        lock(&self.0).clear();
+        Box::pin(std::future::ready(()))
+    }
 }
 
-/// Stops a model that repeats itself.
-#[derive(Default)]
+/// Stops a model that repeats itself. What it counts belongs to the session.
 pub struct RepetitionGuard {
-    state: Mutex<State>,
+    number: u64,
     exempt: Vec<String>,
+}
+
+/// Guards are numbered, so that two of them count for themselves.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
+impl Default for RepetitionGuard {
+    fn default() -> Self {
+        Self::new([])
+    }
 }
 
 impl RepetitionGuard {
     /// Watches every tool but these, whose purpose is to be asked again.
     pub fn new(exempt: impl IntoIterator<Item = String>) -> Self {
         Self {
-            state: Mutex::default(),
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             exempt: exempt.into_iter().collect(),
         }
     }
@@ -80,34 +90,17 @@ impl Middleware for RepetitionGuard {
         "repetition guard"
     }
 
-    fn review(&self, plan: &PlanRecord) -> Option<Decision> {
+    fn review(&self, session: &Session, plan: &PlanRecord) -> Option<Decision> {
         if !self.watches(plan) {
             return None;
         }
         let call = call_hash(plan);
-        let mut state = lock(&self.state);
-        state.tick += 1;
-        let tick = state.tick;
-        if state.conversations.len() >= WATCHED
-            && !state.conversations.contains_key(&plan.conversation)
-        {
-            let quiet = state
-                .conversations
-                .iter()
-                .min_by_key(|(_, streak)| streak.last_seen);
-            if let Some(quiet) = quiet.map(|(id, _)| id.clone()) {
-                state.conversations.remove(&quiet);
-            }
-        }
-        let streak = state
-            .conversations
-            .entry(plan.conversation.clone())
-            .or_default();
-        streak.last_seen = tick;
+        let streaks = session.belonging::<Streaks>();
+        let mut streaks = lock(&streaks.0);
+        let streak = streaks.entry(self.number).or_default();
         if streak.call != call {
             *streak = Streak {
                 call,
-                last_seen: tick,
                 ..Streak::default()
             };
         }
@@ -117,7 +110,7 @@ impl Middleware for RepetitionGuard {
             streak.counted.push(plan.call.id.clone());
         }
         let times = streak.times;
-        drop(state);
+        drop(streaks);
         let told = format!(
             "the same call of {} for the {times}. time in a row",
             plan.tool
@@ -146,12 +139,13 @@ impl Middleware for RepetitionGuard {
         }
     }
 
-    fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
-        let Some(plan) = plan.filter(|plan| self.watches(plan)) else {
+    fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
+        let Some(plan) = ended.plan.filter(|plan| self.watches(plan)) else {
             return result;
         };
-        let mut state = lock(&self.state);
-        if let Some(streak) = state.conversations.get_mut(&plan.conversation)
+        let streaks = ended.session.belonging::<Streaks>();
+        let mut streaks = lock(&streaks.0);
+        if let Some(streak) = streaks.get_mut(&self.number)
             && streak.call == call_hash(plan)
         {
             streak.counted.retain(|id| *id != plan.call.id);
@@ -178,7 +172,7 @@ impl Middleware for RepetitionGuard {
             }
             streak.result = Some(now);
         }
-        drop(state);
+        drop(streaks);
         result
     }
 }

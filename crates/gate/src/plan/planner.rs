@@ -317,7 +317,7 @@ impl Planner<'_> {
         let exact = live.exact.decision.take();
         let mut exact = exact.unwrap_or_else(|| record.decision.clone());
         if record.decision.action != Action::Deny
-            && let Some(review) = self.chain.review(record)
+            && let Some(review) = self.chain.review(self.session, record)
         {
             exact = tightened(exact, review.clone());
             record.decision = tightened(record.decision.clone(), review);

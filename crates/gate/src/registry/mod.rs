@@ -204,6 +204,7 @@ impl Registry {
         if table.tools.contains_key(&name) || table.aliases.contains_key(&name) {
             return Err(RegistryError::DuplicateTool { name });
         }
+        table.names += 1;
         table.made.clear();
         table.tools.insert(name, Arc::new(entry));
         Ok(())
@@ -217,6 +218,7 @@ impl Registry {
         if table.aliases.contains_key(&name) {
             return Err(RegistryError::DuplicateTool { name });
         }
+        table.names += 1;
         table.made.clear();
         Ok(table.tools.insert(name, Arc::new(entry)))
     }
@@ -312,7 +314,7 @@ impl Registry {
         all
     }
 
-    /// A number that changes whenever [`Registry::canonical`] may answer differently.
+    /// A number that changes with every tool and alias: rules are compiled for their names.
     pub(crate) fn names_generation(&self) -> u64 {
         read(&self.table).names
     }

@@ -8,7 +8,7 @@ mod outputs;
 mod reads;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
 use toolgate_model::ConversationId;
@@ -22,24 +22,41 @@ use belongings::Belongings;
 
 use crate::approve::Grant;
 use crate::journal::Pending;
+use crate::middleware::Chain;
+use crate::policies::Compiled;
 use crate::sync::{Mutex, lock};
 
 /// What a result may have where the model's context is not known.
 pub const UNKNOWN_CAPACITY: usize = 64 * 1024;
 
+/// Sessions are numbered, so that two of one name are not taken for one.
+static NEXT: AtomicU64 = AtomicU64::new(1);
+
 /// A conversation's memory.
 pub struct Session {
+    number: u64,
     id: ConversationId,
     staleness: Staleness,
     reads: Mutex<ReadLog>,
     outputs: Arc<dyn OutputStore>,
-    grants: Mutex<Vec<Grant>>,
+    grants: Mutex<Granted>,
+    /// The policy with this conversation's grants and scope.
+    compiled: Compiled,
+    /// The middleware that saw calls of this conversation; nothing once it has ended.
+    chains: Mutex<Option<Vec<Arc<Chain>>>>,
     opened: Mutex<Vec<String>>,
     belongings: Belongings,
     pending: Pending,
     scope: Option<Scope>,
     capacity: AtomicUsize,
     cancel: CancellationToken,
+}
+
+/// The grants of a conversation, and how many times they changed.
+#[derive(Default)]
+struct Granted {
+    grants: Vec<Grant>,
+    changes: u64,
 }
 
 impl std::fmt::Debug for Session {
@@ -54,11 +71,14 @@ impl Session {
     /// A conversation in which what was read is remembered and checked.
     pub fn new(id: impl Into<ConversationId>) -> Self {
         Self {
+            number: NEXT.fetch_add(1, Ordering::Relaxed),
             id: id.into(),
             staleness: Staleness::Checked,
             reads: Mutex::new(ReadLog::default()),
             outputs: Arc::new(KeptInMemory::default()),
-            grants: Mutex::new(Vec::new()),
+            grants: Mutex::default(),
+            compiled: Compiled::default(),
+            chains: Mutex::new(Some(Vec::new())),
             opened: Mutex::new(Vec::new()),
             belongings: Belongings::default(),
             pending: Pending::default(),
@@ -94,6 +114,11 @@ impl Session {
         &self.id
     }
 
+    /// Its number in this process.
+    pub(crate) fn number(&self) -> u64 {
+        self.number
+    }
+
     /// Whether a file has to be read before it is overwritten.
     pub fn staleness(&self) -> Staleness {
         self.staleness
@@ -116,11 +141,32 @@ impl Session {
 
     /// The grants given for this conversation.
     pub fn grants(&self) -> Vec<Grant> {
-        lock(&self.grants).clone()
+        lock(&self.grants).grants.clone()
+    }
+
+    /// The same with a number that changes with them.
+    pub(crate) fn numbered_grants(&self) -> (u64, Vec<Grant>) {
+        let granted = lock(&self.grants);
+        (granted.changes, granted.grants.clone())
     }
 
     pub(crate) fn grant(&self, grants: Vec<Grant>) {
-        lock(&self.grants).extend(grants);
+        let mut granted = lock(&self.grants);
+        granted.grants.extend(grants);
+        granted.changes += 1;
+    }
+
+    pub(crate) fn compiled(&self) -> &Compiled {
+        &self.compiled
+    }
+
+    /// Notes whose calls this conversation makes, so that its end is told there.
+    pub(crate) fn passes(&self, chain: &Arc<Chain>) {
+        if let Some(chains) = &mut *lock(&self.chains)
+            && !chains.iter().any(|known| Arc::ptr_eq(known, chain))
+        {
+            chains.push(Arc::clone(chain));
+        }
     }
 
     /// The folders beyond the walls that were opened for the whole conversation.
@@ -139,10 +185,11 @@ impl Session {
 
     /// Takes back a grant of this conversation.
     pub fn revoke(&self, id: &str) -> bool {
-        let mut grants = lock(&self.grants);
-        let before = grants.len();
-        grants.retain(|grant| grant.id != id);
-        grants.len() < before
+        let mut granted = lock(&self.grants);
+        let before = granted.grants.len();
+        granted.grants.retain(|grant| grant.id != id);
+        granted.changes += 1;
+        granted.grants.len() < before
     }
 
     /// How many bytes of results the model's context still takes.
@@ -170,11 +217,18 @@ impl Session {
         &self.pending
     }
 
-    /// Ends the conversation: every call, and what tools keep for it.
-    /// [`Gate::end`](crate::Gate::end) does this too, and settles the journal.
+    /// Ends the conversation: every call, and what middleware and tools keep for it. Outputs
+    /// that were kept in memory are released. [`Gate::end`](crate::Gate::end) does this too,
+    /// and settles the journal.
     pub async fn end(&self) {
         self.cancel.cancel();
+        let chains = lock(&self.chains).take();
+        for chain in chains.iter().flatten() {
+            chain.end(self);
+        }
         self.belongings.end().await;
+        self.outputs.release(&self.id);
+        self.compiled.forget();
     }
 
     /// Ends every call of this conversation.

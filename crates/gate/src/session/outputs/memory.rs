@@ -1,41 +1,105 @@
-//! Outputs that last as long as the process.
+//! Outputs that last as long as their conversation, at most as long as the process.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::io::{Cursor, Read};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock};
 
 use toolgate_model::{ConversationId, OutputHandle};
 
 use super::{KeepError, KeptText, OutputStore};
 use crate::sync::{Mutex, lock};
 
-pub(super) const DEFAULT_QUOTA: usize = 32 * 1024 * 1024;
+/// All stores of a process together keep this many bytes.
+const OF_PROCESS: usize = 32 * 1024 * 1024;
 
-/// Keeps outputs in memory within a quota; the oldest go first.
+static SHARED: LazyLock<Arc<Quota>> = LazyLock::new(|| Arc::new(Quota::new(OF_PROCESS)));
+
+/// Keeps outputs in memory within a quota, which all stores made with [`Default`] share. The
+/// conversation that keeps most makes room, its oldest output first.
 pub struct KeptInMemory {
-    quota: usize,
+    /// Its number among the stores of the quota.
+    number: u64,
+    handles: AtomicU64,
+    quota: Arc<Quota>,
+}
+
+struct Quota {
+    bytes: usize,
+    stores: AtomicU64,
     state: Mutex<State>,
 }
 
 #[derive(Default)]
 struct State {
-    next: u64,
     bytes: usize,
-    kept: VecDeque<(ConversationId, OutputHandle, Arc<[u8]>)>,
+    conversations: HashMap<Owner, Kept>,
+}
+
+/// A store and a conversation in it.
+type Owner = (u64, ConversationId);
+
+#[derive(Default)]
+struct Kept {
+    bytes: usize,
+    outputs: VecDeque<(OutputHandle, Arc<[u8]>)>,
+}
+
+impl Quota {
+    fn new(bytes: usize) -> Self {
+        Self {
+            bytes,
+            stores: AtomicU64::new(0),
+            state: Mutex::default(),
+        }
+    }
+}
+
+impl State {
+    /// Removes the oldest output of the conversation that keeps most; whether there was one.
+    fn shrink(&mut self) -> bool {
+        let all = self.conversations.iter_mut();
+        let Some((owner, most)) = all.max_by_key(|(_, kept)| kept.bytes) else {
+            return false;
+        };
+        if let Some((_, oldest)) = most.outputs.pop_front() {
+            most.bytes -= oldest.len();
+            self.bytes -= oldest.len();
+        }
+        if most.outputs.is_empty() {
+            let owner = owner.clone();
+            self.conversations.remove(&owner);
+        }
+        true
+    }
+
+    fn release(&mut self, released: impl Fn(&Owner) -> bool) {
+        let bytes = &mut self.bytes;
+        self.conversations.retain(|owner, kept| {
+            let goes = released(owner);
+            *bytes -= if goes { kept.bytes } else { 0 };
+            !goes
+        });
+    }
 }
 
 impl Default for KeptInMemory {
     fn default() -> Self {
-        Self::with_quota(DEFAULT_QUOTA)
+        Self::sharing(Arc::clone(&SHARED))
     }
 }
 
 impl KeptInMemory {
-    /// A store of at most so many bytes.
+    /// A store of at most so many bytes, whatever others keep.
     pub fn with_quota(quota: usize) -> Self {
+        Self::sharing(Arc::new(Quota::new(quota)))
+    }
+
+    fn sharing(quota: Arc<Quota>) -> Self {
         Self {
+            number: quota.stores.fetch_add(1, Ordering::Relaxed),
+            handles: AtomicU64::new(0),
             quota,
-            state: Mutex::new(State::default()),
         }
     }
 }
@@ -46,40 +110,47 @@ impl OutputStore for KeptInMemory {
         conversation: &ConversationId,
         text: &mut dyn Read,
     ) -> Result<OutputHandle, KeepError> {
-        let most = u64::try_from(self.quota).unwrap_or(u64::MAX);
+        let quota = self.quota.bytes;
+        let most = u64::try_from(quota).unwrap_or(u64::MAX);
         let mut bytes = Vec::new();
         text.take(most.saturating_add(1))
             .read_to_end(&mut bytes)
             .map_err(|error| KeepError::new(error.to_string()))?;
-        if bytes.len() > self.quota {
-            let quota = self.quota;
+        if bytes.len() > quota {
             return Err(KeepError::new(format!(
                 "it is longer than the quota of {quota} bytes"
             )));
         }
-        let mut state = lock(&self.state);
-        while state.bytes + bytes.len() > self.quota {
-            let Some((_, _, oldest)) = state.kept.pop_front() else {
-                break;
-            };
-            state.bytes -= oldest.len();
-        }
-        state.next += 1;
-        let handle = OutputHandle::new(format!("out_{}", state.next));
+        let number = self.handles.fetch_add(1, Ordering::Relaxed) + 1;
+        let handle = OutputHandle::new(format!("out_{number}"));
+        let mut state = lock(&self.quota.state);
+        while state.bytes + bytes.len() > quota && state.shrink() {}
         state.bytes += bytes.len();
-        state
-            .kept
-            .push_back((conversation.clone(), handle.clone(), bytes.into()));
+        let owner = (self.number, conversation.clone());
+        let kept = state.conversations.entry(owner).or_default();
+        kept.bytes += bytes.len();
+        kept.outputs.push_back((handle.clone(), bytes.into()));
         Ok(handle)
     }
 
     fn open(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText> {
-        let state = lock(&self.state);
-        let found = state
-            .kept
-            .iter()
-            .find(|(owner, name, _)| owner == conversation && name == handle);
-        found.map(|(_, _, text)| Box::new(Cursor::new(Arc::clone(text))) as KeptText)
+        let state = lock(&self.quota.state);
+        let kept = state
+            .conversations
+            .get(&(self.number, conversation.clone()))?;
+        let found = kept.outputs.iter().find(|(name, _)| name == handle);
+        found.map(|(_, text)| Box::new(Cursor::new(Arc::clone(text))) as KeptText)
+    }
+
+    fn release(&self, conversation: &ConversationId) {
+        let own = (self.number, conversation.clone());
+        lock(&self.quota.state).release(|owner| *owner == own);
+    }
+}
+
+impl Drop for KeptInMemory {
+    fn drop(&mut self) {
+        lock(&self.quota.state).release(|(store, _)| *store == self.number);
     }
 }
 
@@ -110,5 +181,28 @@ mod tests {
         assert!(too_long.contains("quota of 10"), "{too_long}");
         assert!(keep(&a, "1234567890").is_ok());
         assert!(read(&b, &third).is_none());
+    }
+
+    #[test]
+    fn stores_share_a_quota_and_release_what_ended() {
+        let quota = Arc::new(Quota::new(10));
+        let store = || KeptInMemory::sharing(Arc::clone(&quota));
+        let (noisy, quiet) = (store(), store());
+        let c = ConversationId::new("c");
+        let small = quiet.keep(&c, &mut &b"12"[..]).unwrap();
+        for _ in 0..5 {
+            noisy.keep(&c, &mut &b"1234"[..]).unwrap();
+        }
+        assert!(quiet.open(&c, &small).is_some(), "the largest makes room");
+        let last = OutputHandle::new("out_5");
+        assert!(noisy.open(&c, &last).is_some());
+        assert!(quiet.open(&c, &last).is_none());
+        assert_eq!(lock(&quota.state).bytes, 10);
+        noisy.release(&c);
+        assert!(noisy.open(&c, &last).is_none());
+        assert_eq!(lock(&quota.state).bytes, 2);
+        drop(quiet);
+        let state = lock(&quota.state);
+        assert_eq!((state.bytes, state.conversations.len()), (0, 0));
     }
 }

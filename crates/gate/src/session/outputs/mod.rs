@@ -52,6 +52,12 @@ pub trait OutputStore: Send + Sync {
     /// The text of a handle, if this conversation has it.
     fn open(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText>;
 
+    /// Called when a conversation ends. A store that keeps outputs for a conversation that is
+    /// resumed later releases nothing.
+    fn release(&self, conversation: &ConversationId) {
+        let _ = conversation;
+    }
+
     /// Room for an output that is still being written.
     fn spool(&self) -> Spool {
         Spool::in_memory(4 << 20)
