@@ -2,7 +2,8 @@
 //! journal in SQLite and the command sandbox up.
 //!
 //! One line of JSON per number of conversations. `--test` runs a short version.
-//! Arguments that are numbers replace the numbers of conversations.
+//! Arguments that are numbers replace the numbers of conversations, and `--commands=N` the
+//! number of commands that may run at once.
 #![allow(
     clippy::unwrap_used,
     clippy::indexing_slicing,
@@ -38,6 +39,11 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let quick = arguments.iter().any(|argument| argument == "--test");
     let asked: Vec<usize> = arguments.iter().filter_map(|n| n.parse().ok()).collect();
+    let max_commands = arguments.iter().find_map(|argument| {
+        let number = argument.strip_prefix("--commands=")?;
+        number.parse().ok()
+    });
+    let max_commands = max_commands.unwrap_or(Settings::default().max_commands);
     let sizes = match (quick, asked.is_empty()) {
         (_, false) => asked,
         (true, true) => vec![1, 4],
@@ -62,6 +68,7 @@ fn main() {
         let gate = Gate::builder(Arc::clone(&registry), paths.clone(), journal)
             .settings(Settings {
                 command_wall: true,
+                max_commands,
                 ..Settings::default()
             })
             .rules(Rules::nothing_to_check())
@@ -92,7 +99,6 @@ fn registry(workspace: &Path, paths: &PathWall) -> Registry {
 fn idle(runtime: &Runtime, count: usize) {
     let _inside = runtime.enter();
     let name = |number: usize| Session::new(format!("idle_{number}"));
-    drop((0..count).map(name).collect::<Vec<_>>());
     let (memory, before) = (resident(), (threads(), descriptors("self")));
     let sessions: Vec<Session> = (0..count).map(name).collect();
     let bytes = resident().saturating_sub(memory) / count;

@@ -42,6 +42,7 @@ impl Effective {
             on_error: tools.on_error,
             approval_timeout: tools.approval.timeout(),
             command_wall: commands_run,
+            ..GateSettings::default()
         }
     }
 

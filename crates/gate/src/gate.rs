@@ -66,6 +66,9 @@ pub struct Settings {
     pub max_output_lines: Option<usize>,
     /// How many calls may run side by side.
     pub max_concurrent: usize,
+    /// How many commands of all conversations may run at once; further ones wait for their
+    /// turn before they start. A command takes processes, threads and descriptors.
+    pub max_commands: usize,
     /// What happens after a failure.
     pub on_error: OnError,
     /// How long a question waits for its answer; nothing means for ever.
@@ -83,6 +86,7 @@ impl Default for Settings {
             max_output_bytes: 100 * 1024,
             max_output_lines: None,
             max_concurrent: 1,
+            max_commands: 32,
             on_error: OnError::Continue,
             approval_timeout: Some(Duration::from_secs(60)),
             command_wall: false,
@@ -251,6 +255,7 @@ impl Builder {
             Some(redactor) => redactor,
             None => Redactor::new(std::iter::empty::<(&str, &str)>())?,
         };
+        let max_commands = self.settings.max_commands;
         Ok(Gate {
             inner: Arc::new(Inner {
                 settings: self.settings,
@@ -262,7 +267,7 @@ impl Builder {
                 chain: Arc::new(self.chain),
                 journal: self.journal,
                 redactor: Arc::new(redactor),
-                runner: Runner::default(),
+                runner: Runner::new(max_commands),
                 clock: self.clock,
                 entropy: self.entropy,
             }),

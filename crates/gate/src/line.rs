@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
+use toolgate_model::{Call, Category, ErrorKind, Event, ToolError, ToolResult};
 
 use crate::approve::Approver;
 use crate::execute::{
@@ -272,8 +272,13 @@ impl Gate {
         }
         batch.goes_on(stop)?;
         let live = &authorized.live;
-        let limit = self.time_limit(live.entry.spec(), live.timeout, session);
-        let locked = self.inner.runner.locked(&claim, limit, stop);
+        let spec = live.entry.spec();
+        let facts = &live.record.facts;
+        let is_opaque_command = spec.category == Category::Exec && !facts.complete;
+        let is_command = is_opaque_command || !facts.runs.is_empty();
+        let limit = self.time_limit(spec, live.timeout, session);
+        let runner = &self.inner.runner;
+        let locked = runner.locked(&claim, is_command, limit, stop);
         let paths = running.beside(locked, |done| batch.ended(done)).await?;
         batch.goes_on(stop)?;
         self.inner

@@ -119,6 +119,48 @@ fn commands_of_twenty_conversations_run_at_the_same_time() {
 }
 
 #[test]
+fn more_commands_than_may_run_at_once_wait_for_their_turn() {
+    paused(async {
+        let run_facts = Facts {
+            runs: vec![toolgate_model::Run::default()],
+            ..Facts::none()
+        };
+        let half = Duration::from_millis(500);
+        let takes = |name: &str, facts| {
+            Scripted::new(name)
+                .does(Act::Take(half))
+                .facts(facts)
+                .call_timeout(half + Duration::from_millis(100))
+        };
+        let bench = Rig::new()
+            .tool(takes("program", run_facts))
+            .tool(takes("read", Facts::reading("a")))
+            .settings(|settings| settings.max_commands = 2)
+            .without_rules()
+            .settings(|settings| settings.command_wall = true)
+            .build();
+        let all = sessions(5);
+        let runs = all
+            .iter()
+            .map(|session| run(&bench.gate, session, "program"));
+        let last = Arc::new(Session::new("reads"));
+        let (runs, (read, read_took)) = futures::join!(
+            futures::future::join_all(runs),
+            run(&bench.gate, &last, "read")
+        );
+        let mut took = Vec::new();
+        for (result, time) in runs {
+            assert_eq!(result.status(), Status::Ok, "{result:?}");
+            assert_eq!(result.duration_ms, 500);
+            took.push(time.as_millis());
+        }
+        assert_eq!(took, [500, 500, 1_000, 1_000, 1_500]);
+        assert_eq!(read.status(), Status::Ok);
+        assert_eq!(read_took, half);
+    });
+}
+
+#[test]
 fn waiting_for_a_lock_counts_into_no_deadline_and_no_duration() {
     paused(async {
         let bench = tools(Rig::new());

@@ -14,6 +14,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, LazyLock};
 
 use futures::channel::oneshot;
+use tokio::sync::OwnedSemaphorePermit;
 use toolgate_model::{Access, Facts, Lead};
 use toolgate_sandbox::paths::PathWall;
 
@@ -185,6 +186,8 @@ impl std::fmt::Debug for Locks {
 pub struct PathGuard {
     locks: Locks,
     id: u64,
+    /// The turn of a command.
+    pub(super) turn: Option<OwnedSemaphorePermit>,
 }
 
 impl PathGuard {
@@ -242,6 +245,7 @@ impl Locks {
             PathGuard {
                 locks: self.clone(),
                 id,
+                turn: None,
             }
         };
         // The sender lives in the table for as long as the guard does.

@@ -1,7 +1,8 @@
 //! Running what was let through.
 //!
 //! ```text
-//! Authorized ──lock paths──▶ ground unchanged? ──▶ run (timeout, cancel, panic) ──▶ settle ──▶ ToolResult
+//! Authorized ──locks──▶ before_start ──▶ started (journal) ──▶ ground unchanged? ──▶ run ──▶ settle ──▶ ToolResult
+//!                                                                                   timeout, cancel, panic
 //! ```
 //!
 //! In: plans that policy allowed or a person approved. Out: exactly one result per

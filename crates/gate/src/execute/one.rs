@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt;
+use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -54,18 +55,11 @@ pub(crate) struct Ending {
 #[derive(Clone)]
 pub(crate) struct Runner {
     locks: Locks,
+    /// Taken by commands while they run.
+    commands: Arc<Semaphore>,
+    max_commands: usize,
     stuck: Stuck,
     clockwork: Arc<Clockwork>,
-}
-
-impl Default for Runner {
-    fn default() -> Self {
-        Self {
-            locks: Locks::of_process(),
-            stuck: Stuck::default(),
-            clockwork: Arc::default(),
-        }
-    }
 }
 
 /// The tool at work. If whoever waits for it goes away, it is told and ended.
@@ -86,21 +80,41 @@ impl Drop for Work {
 }
 
 impl Runner {
+    pub(crate) fn new(max_commands: usize) -> Self {
+        let max_commands = max_commands.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            locks: Locks::of_process(),
+            commands: Arc::new(Semaphore::new(max_commands)),
+            max_commands,
+            stuck: Stuck::default(),
+            clockwork: Arc::default(),
+        }
+    }
+
     /// How many tools were given up on and still run.
     pub(crate) fn still_running(&self) -> usize {
         self.stuck.count()
     }
 
-    /// Waits until nothing conflicts with a call, or until the call is stopped. The wait counts
+    /// Waits until nothing conflicts with a call and, if it is a command, until there is a turn
+    /// for it; or until the call is stopped. The wait counts
     /// into no deadline: other calls have deadlines of their own. Only a tool that was given up
     /// on may never end, so for that one a call waits no longer than it may run.
     pub(crate) async fn locked(
         &self,
         claim: &Claim,
+        is_command: bool,
         limit: Duration,
         stop: Stop<'_>,
     ) -> Result<PathGuard, ToolError> {
-        let mut acquired = pin!(self.locks.acquire(claim.clone()));
+        let mut acquired = pin!(async {
+            let mut paths = self.locks.acquire(claim.clone()).await;
+            if is_command {
+                // Nobody closes it.
+                paths.turn = Arc::clone(&self.commands).acquire_owned().await.ok();
+            }
+            paths
+        });
         loop {
             tokio::select! {
                 biased;
@@ -108,7 +122,7 @@ impl Runner {
                 paths = &mut acquired => return Ok(paths),
                 () = tokio::time::sleep(limit.min(FAR)) => {}
             }
-            if self.locks.is_stuck(claim) {
+            if self.locks.is_stuck(claim) || is_command && self.stuck.count() >= self.max_commands {
                 return Err(ToolError::retryable(
                     ErrorKind::Timeout,
                     format!(
