@@ -1,61 +1,44 @@
 //! Middleware with a budget: each conversation may run three calls.
 #![allow(clippy::print_stdout)]
 
-use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::json;
-use toolgate::call::{ConversationId, ErrorKind, PlanRecord, Status};
-use toolgate::middleware::Middleware;
-use toolgate::policy::Decision;
-use toolgate::{Call, Passage, Rules, ToolResult, Workspace};
+use toolgate::call::PlanRecord;
+use toolgate::middleware::{Denied, Middleware};
+use toolgate::session::Belonging;
+use toolgate::{Call, Passage, Rules, Session, Workspace};
 
-/// How many calls each conversation has left.
-struct Budget {
-    calls: u32,
-    spent: Mutex<HashMap<ConversationId, u32>>,
-}
+/// How many calls a conversation may run.
+struct Budget(u32);
 
-impl Budget {
-    fn spent(&self) -> MutexGuard<'_, HashMap<ConversationId, u32>> {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// How many calls of one conversation have started. It lives as long as its session.
+#[derive(Default)]
+struct Started(AtomicU32);
+
+impl Belonging for Started {}
 
 impl Middleware for Budget {
     fn name(&self) -> &str {
         "budget"
     }
 
-    /// A whole batch is reviewed before anything of it runs, so the price is taken here.
-    fn review(&self, plan: &PlanRecord) -> Option<Decision> {
-        let mut spent = self.spent();
-        let spent = spent.entry(plan.conversation.clone()).or_default();
-        *spent += 1;
-        let reason = format!("The budget of {} calls is spent.", self.calls);
-        (*spent > self.calls).then(|| Decision::denied(ErrorKind::LimitExceeded, "budget", reason))
-    }
-
-    /// A call that was denied did not run: its price is given back.
-    fn after(&self, plan: Option<&PlanRecord>, result: ToolResult) -> ToolResult {
-        if let Some(plan) = plan.filter(|_| result.status() == Status::Denied)
-            && let Some(spent) = self.spent().get_mut(&plan.conversation)
-        {
-            *spent = spent.saturating_sub(1);
+    /// Calls start one after the other, and what is denied or cancelled never gets here.
+    fn before_start(&self, session: &Session, _plan: &PlanRecord) -> Result<(), Denied> {
+        let started = session.belonging::<Started>();
+        if started.0.fetch_add(1, Ordering::Relaxed) < self.0 {
+            return Ok(());
         }
-        result
+        let reason = format!("The budget of {} calls is spent.", self.0);
+        Err(Denied { reason })
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let directory = tempfile::tempdir()?;
-    let budget = Budget {
-        calls: 3,
-        spent: Mutex::default(),
-    };
     let workspace = Workspace::builder(directory.path(), Rules::default())
-        .middleware(budget)
+        .middleware(Budget(3))
         .open()?;
     for conversation in ["first", "second"] {
         let list =

@@ -23,5 +23,5 @@
 //! ```
 
 pub use toolgate_gate::middleware::{
-    AskAlways, Audit, AuditLine, AuditSink, Denied, Metrics, Middleware, RepetitionGuard,
+    AskAlways, Audit, AuditLine, AuditSink, Denied, Ended, Metrics, Middleware, RepetitionGuard,
 };

@@ -8,10 +8,12 @@ use futures::future::BoxFuture;
 
 use crate::sync::{Mutex, lock};
 
-/// Something that lives as long as a conversation: background commands, for one.
+/// Something that lives as long as a conversation, such as background commands or a count.
 pub trait Belonging: Any + Send + Sync {
-    /// Ends it, and waits until it has ended.
-    fn end(&self) -> BoxFuture<'_, ()>;
+    /// Ends it, and waits until it has ended. By default there is nothing to end.
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
 }
 
 /// At most one of each kind.
