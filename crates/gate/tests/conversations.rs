@@ -414,7 +414,7 @@ fn an_output_is_released_when_its_conversation_ends() {
 }
 
 #[test]
-fn an_idle_conversation_takes_little_memory_and_no_thread() {
+fn an_idle_conversation_takes_little_memory() {
     let resident = || {
         let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
         let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
