@@ -65,15 +65,19 @@ fn main() {
     for conversations in sizes {
         let database = folder.path().join(format!("{conversations}.db"));
         let journal = Arc::new(SqliteJournal::open(database, Options::default()).unwrap());
-        let gate = Gate::builder(Arc::clone(&registry), paths.clone(), journal)
-            .settings(Settings {
-                command_wall: true,
-                max_commands,
-                ..Settings::default()
-            })
-            .rules(Rules::nothing_to_check())
-            .build()
-            .unwrap();
+        let gate = Gate::builder(
+            Arc::clone(&registry),
+            Rules::nothing_to_check(),
+            paths.clone(),
+            journal,
+        )
+        .settings(Settings {
+            command_wall: true,
+            max_commands,
+            ..Settings::default()
+        })
+        .build()
+        .unwrap();
         measure(&runtime, &gate, conversations);
     }
 }
