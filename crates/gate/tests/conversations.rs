@@ -244,10 +244,14 @@ fn gates_over_one_workspace_share_locks_and_other_gates_do_not() {
         let (one, elsewhere) = (tools(Rig::new()), tools(Rig::new()));
         let wall = one.workspace.wall().clone();
         let journal = Arc::new(one.journal.clone());
-        let same = Gate::builder(Arc::clone(&one.registry), wall, journal)
-            .rules(Rules::nothing_to_check())
-            .build()
-            .unwrap();
+        let same = Gate::builder(
+            Arc::clone(&one.registry),
+            Rules::nothing_to_check(),
+            wall,
+            journal,
+        )
+        .build()
+        .unwrap();
         let all = sessions(3);
         let (first, second, third) = futures::join!(
             run(&one.gate, &all[0], "write"),

@@ -17,6 +17,7 @@ use super::rules::{Grant, WallRules};
 use super::search::Search;
 use super::sweep::{Appeared, Tree};
 use super::wall::bytes;
+use super::ways::Step;
 use crate::paths::{DeniedBeneath, Root, RootAccess};
 
 /// A directory, opened.
@@ -102,9 +103,9 @@ impl Directory {
     /// Searches a grant that commands cannot change, once for all of them.
     pub(super) fn search_once(&self, rules: &WallRules) {
         if self.root.is_none() && !self.writable {
-            let mut found = self.find(rules, &[]);
-            let inodes = Inodes::of(std::iter::once(&found));
-            self.guard_links(rules, &inodes, &mut found);
+            // Other names of denied files are looked for before each command: files that are
+            // denied elsewhere may have names here.
+            let found = self.find(rules, &[]);
             *self.known() = Some(found);
         }
     }
@@ -138,6 +139,12 @@ impl Directory {
     pub(super) fn guard_links(&self, rules: &WallRules, inodes: &Inodes, found: &mut Found) {
         let search = self.search(rules, &[], None);
         search.guard_links(&mut self.memory(), inodes, found);
+    }
+
+    /// Guards what lies here on the ways of protected links in other directories.
+    pub(super) fn guard_steps(&self, rules: &WallRules, steps: &[&Step], found: &mut Found) {
+        let search = self.search(rules, &[], None);
+        search.guard_steps(&mut self.memory(), steps, found);
     }
 
     /// Moves aside what appeared since these were found.

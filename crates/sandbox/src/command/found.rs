@@ -1,6 +1,6 @@
 //! What a search found: guarded names, and why it may have missed some.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use super::memory::Inside;
 use super::owner::Reopened;
 use super::planted::Judged;
+use super::ways::Step;
 
 /// Why a path is guarded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,7 +66,7 @@ impl Identity {
     }
 }
 
-/// A guarded path that exists.
+/// A guarded path that exists, or is missing at the end of a protected link's way.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Guarded {
     pub(super) path: Vec<u8>,
@@ -74,7 +75,7 @@ pub(super) struct Guarded {
     pub(super) id: Identity,
     /// The rule that protects a denied name as well: it must not be made either.
     pub(super) also: Option<String>,
-    /// Whether it is guarded because a protected link leads to it.
+    /// Whether it is guarded because it is on the way of a protected link, or its end.
     pub(super) led_to: bool,
 }
 
@@ -88,6 +89,16 @@ impl Guarded {
             also: None,
             led_to: false,
         }
+    }
+
+    /// Whether nothing is there: something that appears is what a protected link leads to.
+    pub(super) fn is_missing(&self) -> bool {
+        self.id == Identity::default() && self.link.is_none()
+    }
+
+    /// Whether a mask lies on it. There is none for a link.
+    pub(super) fn is_masked(&self) -> bool {
+        self.link.is_none() && !self.is_missing()
     }
 
     /// Whether this is what stood there before.
@@ -182,7 +193,13 @@ pub(super) struct Found {
     /// When the search began; none where that is not known any more.
     pub(super) at: Option<SystemTime>,
     /// The inodes of the files in every directory that is not denied.
-    pub(super) listed: Vec<Listed>,
+    pub(super) listed: Arc<Vec<Listed>>,
+    /// Links in protected directories that were not followed yet, and what they say.
+    pub(super) links: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Directories on the ways of protected links.
+    pub(super) pinned: BTreeSet<Vec<u8>>,
+    /// What is on the ways of protected links, for other trees.
+    pub(super) steps: Vec<Step>,
     /// Why not everything was seen, if so.
     pub(super) missed: Option<Missed>,
     /// Whether a directory was gone before it was read: it may be where the search had

@@ -88,7 +88,7 @@ impl Guards<'_> {
             guard(path, MaskKind::Vacant);
         }
         let masked = self.found.guarded.iter();
-        for found in masked.filter(|found| found.link.is_none()) {
+        for found in masked.filter(|found| found.is_masked()) {
             let kind = match found.why {
                 Why::Denied(_) | Why::Own | Why::Unsearchable => MaskKind::Hide,
                 Why::Protected(_) => MaskKind::Freeze,
@@ -96,11 +96,16 @@ impl Guards<'_> {
             guard(&found.path, kind);
         }
         if self.writable {
-            let guarded = self.found.guarded.iter().map(|found| &found.path);
+            let guarded = self.found.guarded.iter();
+            let guarded = guarded.filter(|found| !found.is_missing());
+            let ways = self.found.pinned.iter();
             let pinned: BTreeSet<&[u8]> = guarded
+                .map(|found| &found.path)
                 .chain(self.vacant)
                 .chain(&self.nested)
+                .chain(&self.found.pinned)
                 .flat_map(|path| ancestors(path))
+                .chain(ways.map(Vec::as_slice))
                 .collect();
             for path in pinned {
                 guard(path, MaskKind::Pin);
@@ -166,7 +171,7 @@ fn collapse(
 }
 
 /// The directories above a path, the outermost first, without the tree itself.
-fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(super) fn ancestors(path: &[u8]) -> impl Iterator<Item = &[u8]> {
     let slashes = path.iter().enumerate().filter(|(_, byte)| **byte == b'/');
     slashes.filter_map(|(at, _)| path.get(..at))
 }
@@ -177,7 +182,11 @@ mod tests {
     use crate::command::found::{Guarded, Identity};
 
     fn guarded(path: &str, why: Why) -> Guarded {
-        Guarded::new(path.as_bytes().to_vec(), why, Identity::default())
+        let id = Identity {
+            inode: 1,
+            ..Identity::default()
+        };
+        Guarded::new(path.as_bytes().to_vec(), why, id)
     }
 
     fn masks(found: Vec<Guarded>, nested: &[&str], most: usize) -> Result<Vec<String>, TooMany> {
@@ -219,6 +228,26 @@ mod tests {
             "Freeze p/.bashrc",
         ];
         assert_eq!(masks, expected);
+    }
+
+    #[test]
+    fn directories_on_a_way_are_pinned_and_missing_names_are_not_masked() {
+        let why = Why::Protected(".envrc".to_owned());
+        let missing = Guarded::new(b"gen/in/envrc".to_vec(), why, Identity::default());
+        let guards = Guards {
+            found: &Found {
+                guarded: vec![missing],
+                pinned: [b"a/b".to_vec()].into(),
+                ..Found::default()
+            },
+            vacant: &[],
+            nested: Vec::new(),
+            writable: true,
+        };
+        let (masks, _) = guards.masks(0, 100).expect("masks");
+        let paths: Vec<&[u8]> = masks.iter().map(|mask| mask.path.as_slice()).collect();
+        assert_eq!(paths, [b"a".as_slice(), b"a/b"]);
+        assert!(masks.iter().all(|mask| mask.kind == MaskKind::Pin));
     }
 
     #[test]

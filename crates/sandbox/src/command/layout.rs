@@ -14,11 +14,13 @@ use super::init::Kind;
 use super::links::Inodes;
 use super::message::{BadOrder, Folder, Mask, Order};
 use super::mounts::SYSTEM;
+use super::own_files::OwnFiles;
 use super::placeholders::Held;
 use super::rules::{CommandSpec, Program, WallRules};
 use super::search::is_opened;
 use super::sweep::Appeared;
 use super::wall::{Inner, bytes};
+use super::ways::Step;
 use crate::paths::Root;
 
 /// What the wall sets itself.
@@ -28,6 +30,7 @@ const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
 #[derive(Debug)]
 pub(super) struct Layout {
     directories: Vec<Arc<Directory>>,
+    own: OwnFiles,
     shell: Vec<Vec<u8>>,
 }
 
@@ -75,6 +78,7 @@ impl Layout {
         }
         Ok(Self {
             directories: directories.into_iter().map(Arc::new).collect(),
+            own: OwnFiles::of(rules),
             shell: shell(),
         })
     }
@@ -132,11 +136,13 @@ impl Layout {
             .iter()
             .map(|directory| directory.find(rules, held.of(directory)))
             .collect();
+        share_steps(rules, directories, &mut all_found);
         let mut masks = Vec::new();
         let mut hidden = Vec::new();
         if kind.namespaces {
             // A file that is denied in one directory is denied under every name it has in any.
-            let inodes = Inodes::of(all_found.iter());
+            let own = self.own.find(rules, directories);
+            let inodes = Inodes::of(all_found.iter().chain([&own]));
             for (directory, found) in directories.iter().zip(&mut all_found) {
                 directory.guard_links(rules, &inodes, found);
                 if let Some(missed) = found.missed.take() {
@@ -248,6 +254,28 @@ impl Held {
             .root
             .map(|root| self.names(root))
             .unwrap_or_default()
+    }
+}
+
+/// Guards what protected links of one directory lead to in another one.
+fn share_steps(rules: &WallRules, directories: &[Arc<Directory>], all_found: &mut [Found]) {
+    loop {
+        let from = all_found.iter_mut().enumerate();
+        let steps: Vec<(usize, Step)> = from
+            .flat_map(|(from, found)| found.steps.drain(..).map(move |step| (from, step)))
+            .collect();
+        if steps.is_empty() {
+            return;
+        }
+        for (number, (directory, found)) in directories.iter().zip(&mut *all_found).enumerate() {
+            let here = steps.iter().filter(|(from, step)| {
+                *from != number && directory.writable && step.path.starts_with(&directory.path)
+            });
+            let here: Vec<&Step> = here.map(|(_, step)| step).collect();
+            if !here.is_empty() {
+                directory.guard_steps(rules, &here, found);
+            }
+        }
     }
 }
 

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Stat};
 
-use super::found::Guarded;
+use super::found::{Guarded, Listed};
 use super::planted::Judged;
 use crate::paths::LOCAL;
 
@@ -75,6 +75,10 @@ pub(super) struct Contents {
     pub(super) judged: Vec<Vec<u8>>,
     /// The inodes of all files.
     pub(super) inodes: Arc<[u64]>,
+    /// The links in a protected directory, and what they say.
+    pub(super) links: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether a directory lies too deep to be searched.
+    pub(super) too_deep: bool,
     /// The directories to look into.
     pub(super) folders: Vec<(Vec<u8>, Inside)>,
 }
@@ -98,6 +102,8 @@ pub(super) struct Links {
     pub(super) protected: HashSet<u64>,
     /// The directories with other names of them.
     pub(super) hits: HashSet<Vec<u8>>,
+    /// What was compared last: the files of a tree that is searched once stay the same.
+    pub(super) compared: Arc<Vec<Listed>>,
 }
 
 #[derive(Debug)]
@@ -119,9 +125,23 @@ pub(super) struct Memory {
     pub(super) links: Links,
     /// What judged files said.
     judged: HashMap<Vec<u8>, Judged>,
+    /// The directories that protected links lead to, which are searched a second time.
+    ways: Option<Box<Memory>>,
 }
 
 impl Memory {
+    /// What is known of the directories that protected links lead to.
+    pub(super) fn of_ways(&mut self, tree: BorrowedFd<'_>) -> &mut Self {
+        let ways = self.ways.get_or_insert_default();
+        ways.device.get_or_insert_with(|| prompt_device(tree));
+        ways
+    }
+
+    /// Ends a search through a part of the tree. Nothing is forgotten.
+    pub(super) fn keep(&mut self) {
+        self.known.extend(std::mem::take(&mut self.next));
+    }
+
     /// Begins a search through this tree.
     pub(super) fn begin(&mut self, tree: BorrowedFd<'_>) {
         if self.device.is_none() {

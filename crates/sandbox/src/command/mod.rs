@@ -45,6 +45,7 @@ mod memory;
 mod message;
 mod mold;
 mod mounts;
+mod own_files;
 mod owner;
 mod packets;
 mod placeholders;
@@ -68,6 +69,7 @@ mod user_limits;
 mod vigil;
 mod wall;
 mod warden;
+mod ways;
 mod wire;
 
 use std::sync::atomic::Ordering;

@@ -111,19 +111,51 @@ impl Search<'_> {
             at: Some(self.now),
             ..Found::default()
         };
-        let mut to_judge: Vec<Vec<u8>> = Vec::new();
-        let mut left = self.most;
-        let mut buffer = Vec::with_capacity(BUFFER);
-        let mut open: Vec<(Vec<u8>, Inside)> = vec![(Vec::new(), Inside::Nothing)];
+        let start = vec![(Vec::new(), Inside::Nothing)];
         memory.begin(self.folder);
+        let to_judge = self.walk(start, memory, &mut self.most.clone(), &mut found);
+        memory.end();
+        match &self.after {
+            _ if !self.writable => {}
+            None => self.guard_ways(memory, &mut found),
+            Some(after) => self.look_again(after, &mut found),
+        }
+        for known in found.guarded.iter().filter(|known| known.is_masked()) {
+            match known.why.hides() {
+                true => found.denied.insert(known.id.inode),
+                false => found.protected.insert(known.id.inode),
+            };
+        }
+        if self.writable {
+            let judged = to_judge.into_iter().filter_map(|path| {
+                let judged = memory.judge(self.folder, &path, self.since)?;
+                Some((path, judged))
+            });
+            found.judged = judged.collect();
+        }
+        found.guarded.sort();
+        found
+    }
+
+    /// Looks at every name in these directories and beneath them. Gives the files to judge.
+    pub(super) fn walk(
+        &self,
+        mut open: Vec<(Vec<u8>, Inside)>,
+        memory: &mut Memory,
+        left: &mut usize,
+        found: &mut Found,
+    ) -> Vec<Vec<u8>> {
+        let mut to_judge: Vec<Vec<u8>> = Vec::new();
+        let mut all_listed = Vec::new();
+        let mut buffer = Vec::with_capacity(BUFFER);
         while let Some((directory, inside)) = open.pop() {
             let read;
             let (contents, checked) = match memory.recall(self.folder, &directory, inside) {
                 Some(known) => known,
-                None => match self.read(&directory, inside, left, &mut buffer) {
+                None => match self.read(&directory, inside, *left, &mut buffer) {
                     Ok((contents, stamp)) => {
                         read = contents;
-                        if read.names <= left {
+                        if read.names <= *left {
                             memory.note(directory.clone(), inside, stamp, self.now, &read);
                         }
                         (&read, false)
@@ -156,10 +188,14 @@ impl Search<'_> {
             found.guarded.extend(contents.guarded.iter().cloned());
             found.denied.extend(&contents.denied);
             found.protected.extend(&contents.protected);
+            found.links.extend(contents.links.iter().cloned());
+            found.closed_own |= contents.too_deep;
             to_judge.extend(contents.judged.iter().cloned());
             let fresh = self.fresh_in(&contents.guarded);
             let directories = contents.folders.iter();
-            let directories = directories.filter(|(path, _)| !self.vacant.contains(path));
+            // Nothing is beneath a placeholder. After the command it may be another directory.
+            let is_vacant = |path| self.after.is_none() && self.vacant.contains(path);
+            let directories = directories.filter(|(path, _)| !is_vacant(path));
             open.extend(directories.map(|(path, inside)| {
                 // What the command made itself is looked into by all rules.
                 let inside = if fresh.contains(path.as_slice()) {
@@ -176,7 +212,7 @@ impl Search<'_> {
                 if inside == Inside::Protected {
                     found.protected.extend(inodes.iter());
                 }
-                found.listed.push(Listed {
+                all_listed.push(Listed {
                     directory,
                     inside,
                     inodes,
@@ -184,7 +220,7 @@ impl Search<'_> {
                 });
             }
             match left.checked_sub(names) {
-                Some(rest) => left = rest,
+                Some(rest) => *left = rest,
                 None => {
                     let (path, limit) = (self.path.to_path_buf(), self.most);
                     found.missed.get_or_insert(Missed::TooMany { path, limit });
@@ -192,17 +228,8 @@ impl Search<'_> {
                 }
             }
         }
-        memory.end();
-        if self.writable {
-            self.add_link_targets(&mut found.guarded);
-            let judged = to_judge.into_iter().filter_map(|path| {
-                let judged = memory.judge(self.folder, &path, self.since)?;
-                Some((path, judged))
-            });
-            found.judged = judged.collect();
-        }
-        found.guarded.sort();
-        found
+        found.listed = Arc::new(all_listed);
+        to_judge
     }
 
     /// Whether no rule guards this path, whatever stands there.
@@ -286,17 +313,27 @@ impl Search<'_> {
             if inside == Inside::Denied {
                 if is_directory && path.len() <= LONGEST {
                     contents.folders.push((path, inside));
+                } else {
+                    contents.too_deep |= is_directory;
                 }
                 continue;
             }
             repository.note(name.to_bytes());
             let why = self.why(&path, is_directory, inside == Inside::Protected);
             let within = match &why {
-                Some(Why::Denied(_)) => Inside::Denied,
+                Some(Why::Denied(_) | Why::Own) => Inside::Denied,
                 Some(_) => Inside::Protected,
                 None => inside,
             };
-            let is_own = why == Some(Why::Own);
+            let is_inner_link = kind == FileType::Symlink && why.is_none() && self.writable;
+            if is_inner_link && inside == Inside::Protected {
+                match rustix::fs::readlinkat(&handle, name, Vec::new()) {
+                    Ok(target) => contents.links.push((path, target.into_bytes())),
+                    Err(Errno::NOENT | Errno::INVAL) => {}
+                    Err(errno) => return Err(unknown(errno)),
+                }
+                continue;
+            }
             if kind == FileType::RegularFile && why.is_some() {
                 match within {
                     Inside::Denied => contents.denied.push(entry.ino()),
@@ -314,10 +351,13 @@ impl Search<'_> {
                     Err(errno) => return Err(unknown(errno)),
                 }
             }
-            if is_directory && !is_own {
+            if is_directory {
                 if path.len() <= LONGEST {
                     contents.folders.push((path, within));
-                } else if within != Inside::Denied {
+                    continue;
+                }
+                contents.too_deep = true;
+                if within != Inside::Denied {
                     let whole = guarded(&handle, name, path, Why::Unsearchable);
                     contents.guarded.push(whole.map_err(unknown)?);
                 }

@@ -269,7 +269,8 @@ fn is_older(new: &Guarded, before: &Found) -> bool {
 /// Whether something lies in it that was guarded before: moving it would take that out of its
 /// rules.
 fn holds_more(new: &Guarded, before: &Found) -> bool {
-    before.guarded.iter().any(|old| {
+    let mut old = before.guarded.iter().filter(|old| !old.is_missing());
+    old.any(|old| {
         let rest = old.path.strip_prefix(new.path.as_slice());
         rest.is_some_and(|rest| rest.starts_with(b"/"))
     })
