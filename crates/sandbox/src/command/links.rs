@@ -6,10 +6,11 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, RawDir};
 use rustix::io::Errno;
 
+use super::entry::{kind_of, look};
 use super::found::{Found, Guarded, Identity, Listed, Missed, Why};
 use super::guards::ancestors;
 use super::memory::{Inside, Memory};
-use super::search::{BUFFER, Search, join, kind_of, look};
+use super::search::{BUFFER, Search, join};
 
 impl Search<'_> {
     /// Guards the other names of guarded files: hard links that no rule knows by name. Where

@@ -9,10 +9,11 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::directory::Directory;
+use super::entry::{kind_of, look};
 use super::found::Found;
 use super::memory::{Inside, Memory};
 use super::rules::WallRules;
-use super::search::{Search, kind_of, look};
+use super::search::Search;
 
 /// The closed places, each with what was learned about it.
 #[derive(Debug)]

@@ -12,19 +12,17 @@
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustix::fs::{
-    Access, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags, Statx, StatxFlags,
-};
+use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
-use rustix::path::Arg;
 
-use super::found::{After, Found, Guarded, Identity, Link, Listed, Missed, Why};
+use super::entry::{guarded, kind_at, look};
+use super::found::{After, Found, Guarded, Identity, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
 use super::planted::{RepositoryNames, is_judged};
 use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathWall};
@@ -41,13 +39,6 @@ pub(super) const BUFFER: usize = 32 << 10;
 const LONGEST: usize = 3_800;
 /// So often is a tree searched in which directories are moved meanwhile.
 const SEARCHES: usize = 10;
-
-/// What there is to know of a name, without following a link.
-pub(super) fn look(from: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<Statx, Errno> {
-    let flags = flags | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
-    let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;
-    rustix::fs::statx(from, name, flags, wanted)
-}
 
 /// A search through one directory tree.
 #[derive(Debug)]
@@ -494,33 +485,6 @@ pub(super) fn is_opened(opened: &[Vec<u8>], path: &[u8]) -> bool {
         path.strip_prefix(opened.as_slice())
             .is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     })
-}
-
-fn guarded(
-    directory: &OwnedFd,
-    name: impl Arg + Copy,
-    path: Vec<u8>,
-    why: Why,
-) -> Result<Guarded, Errno> {
-    let stat = look(directory, name, AtFlags::empty())?;
-    let is_link = kind_of(&stat) == FileType::Symlink;
-    let link = is_link.then(|| rustix::fs::readlinkat(directory, name, Vec::new()));
-    let link = link.transpose()?.map(|target| Link {
-        changed: (stat.stx_ctime.tv_sec, stat.stx_ctime.tv_nsec),
-        target: target.into_bytes(),
-    });
-    Ok(Guarded {
-        link,
-        ..Guarded::new(path, why, Identity::of(&stat))
-    })
-}
-
-pub(super) fn kind_of(stat: &Statx) -> FileType {
-    FileType::from_raw_mode(u32::from(stat.stx_mode))
-}
-
-fn kind_at(directory: &OwnedFd, name: &std::ffi::CStr) -> FileType {
-    look(directory, name, AtFlags::empty()).map_or(FileType::Unknown, |stat| kind_of(&stat))
 }
 
 pub(super) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
