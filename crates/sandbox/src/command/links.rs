@@ -12,17 +12,22 @@ use super::guards::ancestors;
 use super::memory::{Inside, Memory};
 use super::search::{BUFFER, Search, join};
 
+/// So many newly guarded files are looked for one by one.
+const FEW: usize = 16;
+
 impl Search<'_> {
     /// Guards the other names of guarded files: hard links that no rule knows by name. Where
     /// not every name of a denied file can be known, every file with several names is denied.
     pub(super) fn guard_links(&self, memory: &mut Memory, known: &Inodes, found: &mut Found) {
-        // Where neither the guarded files nor a directory changed, it holds what it held.
-        let same = memory.links.denied == known.denied
-            && memory.links.protected == known.protected
-            && !known.all;
+        // A directory that did not change holds what it held: it is compared with the files
+        // that are guarded since.
+        let added = known.denied.difference(&memory.links.denied);
+        let added = added.chain(known.protected.difference(&memory.links.protected));
+        let added: Vec<u64> = added.copied().collect();
+        let is_near = !known.all && added.len() <= FEW;
         let all = std::mem::take(&mut found.listed);
         let is_compared = Arc::ptr_eq(&memory.links.compared, &all);
-        if same && is_compared && memory.links.hits.is_empty() {
+        if is_near && added.is_empty() && is_compared && memory.links.hits.is_empty() {
             return;
         }
         let guarded = found.guarded.iter().filter(|known| known.is_masked());
@@ -31,7 +36,11 @@ impl Search<'_> {
         let mut links = Vec::new();
         for listed in all.iter() {
             let directory = &listed.directory;
-            if same && (listed.checked || is_compared) && !memory.links.hits.contains(directory) {
+            if is_near
+                && (listed.checked || is_compared)
+                && !memory.links.hits.contains(directory)
+                && (added.is_empty() || !listed.inodes.iter().any(|inode| added.contains(inode)))
+            {
                 continue;
             }
             memory.note_checked(directory, &listed.inodes);
@@ -48,9 +57,11 @@ impl Search<'_> {
             }
             hits.insert(directory.clone());
         }
-        if !same {
-            memory.links.denied = known.denied.clone();
-            memory.links.protected = known.protected.clone();
+        if memory.links.denied != known.denied {
+            memory.links.denied.clone_from(&known.denied);
+        }
+        if memory.links.protected != known.protected {
+            memory.links.protected.clone_from(&known.protected);
         }
         memory.links.hits = hits;
         memory.links.compared = all;

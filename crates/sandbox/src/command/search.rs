@@ -111,12 +111,6 @@ impl Search<'_> {
             None => self.guard_ways(memory, &mut found),
             Some(after) => self.look_again(after, &mut found),
         }
-        for known in found.guarded.iter().filter(|known| known.is_masked()) {
-            match known.why.hides() {
-                true => found.denied.insert(known.id.inode),
-                false => found.protected.insert(known.id.inode),
-            };
-        }
         if self.writable {
             let judged = to_judge.into_iter().filter_map(|path| {
                 let judged = memory.judge(self.folder, &path, self.since)?;
@@ -389,7 +383,10 @@ impl Search<'_> {
             }
             let why = Why::Protected(rule);
             match guarded(handle, name, path.clone(), why) {
-                Ok(guarded) => contents.guarded.push(guarded),
+                Ok(guarded) => {
+                    contents.protected.push(guarded.id.inode);
+                    contents.guarded.push(guarded);
+                }
                 Err(Errno::NOENT) => continue,
                 Err(errno) => return Err(Miss::Unknown(errno)),
             }

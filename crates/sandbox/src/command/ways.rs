@@ -202,7 +202,9 @@ impl Search<'_> {
             return None;
         };
         known.covers.insert(path.clone());
-        found.protected.insert(step.id.inode);
+        if !is_directory {
+            found.protected.insert(step.id.inode);
+        }
         is_directory.then_some(path)
     }
 
