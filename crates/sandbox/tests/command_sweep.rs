@@ -271,8 +271,9 @@ fn bare_repository() {
         "nothing yet: {ran:?}"
     );
     let ran = line(&wall, &place, "echo 'ref: refs/heads/main' > two/HEAD");
-    planted(&ran, &place, "two/config");
-    planted(&ran, &place, "two/config.worktree");
+    // What stood there before is not the command's: the new name is moved in its place.
+    planted(&ran, &place, "two/HEAD");
+    assert!(place.exists("ws/two/config") && place.exists("ws/two/config.worktree"));
     // By renaming, and at the top of the tree.
     let ran = line(
         &wall,

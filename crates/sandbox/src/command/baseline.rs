@@ -4,7 +4,7 @@
 //! start does that, with the list that is kept here. The list is in a file of the process,
 //! behind a byte that says whether a command runs; it is written only where it changed.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::FileExt;
@@ -19,7 +19,7 @@ use super::records::Record;
 const PREFIX: &str = "commands-";
 /// The first byte while no command runs, and while one does.
 const IDLE: &[u8] = b"0";
-const RUNNING: &[u8] = b"1";
+const RUNNING: &[u8] = b"2";
 
 /// What stood under guarded names in one tree.
 #[derive(Debug)]
@@ -61,8 +61,7 @@ impl Baseline {
             record.file.read_to_end(&mut bytes)?;
             match bytes.strip_prefix(RUNNING).map(decode) {
                 Some(Some(stood)) => left.push(LeftBehind { record, stood }),
-                // No command ran, or the process was killed while it wrote the first list:
-                // before any command.
+                // No command ran.
                 _ => record.remove()?,
             }
             Ok(())
@@ -120,18 +119,16 @@ impl Drop for Baseline {
 
 impl State {
     fn write(&mut self) -> std::io::Result<()> {
-        let file = &self.record.file;
         let Some((_, body)) = self.running.first() else {
-            return file.write_all_at(IDLE, 0);
+            return self.record.file.write_all_at(IDLE, 0);
         };
-        if self.written != *body {
-            self.written.clear();
-            file.write_all_at(IDLE, 0)?;
-            file.set_len(1)?;
-            file.write_all_at(body, 1)?;
-            self.written = body.clone();
+        if self.written == *body {
+            return self.record.file.write_all_at(RUNNING, 0);
         }
-        file.write_all_at(RUNNING, 0)
+        // In one step: a list that is half written would be taken for none.
+        self.record.replace(&[RUNNING, body])?;
+        self.written = body.clone();
+        Ok(())
     }
 }
 
@@ -170,12 +167,30 @@ fn encode<'a>(stood: impl Iterator<Item = (&'a Path, &'a Found)>) -> Vec<u8> {
                 put(&mut out, &link.target);
             }
         }
-        let drivers = found.judged.iter().filter(|(_, of)| of.is_obeyed);
-        let drivers: Vec<&Vec<u8>> = drivers.map(|(path, _)| path).collect();
-        put_count(&mut out, drivers.len());
-        drivers.into_iter().for_each(|path| put(&mut out, path));
+        let obeyed = found.judged.iter();
+        let obeyed: Vec<_> = obeyed.filter(|(_, of)| !of.obeyed.is_empty()).collect();
+        put_count(&mut out, obeyed.len());
+        for (path, judged) in obeyed {
+            put(&mut out, path);
+            put_all(&mut out, &judged.obeyed);
+        }
+        put_all(&mut out, &found.marks);
+        put_all(&mut out, &found.repositories);
     }
     out
+}
+
+fn put_all(out: &mut Vec<u8>, texts: &BTreeSet<Vec<u8>>) {
+    put_count(out, texts.len());
+    texts.iter().for_each(|text| put(out, text));
+}
+
+fn all(rest: &mut Reader<'_>) -> Option<BTreeSet<Vec<u8>>> {
+    let mut texts = BTreeSet::new();
+    for _ in 0..rest.u32().ok()? {
+        texts.insert(rest.text().ok()?);
+    }
+    Some(texts)
 }
 
 /// Lengths are below four gibibytes: they are of paths, and of lists of them in memory.
@@ -229,11 +244,12 @@ fn one(rest: &mut Reader<'_>) -> Option<Stood> {
             },
         });
     }
-    let mut attributes = BTreeMap::new();
     for _ in 0..rest.u32().ok()? {
-        attributes.insert(rest.text().ok()?, Judged::obeyed());
+        let path = rest.text().ok()?;
+        found.judged.insert(path, Judged::said(all(rest)?));
     }
-    found.judged = attributes;
+    found.marks = all(rest)?;
+    found.repositories = all(rest)?;
     let tree = PathBuf::from(std::ffi::OsStr::from_bytes(&tree));
     Some(Stood { tree, found })
 }

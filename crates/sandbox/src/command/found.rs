@@ -11,7 +11,11 @@ use rustix::io::Errno;
 use super::memory::Inside;
 use super::owner::Reopened;
 use super::planted::Judged;
+use super::search::LONGEST;
 use super::ways::Step;
+
+/// The rule for a directory that may hold anything.
+pub(super) const UNSEARCHABLE: &str = "a directory that cannot be searched";
 
 /// Why a path is guarded.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,7 +38,7 @@ impl Why {
         match self {
             Self::Own => "Toolgate's own files",
             Self::Denied(rule) | Self::Protected(rule) => rule,
-            Self::Unsearchable => "a directory that cannot be searched",
+            Self::Unsearchable => UNSEARCHABLE,
         }
     }
 }
@@ -99,6 +103,11 @@ impl Guarded {
     /// Whether a mask lies on it. There is none for a link.
     pub(super) fn is_masked(&self) -> bool {
         self.link.is_none() && !self.is_missing()
+    }
+
+    /// Whether it is a directory that the search does not enter because its path is too long.
+    pub(super) fn is_too_deep(&self) -> bool {
+        self.why == Why::Unsearchable && self.path.len() > LONGEST
     }
 
     /// Whether this is what stood there before.
@@ -183,6 +192,10 @@ pub(super) struct Found {
     pub(super) guarded: Vec<Guarded>,
     /// Files that are judged by what they say.
     pub(super) judged: BTreeMap<Vec<u8>, Judged>,
+    /// The names by which git would know a repository, or that it would obey in one.
+    pub(super) marks: BTreeSet<Vec<u8>>,
+    /// The directories that git takes for repositories by what stands in them.
+    pub(super) repositories: BTreeSet<Vec<u8>>,
     /// The inodes of denied files: another name of one of them is denied too.
     pub(super) denied: HashSet<u64>,
     /// The inodes of protected files: another name of one of them is protected too.
@@ -221,7 +234,9 @@ pub(super) struct Listed {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct After<'a> {
     /// Opens directories that the command closed.
-    pub(super) reopened: &'a Reopened,
+    pub(super) reopened: &'a Reopened<'a>,
+    /// What was found before it.
+    pub(super) before: &'a Found,
     /// What stood before it, by its path.
     pub(super) stood: &'a HashMap<&'a [u8], &'a Guarded>,
 }

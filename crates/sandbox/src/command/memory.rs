@@ -14,9 +14,10 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Stat};
+use rustix::io::Errno;
 
 use super::found::{Guarded, Listed};
-use super::planted::Judged;
+use super::planted::{Judged, Kind};
 use crate::paths::LOCAL;
 
 /// How old a change has to be before the time of the next one is sure to differ, where the
@@ -72,7 +73,13 @@ pub(super) struct Contents {
     /// The inodes of protected files.
     pub(super) protected: Vec<u64>,
     /// The files that are judged by what they say.
-    pub(super) judged: Vec<Vec<u8>>,
+    pub(super) judged: Vec<(Vec<u8>, Kind)>,
+    /// The names by which git would know a repository, or that it would obey in one.
+    pub(super) marks: Vec<Vec<u8>>,
+    /// Whether git takes the directory for a repository.
+    pub(super) repository: bool,
+    /// Whether it does so only since the command: what was read then is not remembered.
+    pub(super) appeared: bool,
     /// The inodes of all files.
     pub(super) inodes: Arc<[u64]>,
     /// The links in a protected directory, and what they say.
@@ -88,6 +95,9 @@ pub(super) struct Contents {
 pub(super) enum Inside {
     /// Nothing that is guarded.
     Nothing,
+    /// A directory that git takes for its own by what stands in it; paths in that one begin
+    /// at this byte.
+    Git(usize),
     /// A protected directory: commands can read it.
     Protected,
     /// A denied directory: commands see nothing of it.
@@ -205,15 +215,18 @@ impl Memory {
         &mut self,
         tree: BorrowedFd<'_>,
         path: &[u8],
+        kind: Kind,
         since: SystemTime,
-    ) -> Option<Judged> {
+    ) -> Result<Option<Judged>, Errno> {
         let known = self
             .judged
             .get(path)
             .filter(|known| known.is_older_than(since));
-        let judged = Judged::at(tree, path, known)?;
-        self.judged.insert(path.to_vec(), judged);
-        Some(judged)
+        let judged = Judged::at(tree, path, kind, known)?;
+        if let Some(judged) = &judged {
+            self.judged.insert(path.to_vec(), judged.clone());
+        }
+        Ok(judged)
     }
 
     /// Ends a search. What it did not come by is forgotten.

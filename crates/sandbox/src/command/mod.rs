@@ -28,6 +28,7 @@
 mod baseline;
 mod bind;
 mod confine;
+mod deep;
 mod directory;
 mod doctor;
 mod entry;
@@ -36,6 +37,7 @@ mod fence;
 mod filter;
 mod found;
 mod furnish;
+mod git_state;
 mod guards;
 mod init;
 mod kin;

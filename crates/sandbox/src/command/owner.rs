@@ -5,61 +5,95 @@
 //! the search after a command, and undone after it, because the mode is the command's work.
 
 use std::cell::RefCell;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{CWD, Mode, OFlags};
+use rustix::fs::{CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::bind::beneath;
 
 /// Directories that were opened, with the modes they get back.
+///
+/// They are kept by their paths: a command can close more of them than the process can hold
+/// descriptors. One that was moved meanwhile keeps the owner's rights.
 #[derive(Debug)]
-pub(super) struct Reopened {
-    opened: RefCell<Vec<(OwnedFd, Mode)>>,
-    /// Directories that were closed before the command. They were hidden from it, and what
-    /// is in them is the user's.
-    closed_before: HashSet<Vec<u8>>,
+pub(super) struct Reopened<'a> {
+    tree: BorrowedFd<'a>,
+    opened: RefCell<Vec<Opened>>,
+    /// Directories that were closed before the command, with their inodes. They were hidden
+    /// from it, and what is in them is the user's.
+    closed_before: HashMap<Vec<u8>, u64>,
 }
 
-impl Reopened {
-    pub(super) fn new(closed_before: HashSet<Vec<u8>>) -> Self {
+#[derive(Debug)]
+struct Opened {
+    path: Vec<u8>,
+    device: u64,
+    inode: u64,
+    mode: Mode,
+}
+
+impl<'a> Reopened<'a> {
+    pub(super) fn new(tree: BorrowedFd<'a>, closed_before: HashMap<Vec<u8>, u64>) -> Self {
         Self {
+            tree,
             opened: RefCell::default(),
             closed_before,
         }
     }
 
     /// Gives the user every right to a directory. Gives whether that changed anything.
-    pub(super) fn open(&self, tree: BorrowedFd<'_>, directory: &[u8]) -> bool {
-        !self.closed_before.contains(directory) && self.try_open(tree, directory).unwrap_or(false)
+    pub(super) fn open(&self, directory: &[u8]) -> bool {
+        self.try_open(directory).unwrap_or(false)
     }
 
-    fn try_open(&self, tree: BorrowedFd<'_>, directory: &[u8]) -> Result<bool, Errno> {
-        let handle = if directory.is_empty() {
-            let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            rustix::fs::openat(tree, c".", flags, Mode::empty()).or_else(|_| {
-                // Without the right to enter it, a directory has no `.` either.
-                rustix::io::fcntl_dupfd_cloexec(tree, 0)
-            })?
-        } else {
-            beneath(tree, directory)?
-        };
-        let mode = Mode::from_raw_mode(rustix::fs::fstat(&handle)?.st_mode & 0o7777);
-        if mode.contains(Mode::RWXU) {
+    fn try_open(&self, directory: &[u8]) -> Result<bool, Errno> {
+        let handle = self.named(directory)?;
+        let stat = rustix::fs::fstat(&handle)?;
+        let mode = Mode::from_raw_mode(stat.st_mode & 0o7777);
+        let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+        let closed_before = self.closed_before.get(directory) == Some(&stat.st_ino);
+        if mode.contains(Mode::RWXU) || closed_before || !is_directory {
             return Ok(false);
         }
         set_mode(handle.as_fd(), mode | Mode::RWXU)?;
-        self.opened.borrow_mut().push((handle, mode));
+        self.opened.borrow_mut().push(Opened {
+            path: directory.to_vec(),
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            mode,
+        });
         Ok(true)
+    }
+
+    fn named(&self, directory: &[u8]) -> Result<OwnedFd, Errno> {
+        if !directory.is_empty() {
+            return beneath(self.tree, directory);
+        }
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        rustix::fs::openat(self.tree, c".", flags, Mode::empty()).or_else(|_| {
+            // Without the right to enter it, a directory has no `.` either.
+            rustix::io::fcntl_dupfd_cloexec(self.tree, 0)
+        })
+    }
+
+    fn close(&self, opened: &Opened) -> Result<(), Errno> {
+        let handle = self.named(&opened.path)?;
+        let stat = rustix::fs::fstat(&handle)?;
+        if (stat.st_dev, stat.st_ino) == (opened.device, opened.inode) {
+            set_mode(handle.as_fd(), opened.mode)?;
+        }
+        Ok(())
     }
 }
 
-impl Drop for Reopened {
+impl Drop for Reopened<'_> {
     fn drop(&mut self) {
         // The innermost first: the way to it has to stay open.
-        for (handle, mode) in self.opened.borrow_mut().drain(..).rev() {
-            let _ = set_mode(handle.as_fd(), mode);
+        let opened = std::mem::take(&mut *self.opened.borrow_mut());
+        for opened in opened.iter().rev() {
+            let _ = self.close(opened);
         }
     }
 }

@@ -69,7 +69,7 @@ impl Search<'_> {
         let mut there = look_there(path);
         if matches!(there, Err(Errno::ACCESS | Errno::PERM)) {
             for above in ancestors(path) {
-                after.reopened.open(self.folder, above);
+                after.reopened.open(above);
             }
             there = look_there(path);
         }

@@ -4,6 +4,7 @@
 //! locked was left behind.
 
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -42,10 +43,46 @@ impl Record {
         Ok(Self { file, path })
     }
 
-    /// Removes the file.
+    /// Replaces the content in one step: a process that is killed meanwhile leaves the old
+    /// content or the new one.
+    pub(super) fn replace(&mut self, content: &[&[u8]]) -> std::io::Result<()> {
+        let next = self.next();
+        let mut options = OpenOptions::new();
+        let mut file = owned(options.create(true).truncate(true), &next)?;
+        let written = rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive)
+            .map_err(std::io::Error::from)
+            .and_then(|()| content.iter().try_for_each(|part| file.write_all(part)))
+            .and_then(|()| std::fs::rename(&next, &self.path));
+        if let Err(error) = written {
+            let _ = std::fs::remove_file(&next);
+            return Err(error);
+        }
+        self.file = file;
+        Ok(())
+    }
+
+    /// Where the next content is written.
+    fn next(&self) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default();
+        let mut next = std::ffi::OsString::from("next-");
+        next.push(name);
+        self.path.with_file_name(next)
+    }
+
+    /// Removes the file, and what a killed process had written of the next content.
     pub(super) fn remove(&self) -> std::io::Result<()> {
+        let _ = std::fs::remove_file(self.next());
         std::fs::remove_file(&self.path)
     }
+}
+
+/// Whether a path still names this file: a process that lives may have replaced it.
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let (Ok(held), Ok(named)) = (file.metadata(), path.symlink_metadata()) else {
+        return false;
+    };
+    (held.dev(), held.ino()) == (named.dev(), named.ino())
 }
 
 fn owned(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
@@ -61,6 +98,7 @@ fn abandoned(directory: &Path, prefix: &str) -> std::io::Result<Vec<Record>> {
         if is_record
             && let Ok(file) = File::open(&path)
             && rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok()
+            && is_at(&file, &path)
         {
             found.push(Record { file, path });
         }

@@ -24,7 +24,7 @@ use rustix::io::Errno;
 use super::entry::{guarded, kind_at, look};
 use super::found::{After, Found, Guarded, Identity, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
-use super::planted::{RepositoryNames, is_judged};
+use super::planted::{Kind, REPOSITORY, RepositoryNames, judged_as};
 use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathWall};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
@@ -36,7 +36,7 @@ const GIT: &str = ".git";
 pub(super) const BUFFER: usize = 32 << 10;
 /// A directory with a longer path is guarded as a whole. One more name still fits into
 /// the 4,096 bytes that the kernel takes.
-const LONGEST: usize = 3_800;
+pub(super) const LONGEST: usize = 3_800;
 /// So often is a tree searched in which directories are moved meanwhile.
 const SEARCHES: usize = 10;
 
@@ -112,11 +112,17 @@ impl Search<'_> {
             Some(after) => self.look_again(after, &mut found),
         }
         if self.writable {
-            let judged = to_judge.into_iter().filter_map(|path| {
-                let judged = memory.judge(self.folder, &path, self.since)?;
-                Some((path, judged))
-            });
-            found.judged = judged.collect();
+            for (path, kind) in to_judge {
+                match memory.judge(self.folder, &path, kind, self.since) {
+                    Ok(Some(judged)) => drop(found.judged.insert(path, judged)),
+                    Ok(None) => {}
+                    Err(errno) => {
+                        let path = self.at(&path);
+                        let missed = Missed::Unreadable { path, errno };
+                        found.missed.get_or_insert(missed);
+                    }
+                }
+            }
         }
         found.guarded.sort();
         found
@@ -129,8 +135,8 @@ impl Search<'_> {
         memory: &mut Memory,
         left: &mut usize,
         found: &mut Found,
-    ) -> Vec<Vec<u8>> {
-        let mut to_judge: Vec<Vec<u8>> = Vec::new();
+    ) -> Vec<(Vec<u8>, Kind)> {
+        let mut to_judge: Vec<(Vec<u8>, Kind)> = Vec::new();
         let mut all_listed = Vec::new();
         let mut buffer = Vec::with_capacity(BUFFER);
         while let Some((directory, inside)) = open.pop() {
@@ -140,7 +146,7 @@ impl Search<'_> {
                 None => match self.read(&directory, inside, *left, &mut buffer) {
                     Ok((contents, stamp)) => {
                         read = contents;
-                        if read.names <= *left {
+                        if read.names <= *left && !read.appeared {
                             memory.note(directory.clone(), inside, stamp, self.now, &read);
                         }
                         (&read, false)
@@ -176,6 +182,10 @@ impl Search<'_> {
             found.links.extend(contents.links.iter().cloned());
             found.closed_own |= contents.too_deep;
             to_judge.extend(contents.judged.iter().cloned());
+            found.marks.extend(contents.marks.iter().cloned());
+            if contents.repository {
+                found.repositories.insert(directory.clone());
+            }
             let fresh = self.fresh_in(&contents.guarded);
             let directories = contents.folders.iter();
             // Nothing is beneath a placeholder. After the command it may be another directory.
@@ -197,6 +207,10 @@ impl Search<'_> {
                 if inside == Inside::Protected {
                     found.protected.extend(inodes.iter());
                 }
+                let inside = match inside {
+                    Inside::Git(_) => Inside::Nothing,
+                    other => other,
+                };
                 all_listed.push(Listed {
                     directory,
                     inside,
@@ -220,13 +234,13 @@ impl Search<'_> {
     /// Whether no rule guards this path, whatever stands there.
     pub(super) fn is_free(&self, path: &[u8]) -> bool {
         let guarded = |is_directory| self.why(path, is_directory, false).is_some();
-        !guarded(true) && !guarded(false) && !is_judged(path, false)
+        !guarded(true) && !guarded(false) && judged_as(path, false, false).is_none()
     }
 
     /// Whether nothing that stands at this path is executed; it may be denied.
     pub(super) fn is_harmless(&self, path: &[u8]) -> bool {
         let protected = |is_directory| self.protects(path, is_directory).is_some();
-        !protected(true) && !protected(false) && !is_judged(path, false)
+        !protected(true) && !protected(false) && judged_as(path, false, false).is_none()
     }
 
     /// The denied directories that a command made. Protected ones are moved as a whole.
@@ -305,6 +319,7 @@ impl Search<'_> {
             }
             repository.note(name.to_bytes());
             let why = self.why(&path, is_directory, inside == Inside::Protected);
+            let why = why.or_else(|| self.protects_in_git(&path, inside));
             let within = match &why {
                 Some(Why::Denied(_) | Why::Own) => Inside::Denied,
                 Some(_) => Inside::Protected,
@@ -346,23 +361,31 @@ impl Search<'_> {
                     let whole = guarded(&handle, name, path, Why::Unsearchable);
                     contents.guarded.push(whole.map_err(unknown)?);
                 }
-            } else if within == Inside::Nothing
-                && is_judged(&path, kind == FileType::Symlink)
+            } else if within != Inside::Protected
+                && within != Inside::Denied
+                && let in_git = matches!(within, Inside::Git(_))
+                && let Some(kind) = judged_as(&path, kind == FileType::Symlink, in_git)
                 && !is_opened(&self.opened, &path)
                 && !self.is_named(&path)
             {
-                contents.judged.push(path);
+                contents.judged.push((path, kind));
             }
         }
         contents.inodes = inodes.into();
-        if repository.is_one() && inside == Inside::Nothing && self.writable {
+        if inside == Inside::Nothing && self.writable {
+            let marks = repository.all().map(|name| join(directory, name));
+            contents.marks = marks.collect();
+            contents.repository = repository.is_one();
+        }
+        if contents.repository {
             self.guard_repository(&handle, directory, &repository, &mut contents)?;
         }
         Ok((contents, stamp))
     }
 
-    /// Git takes any directory with `HEAD`, `objects` and `refs` for a repository, and obeys
-    /// the configuration and the hooks in it.
+    /// Git takes any directory with `HEAD`, `objects` and `refs` for a repository, and one with
+    /// `HEAD` and `commondir` for a part of one, and obeys the configuration and the hooks in
+    /// it. All that lies beneath is git's too, if it was a repository before the command.
     fn guard_repository(
         &self,
         handle: &OwnedFd,
@@ -370,12 +393,26 @@ impl Search<'_> {
         repository: &RepositoryNames,
         contents: &mut Contents,
     ) -> Result<(), Miss> {
-        for name in repository.obeyed() {
+        let stood = |after: After<'_>| after.before.repositories.contains(directory);
+        contents.appeared = self.after.is_some_and(|after| !stood(after));
+        if !contents.appeared && !is_beneath_git(directory) {
+            let begin = if directory.is_empty() {
+                0
+            } else {
+                directory.len() + 1
+            };
+            let beneath = contents.folders.iter_mut();
+            beneath
+                .filter(|(_, inside)| *inside == Inside::Nothing)
+                .for_each(|(_, inside)| *inside = Inside::Git(begin));
+        }
+        let with_states = contents.appeared && !is_beneath_git(directory);
+        for name in repository.obeyed(with_states) {
             let path = join(directory, name);
             if is_opened(&self.opened, &path) || self.is_named(&path) {
                 continue;
             }
-            let rule = "configuration of a bare repository".to_owned();
+            let rule = REPOSITORY.to_owned();
             let mut known = contents.guarded.iter_mut();
             if let Some(known) = known.find(|known| known.path == path) {
                 known.also.get_or_insert(rule);
@@ -396,6 +433,23 @@ impl Search<'_> {
                 .for_each(|(_, inside)| *inside = Inside::Protected);
         }
         Ok(())
+    }
+
+    /// The rule that would protect a path if the directory of git's that it lies in were named
+    /// `.git`.
+    fn protects_in_git(&self, path: &[u8], inside: Inside) -> Option<Why> {
+        let Inside::Git(begin) = inside else {
+            return None;
+        };
+        if !self.writable || is_opened(&self.opened, path) || self.is_named(path) {
+            return None;
+        }
+        let rest = path.get(begin..).unwrap_or(path);
+        let path = join(GIT.as_bytes(), rest);
+        let rule = self
+            .rules
+            .protected_in(self.path, Path::new(OsStr::from_bytes(&path)))?;
+        Some(Why::Protected(rule.to_owned()))
     }
 
     fn is_named(&self, path: &[u8]) -> bool {
@@ -448,7 +502,7 @@ impl Search<'_> {
         let mut opened = open();
         if matches!(opened, Err(Errno::ACCESS | Errno::PERM))
             && let Some(after) = &self.after
-            && after.reopened.open(self.folder, directory)
+            && after.reopened.open(directory)
         {
             opened = open();
         }
@@ -474,6 +528,12 @@ impl Search<'_> {
     pub(super) fn at(&self, path: &[u8]) -> PathBuf {
         self.path.join(OsStr::from_bytes(path))
     }
+}
+
+/// Whether rules know by a name that a directory is git's, or lies in one that is.
+fn is_beneath_git(directory: &[u8]) -> bool {
+    let mut names = directory.split(|byte| *byte == b'/');
+    names.any(|name| name.eq_ignore_ascii_case(GIT.as_bytes()))
 }
 
 /// Whether the user opened this path, or one above it.

@@ -18,10 +18,11 @@ use super::found::{After, Found, Guarded, Missed, Why};
 use super::guards::Hidden;
 use super::owner::Reopened;
 use super::placeholders::is_empty;
-use super::planted::rule_of;
+use super::planted::{MARK, REPOSITORY, marks};
 use super::reach::Remedy;
 use super::rules::SetAside;
 use super::search::{Search, join};
+use super::wall::bytes;
 use crate::paths::RootAccess;
 
 /// Of more denied names than this that one command made, none stays.
@@ -48,6 +49,23 @@ pub struct Appeared {
     pub earlier: bool,
     /// What lets commands write there; none where nothing does.
     pub remedy: Option<Remedy>,
+    /// Whether it is a directory that nobody could look into where it stood.
+    pub unsearched: bool,
+}
+
+impl Appeared {
+    pub(super) fn at(path: PathBuf) -> Self {
+        Self {
+            path,
+            rule: String::new(),
+            moved_to: None,
+            error: None,
+            link_restored: false,
+            earlier: false,
+            remedy: None,
+            unsearched: false,
+        }
+    }
 }
 
 /// What was left to do after a command.
@@ -81,12 +99,14 @@ impl Tree<'_> {
     ) -> (Vec<Appeared>, Option<Missed>) {
         let closed = before.guarded.iter();
         let closed = closed.filter(|guarded| guarded.why == Why::Unsearchable);
-        let reopened = Reopened::new(closed.map(|guarded| guarded.path.clone()).collect());
+        let closed = closed.map(|guarded| (guarded.path.clone(), guarded.id.inode));
+        let reopened = Reopened::new(self.handle, closed.collect());
         let stood = before.guarded.iter();
         let stood: HashMap<&[u8], &Guarded> =
             stood.map(|stood| (stood.path.as_slice(), stood)).collect();
         let known = After {
             reopened: &reopened,
+            before,
             stood: &stood,
         };
         let mut appeared: Vec<Appeared> = Vec::new();
@@ -107,9 +127,21 @@ impl Tree<'_> {
                 if !seen.insert(new.path.clone()) {
                     continue;
                 }
-                let one = Self { how, ..self }.set_aside(&new, before, known, names);
-                moved |= one.moved_to.is_some();
-                appeared.push(one);
+                let tree = Self { how, ..self };
+                let all = if new.is_too_deep() {
+                    tree.raise(&new, &reopened, names)
+                } else {
+                    vec![tree.set_aside(&new, before, known, names)]
+                };
+                for one in all {
+                    if let Some(to) = &one.moved_to {
+                        moved = true;
+                        // What nobody could look into is not moved again.
+                        let within = to.strip_prefix(self.path).map(bytes);
+                        seen.extend(within.ok().filter(|_| one.unsearched));
+                    }
+                    appeared.push(one);
+                }
             }
             if !moved {
                 return (appeared, after.missed);
@@ -125,14 +157,19 @@ impl Tree<'_> {
             |found: &&Guarded| !known.stood(found) && !self.is_empty_directory(&found.path);
         let mut new: Vec<Guarded> = after.guarded.iter().filter(is_new).cloned().collect();
         for (path, judged) in &after.judged {
-            let stood = before.judged.get(path);
-            let said_so = stood.is_some_and(|stood| stood.is_obeyed);
-            if judged.is_obeyed && !said_so {
-                let why = Why::Protected(rule_of(path).to_owned());
+            if judged.says_more_than(before.judged.get(path)) {
+                let why = Why::Protected(judged.rule.to_owned());
                 new.push(Guarded::new(path.clone(), why, Default::default()));
             }
         }
+        for at in 0..new.len() {
+            let mark = new.get(at).and_then(|new| mark_of(new, before, after));
+            if let (Some(new), Some(mark)) = (new.get_mut(at), mark) {
+                *new = mark;
+            }
+        }
         new.sort();
+        new.dedup();
         new
     }
 
@@ -151,23 +188,18 @@ impl Tree<'_> {
     ) -> Appeared {
         let at = |path: &[u8]| self.path.join(OsStr::from_bytes(path));
         let mut one = Appeared {
-            path: at(&new.path),
+            unsearched: new.why == Why::Unsearchable,
             rule: new.also.as_deref().unwrap_or(new.why.rule()).to_owned(),
-            moved_to: None,
-            error: None,
-            link_restored: false,
-            earlier: false,
-            remedy: None,
+            ..Appeared::at(at(&new.path))
         };
         let stays = match new.why {
             Why::Denied(_) => self.how != SetAside::ProtectedAndDenied && new.also.is_none(),
-            Why::Unsearchable => true,
-            Why::Own | Why::Protected(_) => false,
+            Why::Own | Why::Protected(_) | Why::Unsearchable => false,
         };
         if stays {
             return one;
         }
-        if is_older(new, before) || holds_more(new, before) {
+        if is_older(new, before) || holds_more(new, before) || is_unmoved(new, before) {
             one.error = Some(Errno::BUSY);
             return one;
         }
@@ -189,7 +221,8 @@ impl Tree<'_> {
     fn remedy(self, new: &Guarded) -> Option<Remedy> {
         let path = Path::new(OsStr::from_bytes(&new.path));
         let path = match (self.root?, &new.why) {
-            (_, Why::Own) => return None,
+            (_, Why::Own | Why::Unsearchable) => return None,
+            (_, Why::Protected(rule)) if rule == MARK => return None,
             (0, _) => path.to_path_buf(),
             _ => self.path.join(path),
         };
@@ -201,21 +234,11 @@ impl Tree<'_> {
     fn move_aside(
         self,
         new: &Guarded,
-        reopened: &Reopened,
+        reopened: &Reopened<'_>,
         rules: &Search<'_>,
     ) -> Result<Vec<u8>, Errno> {
         let (directory, name) = split(&new.path);
-        let random = random()?;
-        let plain: Vec<u8> = name
-            .iter()
-            .map(|b| if *b == b'.' { b'_' } else { *b })
-            .collect();
-        let prefix = format!("set-aside-{random}");
-        let names = [
-            [prefix.as_bytes(), b"-", name].concat(),
-            [prefix.as_bytes(), b"-", plain.as_slice()].concat(),
-            prefix.into_bytes(),
-        ];
+        let names = aside(name)?;
         // The kernel takes names of 255 bytes.
         let free = || names.iter().filter(|name| name.len() <= 255);
         let aside = free().find(|name| rules.is_free(&join(directory, name)));
@@ -225,13 +248,22 @@ impl Tree<'_> {
             free().find(harmless).filter(|_| new.also.is_some())
         });
         let aside = aside.ok_or(Errno::EXIST)?;
-        let rename = || {
+        let rename = |to: &[u8]| {
             let handle = self.parent(directory)?;
             let flags = RenameFlags::NOREPLACE;
-            rustix::fs::renameat_with(&handle, name, &handle, aside.as_slice(), flags)
+            rustix::fs::renameat_with(&handle, name, &handle, to, flags)
         };
-        match rename() {
-            Err(Errno::ACCESS | Errno::PERM) if reopened.open(self.handle, directory) => rename(),
+        match rename(aside) {
+            Err(Errno::ACCESS | Errno::PERM) if reopened.open(directory) => rename(aside),
+            // A name that is not longer may still fit where nothing else does.
+            Err(Errno::NOSPC | Errno::DQUOT) => {
+                let short = short(name.len(), &random()?);
+                if !rules.is_free(&join(directory, &short)) {
+                    return Err(Errno::NOSPC);
+                }
+                rename(&short)?;
+                return Ok(join(directory, &short));
+            }
             other => other,
         }?;
         Ok(join(directory, aside))
@@ -243,7 +275,7 @@ impl Tree<'_> {
         rustix::fs::symlinkat(target, self.parent(directory)?, name)
     }
 
-    fn parent(self, directory: &[u8]) -> Result<OwnedFd, Errno> {
+    pub(super) fn parent(self, directory: &[u8]) -> Result<OwnedFd, Errno> {
         let directory = if directory.is_empty() {
             b"."
         } else {
@@ -276,12 +308,64 @@ fn holds_more(new: &Guarded, before: &Found) -> bool {
     })
 }
 
+/// Whether it stood there before the command, and git obeys it only since.
+fn is_unmoved(new: &Guarded, before: &Found) -> bool {
+    is_of_repository(new) && before.marks.contains(&new.path)
+}
+
+fn is_of_repository(new: &Guarded) -> bool {
+    matches!(&new.why, Why::Protected(rule) if rule == REPOSITORY)
+        || new.also.as_deref() == Some(REPOSITORY)
+}
+
+/// What is moved in place of something in a repository that was none before the command, where
+/// that stood there before or cannot be moved: one of the names that make it a repository. One
+/// of them at least was not there before.
+fn mark_of(new: &Guarded, before: &Found, after: &Found) -> Option<Guarded> {
+    let (directory, _) = split(&new.path);
+    if !is_of_repository(new)
+        || before.repositories.contains(directory)
+        || !(holds_more(new, before) || is_unmoved(new, before))
+    {
+        return None;
+    }
+    let is = |path: &[u8], mark: &[u8]| {
+        let (its, name) = split(path);
+        its == directory && name.eq_ignore_ascii_case(mark)
+    };
+    let all = marks().flat_map(|mark| after.marks.iter().filter(move |path| is(path, mark)));
+    let all = all.map(|path| {
+        let why = Why::Protected(MARK.to_owned());
+        Guarded::new(path.clone(), why, Default::default())
+    });
+    let mut new = all.filter(|mark| !before.marks.contains(&mark.path));
+    new.find(|mark| !holds_more(mark, before))
+}
+
+/// Names for something that is moved aside, the best first.
+pub(super) fn aside(name: &[u8]) -> Result<[Vec<u8>; 3], Errno> {
+    let plain = name.iter().map(|b| if *b == b'.' { b'_' } else { *b });
+    let plain: Vec<u8> = plain.collect();
+    let prefix = format!("set-aside-{}", random()?);
+    Ok([
+        [prefix.as_bytes(), b"-", name].concat(),
+        [prefix.as_bytes(), b"-", plain.as_slice()].concat(),
+        prefix.into_bytes(),
+    ])
+}
+
+/// A random name that is not longer than another, nor shorter than six bytes.
+fn short(most: usize, random: &str) -> Vec<u8> {
+    let length = most.clamp(6, random.len());
+    random.bytes().take(length).collect()
+}
+
 fn open(tree: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     rustix::fs::openat2(tree.as_fd(), path, flags, Mode::empty(), resolve)
 }
 
-fn split(path: &[u8]) -> (&[u8], &[u8]) {
+pub(super) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     match path.iter().rposition(|byte| *byte == b'/') {
         Some(at) => {
             let (directory, name) = path.split_at(at);

@@ -101,7 +101,7 @@ fn new_driver(old: &[u8], new: &[u8]) -> Option<String> {
 }
 
 /// The drivers as `attribute=driver`; nothing if the content cannot be read as attributes.
-fn drivers(content: &[u8]) -> Option<BTreeSet<String>> {
+pub(crate) fn drivers(content: &[u8]) -> Option<BTreeSet<String>> {
     if content.len() > LONGEST || content.contains(&0) {
         return None;
     }

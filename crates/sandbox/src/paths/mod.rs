@@ -73,7 +73,7 @@ pub use survey::Surveyor;
 pub use target::Resolved;
 pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
 
-pub(crate) use attributes::names_driver;
+pub(crate) use attributes::drivers;
 pub(crate) use linked::LOCAL;
 pub(crate) use own::{KEPT, OwnHere};
 use patterns::{Patterns, Rule};
