@@ -314,4 +314,119 @@ mod tests {
             let _ = decode(&bytes);
         }
     }
+
+    /// The first byte and the list of a record.
+    fn read(path: &Path) -> (Option<u8>, Option<usize>) {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        let list = bytes.strip_prefix(RUNNING).and_then(decode);
+        (bytes.first().copied(), list.map(|list| list.len()))
+    }
+
+    fn trees(count: usize) -> Vec<Found> {
+        let path = vec![b'x'; 100_000];
+        let guarded = vec![Guarded::new(path, Why::Own, Identity::default())];
+        let found = Found {
+            guarded,
+            ..Found::default()
+        };
+        vec![found; count]
+    }
+
+    fn begin(baseline: &Baseline, count: usize) -> Listed {
+        let trees = trees(count);
+        let trees = trees.iter().map(|found| (Path::new("/tree"), found));
+        baseline.begin(trees).expect("a record")
+    }
+
+    fn record_in(directory: &Path) -> PathBuf {
+        let entries = std::fs::read_dir(directory).expect("records").flatten();
+        let mut paths = entries.map(|entry| entry.path());
+        let is_one = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.as_bytes().starts_with(PREFIX.as_bytes())
+        };
+        paths.find(is_one).expect("a record")
+    }
+
+    #[test]
+    fn a_list_is_replaced_and_never_half_written() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (baseline, _) = Baseline::open(Some(directory.path())).expect("a baseline");
+        let record = record_in(directory.path());
+        let first = begin(&baseline, 1);
+        let held = std::fs::File::open(&record).expect("a record");
+        let second = begin(&baseline, 2);
+        assert_eq!(read(&record), (Some(b'2'), Some(1)));
+        baseline.end(&first);
+        assert_eq!(read(&record), (Some(b'2'), Some(2)));
+        // The file that a kill in between would have left is whole.
+        let mut bytes = Vec::new();
+        (&held).read_to_end(&mut bytes).expect("the old list");
+        assert_eq!(
+            bytes
+                .strip_prefix(RUNNING)
+                .and_then(decode)
+                .map(|l| l.len()),
+            Some(1)
+        );
+        baseline.end(&second);
+        assert_eq!(read(&record).0, Some(b'0'));
+        drop(baseline);
+        assert!(!record.exists());
+    }
+
+    #[test]
+    fn a_list_that_is_replaced_is_never_missing() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (baseline, _) = Baseline::open(Some(directory.path())).expect("a baseline");
+        let record = record_in(directory.path());
+        let mut running = begin(&baseline, 1);
+        let done = std::sync::atomic::AtomicBool::new(false);
+        let order = std::sync::atomic::Ordering::SeqCst;
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| {
+                let mut wrong = 0;
+                while !done.load(order) {
+                    wrong += usize::from(read(&record).1.is_none());
+                }
+                wrong
+            });
+            for count in 0..200 {
+                let next = begin(&baseline, 1 + count % 3);
+                baseline.end(&running);
+                running = next;
+            }
+            done.store(true, order);
+            assert_eq!(reader.join().expect("a reader"), 0);
+        });
+    }
+
+    #[test]
+    fn a_record_that_is_replaced_is_not_taken_for_one_left_behind() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let (baseline, _) = Baseline::open(Some(directory.path())).expect("a baseline");
+        let mut running = begin(&baseline, 1);
+        for count in 0..20 {
+            let next = begin(&baseline, 1 + count % 3);
+            baseline.end(&running);
+            running = next;
+            let (_other, left) = Baseline::open(Some(directory.path())).expect("another");
+            assert!(left.is_empty(), "{left:?}");
+        }
+        // A process that was killed while it wrote the next list leaves this one.
+        let record = record_in(directory.path());
+        let next = directory.path().join(format!(
+            "next-{}",
+            record.file_name().unwrap_or_default().display()
+        ));
+        std::fs::write(&next, "2half").expect("half a list");
+        std::mem::forget(running);
+        let bytes = std::fs::read(&record).expect("a record");
+        drop(baseline);
+        std::fs::write(&record, bytes).expect("a record");
+        let (_other, left) = Baseline::open(Some(directory.path())).expect("another");
+        assert_eq!(left.len(), 1);
+        left.iter().for_each(|left| left.forget().expect("removed"));
+        assert!(!record.exists() && !next.exists());
+    }
 }

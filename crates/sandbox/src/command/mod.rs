@@ -58,6 +58,7 @@ mod recheck;
 mod records;
 mod refusals;
 mod report;
+mod repository;
 mod rules;
 mod running;
 mod search;

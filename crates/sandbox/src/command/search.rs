@@ -24,14 +24,14 @@ use rustix::io::Errno;
 use super::entry::{guarded, kind_at, look};
 use super::found::{After, Found, Guarded, Identity, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
-use super::planted::{Kind, REPOSITORY, RepositoryNames, judged_as};
+use super::planted::{Kind, RepositoryNames, judged_as};
 use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathWall};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
 /// without it: commands see it, and cannot change it.
 pub(super) const READABLE: &str = "**/.git/**/config";
 /// As a file it is protected, as a directory only parts of it are.
-const GIT: &str = ".git";
+pub(super) const GIT: &str = ".git";
 /// Names are taken from the kernel by so many bytes.
 pub(super) const BUFFER: usize = 32 << 10;
 /// A directory with a longer path is guarded as a whole. One more name still fits into
@@ -70,7 +70,7 @@ pub(super) struct Search<'a> {
 }
 
 /// A directory that could not be read.
-enum Miss {
+pub(super) enum Miss {
     /// It is not there any more.
     Gone,
     /// It cannot be listed or entered. Its owner, and that is the command, may change that.
@@ -383,76 +383,7 @@ impl Search<'_> {
         Ok((contents, stamp))
     }
 
-    /// Git takes any directory with `HEAD`, `objects` and `refs` for a repository, and one with
-    /// `HEAD` and `commondir` for a part of one, and obeys the configuration and the hooks in
-    /// it. All that lies beneath is git's too, if it was a repository before the command.
-    fn guard_repository(
-        &self,
-        handle: &OwnedFd,
-        directory: &[u8],
-        repository: &RepositoryNames,
-        contents: &mut Contents,
-    ) -> Result<(), Miss> {
-        let stood = |after: After<'_>| after.before.repositories.contains(directory);
-        contents.appeared = self.after.is_some_and(|after| !stood(after));
-        if !contents.appeared && !is_beneath_git(directory) {
-            let begin = if directory.is_empty() {
-                0
-            } else {
-                directory.len() + 1
-            };
-            let beneath = contents.folders.iter_mut();
-            beneath
-                .filter(|(_, inside)| *inside == Inside::Nothing)
-                .for_each(|(_, inside)| *inside = Inside::Git(begin));
-        }
-        let with_states = contents.appeared && !is_beneath_git(directory);
-        for name in repository.obeyed(with_states) {
-            let path = join(directory, name);
-            if is_opened(&self.opened, &path) || self.is_named(&path) {
-                continue;
-            }
-            let rule = REPOSITORY.to_owned();
-            let mut known = contents.guarded.iter_mut();
-            if let Some(known) = known.find(|known| known.path == path) {
-                known.also.get_or_insert(rule);
-                continue;
-            }
-            let why = Why::Protected(rule);
-            match guarded(handle, name, path.clone(), why) {
-                Ok(guarded) => {
-                    contents.protected.push(guarded.id.inode);
-                    contents.guarded.push(guarded);
-                }
-                Err(Errno::NOENT) => continue,
-                Err(errno) => return Err(Miss::Unknown(errno)),
-            }
-            let beneath = contents.folders.iter_mut();
-            beneath
-                .filter(|(folder, _)| *folder == path)
-                .for_each(|(_, inside)| *inside = Inside::Protected);
-        }
-        Ok(())
-    }
-
-    /// The rule that would protect a path if the directory of git's that it lies in were named
-    /// `.git`.
-    fn protects_in_git(&self, path: &[u8], inside: Inside) -> Option<Why> {
-        let Inside::Git(begin) = inside else {
-            return None;
-        };
-        if !self.writable || is_opened(&self.opened, path) || self.is_named(path) {
-            return None;
-        }
-        let rest = path.get(begin..).unwrap_or(path);
-        let path = join(GIT.as_bytes(), rest);
-        let rule = self
-            .rules
-            .protected_in(self.path, Path::new(OsStr::from_bytes(&path)))?;
-        Some(Why::Protected(rule.to_owned()))
-    }
-
-    fn is_named(&self, path: &[u8]) -> bool {
+    pub(super) fn is_named(&self, path: &[u8]) -> bool {
         self.root
             .is_some_and(|root| self.rules.is_named(root, path))
     }
@@ -528,12 +459,6 @@ impl Search<'_> {
     pub(super) fn at(&self, path: &[u8]) -> PathBuf {
         self.path.join(OsStr::from_bytes(path))
     }
-}
-
-/// Whether rules know by a name that a directory is git's, or lies in one that is.
-fn is_beneath_git(directory: &[u8]) -> bool {
-    let mut names = directory.split(|byte| *byte == b'/');
-    names.any(|name| name.eq_ignore_ascii_case(GIT.as_bytes()))
 }
 
 /// Whether the user opened this path, or one above it.

@@ -20,6 +20,8 @@ pub(super) struct Ending {
     pub(super) exit_code: Option<i32>,
     /// The signal, where one ended it.
     pub(super) signal: Option<i32>,
+    /// What appeared under protected names and is still there.
+    pub(super) still_there: Vec<String>,
 }
 
 /// When a command in the foreground would have been ended.
@@ -44,6 +46,10 @@ impl Ending {
             Cause::Itself => Self::by_itself(&finished.outcome),
         };
         ending.last_word.push_str(&said_of(&finished.settled));
+        let appeared = finished.settled.appeared.iter();
+        let stays = appeared.filter(|one| Weight::of(one) == Weight::Stays);
+        let stays = stays.take(MOST_NAMED).map(|one| named(&one.path));
+        ending.still_there = stays.collect();
         ending
     }
 
@@ -56,6 +62,7 @@ impl Ending {
             last_word: format!("[the command {what} and was ended]\n"),
             exit_code: None,
             signal: None,
+            still_there: Vec::new(),
         }
     }
 
@@ -65,6 +72,7 @@ impl Ending {
             last_word: String::new(),
             exit_code: None,
             signal: None,
+            still_there: Vec::new(),
         };
         let (kind, message) = match outcome {
             Outcome::Exited(0) => {
@@ -119,30 +127,73 @@ fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
     }
 }
 
-/// So many names are listed one by one.
+/// So many names of a kind are listed one by one, unless they are still there.
 const MOST_LISTED: usize = 20;
+
+/// So many that are still there are named in the metadata.
+const MOST_NAMED: usize = 1_000;
 
 /// What was hidden from the command, what appeared under guarded names, and what could not be
 /// checked: a line each.
+///
+/// The lines that a user has to act on come last and are all there: an output that is too long
+/// loses its middle, and a command can add as many of the others as it likes.
 fn said_of(settled: &Settled) -> String {
-    let hidden = settled.hidden.iter().map(said_of_hidden);
-    let appeared = settled.appeared.iter().map(said_of_one);
+    let hidden = settled.hidden.iter().map(said_of_hidden).collect();
     let missed = settled.missed.iter().map(|missed| {
         format!(
             "[the check for protected names after the command was not complete: {missed}. Look at what the command made before you use it]\n"
         )
     });
-    bounded(hidden)
-        .chain(bounded(appeared))
-        .chain(missed)
-        .collect()
+    let of = |weight| {
+        let all = settled.appeared.iter();
+        let all = all.filter(move |appeared| Weight::of(appeared) == weight);
+        all.map(said_of_one).collect::<Vec<String>>()
+    };
+    let mut lines = bounded(hidden);
+    lines.extend(bounded(of(Weight::Unseen)));
+    lines.extend(bounded(of(Weight::Moved)));
+    lines.extend(missed);
+    let stays = of(Weight::Stays);
+    let count = stays.len();
+    lines.extend(stays);
+    if count > 1 {
+        lines.push(format!(
+            "[{count} protected names are still there, see above: remove them before you use the directory]\n"
+        ));
+    }
+    lines.concat()
+}
+
+/// What a name that appeared means to the user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Weight {
+    /// It is denied to tools and later commands.
+    Unseen,
+    /// It was moved aside.
+    Moved,
+    /// It may be executed.
+    Stays,
+}
+
+impl Weight {
+    fn of(appeared: &Appeared) -> Self {
+        match (&appeared.moved_to, appeared.error) {
+            (None, Some(_)) => Self::Stays,
+            (Some(_), _) => Self::Moved,
+            (None, None) => Self::Unseen,
+        }
+    }
 }
 
 /// The first lines, and how many there are beyond.
-fn bounded(lines: impl ExactSizeIterator<Item = String>) -> impl Iterator<Item = String> {
+fn bounded(mut lines: Vec<String>) -> Vec<String> {
     let more = lines.len().saturating_sub(MOST_LISTED);
-    let rest = (more > 0).then(|| format!("[and {more} more of this kind]\n"));
-    lines.take(MOST_LISTED).chain(rest)
+    if more > 0 {
+        lines.truncate(MOST_LISTED);
+        lines.push(format!("[and {more} more of this kind]\n"));
+    }
+    lines
 }
 
 /// A path in a note: a name in it cannot end the note or act on a terminal.
@@ -172,6 +223,13 @@ fn said_of_one(appeared: &Appeared) -> String {
         "the command"
     };
     match (&appeared.moved_to, appeared.error) {
+        (Some(to), _) if appeared.unsearched => format!(
+            "[{path} ({rule}): what {who} made there was moved to {}. Look at it before you use it]\n",
+            named(to)
+        ),
+        (None, Some(error)) if appeared.unsearched => format!(
+            "[{path} ({rule}): what {who} made there is still there, because it could not be moved ({error}). Remove it before you use it or a link to it: something in it may be executed]\n"
+        ),
         (Some(to), _) => {
             let link = if appeared.link_restored {
                 "; the link that stood there was made again"
@@ -223,4 +281,77 @@ fn signal_name(signal: i32) -> String {
     ];
     let found = known.iter().find(|(number, _)| *number == signal);
     found.map_or_else(String::new, |(_, name)| format!(" (SIG{name})"))
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::Errno;
+
+    use toolgate_sandbox::command::Missed;
+
+    use super::*;
+
+    fn appeared(path: &str, moved: bool, error: Option<Errno>) -> Appeared {
+        Appeared {
+            path: path.into(),
+            rule: "a rule".to_owned(),
+            moved_to: moved.then(|| "aside".into()),
+            error,
+            link_restored: false,
+            earlier: false,
+            remedy: None,
+            unsearched: false,
+        }
+    }
+
+    #[test]
+    fn what_is_still_there_is_never_pushed_out() {
+        let denied = || (0..60).map(|n| appeared(&format!("z{n}.pem"), false, None));
+        let moved = || (0..60).map(|n| appeared(&format!("m{n}"), true, None));
+        let stays = || (0..45).map(|n| appeared(&format!("stays{n}"), false, Some(Errno::BUSY)));
+        let orders: [Vec<Appeared>; 4] = [
+            denied().chain(moved()).chain(stays()).collect(),
+            stays().chain(denied()).chain(moved()).collect(),
+            moved().chain(stays()).chain(denied()).collect(),
+            moved().chain(stays()).collect(),
+        ];
+        for appeared in orders {
+            let settled = Settled {
+                appeared,
+                missed: Some(Missed::Ending),
+                ..Settled::default()
+            };
+            let said = said_of(&settled);
+            for n in 0..45 {
+                assert!(said.contains(&format!("[stays{n} ")), "{n}: {said}");
+            }
+            // In an output that is cut the end stays.
+            let last: Vec<&str> = said.lines().rev().take(46).collect();
+            assert!(
+                last.first().is_some_and(|line| line.starts_with("[45 ")),
+                "{said}"
+            );
+            assert!(
+                last.iter().skip(1).all(|line| line.starts_with("[stays")),
+                "{said}"
+            );
+            assert!(said.contains("was not complete"), "{said}");
+            assert_eq!(said.matches("was moved to").count(), 20, "{said}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_was_not_searched_is_no_denied_name() {
+        for (moved, error, words) in [
+            (true, None, "was moved to aside. Look at it"),
+            (false, Some(Errno::XDEV), "is still there"),
+        ] {
+            let one = Appeared {
+                unsearched: true,
+                ..appeared("deep", moved, error)
+            };
+            let said = said_of_one(&one);
+            assert!(said.contains(words) && !said.contains("denied"), "{said}");
+        }
+    }
 }

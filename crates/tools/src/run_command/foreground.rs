@@ -164,6 +164,9 @@ fn settle(
     if let Some(signal) = ending.signal {
         output = output.with("signal", signal);
     }
+    if !ending.still_there.is_empty() {
+        output = output.with("still_there", ending.still_there);
+    }
     if !hints.is_empty() {
         output = output.with("possibly_blocked", hints);
     }
