@@ -420,7 +420,6 @@ mod tests {
             record.file_name().unwrap_or_default().display()
         ));
         std::fs::write(&next, "2half").expect("half a list");
-        std::mem::forget(running);
         let bytes = std::fs::read(&record).expect("a record");
         drop(baseline);
         std::fs::write(&record, bytes).expect("a record");
