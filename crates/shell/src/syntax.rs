@@ -119,10 +119,19 @@ pub(crate) enum Compound {
     },
     Case {
         subject: Word,
-        arms: Vec<(Vec<Word>, Script)>,
+        arms: Vec<Arm>,
     },
     Test(Vec<Word>),
     Arithmetic(Vec<Part>),
+}
+
+/// One way of a `case`.
+#[derive(Debug)]
+pub(crate) struct Arm {
+    pub(crate) patterns: Vec<Word>,
+    pub(crate) body: Script,
+    /// `;&` or `;;&`: what it leaves behind reaches later arms.
+    pub(crate) falls: bool,
 }
 
 /// Assignments, words and redirections up to an operator.

@@ -130,6 +130,7 @@ const POWERFUL: &[&str] = &[
     // The shell itself.
     "BASH*",
     "CDPATH",
+    "DIRSTACK",
     "ENV",
     "EXECIGNORE",
     "FPATH",

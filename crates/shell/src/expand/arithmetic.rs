@@ -75,6 +75,9 @@ impl Walker {
 
     /// Walks an expression in which nothing is left to expand but indexes.
     pub(crate) fn arithmetic_text(&mut self, text: &str) {
+        if may_fail(text) {
+            self.may_drop();
+        }
         self.evaluate_text(text, 0);
     }
 
@@ -178,6 +181,27 @@ impl Walker {
             self.perhaps(|walker| walker.evaluated(&text));
         }
     }
+}
+
+/// Whether an error may drop the rest of the command: a division by what may be zero, or a number
+/// that is none.
+fn may_fail(text: &str) -> bool {
+    let divides = text.match_indices(['/', '%']).any(|(at, _)| {
+        let behind = text.get(at + 1..).unwrap_or_default();
+        let behind = behind.trim_start_matches([' ', '=']);
+        !behind.starts_with(|c: char| ('1'..='9').contains(&c))
+    });
+    let number = |word: &str| {
+        let digits = word.bytes().all(|byte| byte.is_ascii_digit());
+        word.starts_with(|c: char| c.is_ascii_digit())
+            && (!digits || (word.starts_with('0') && word.len() > 1))
+    };
+    divides
+        || text.contains(['#', '"', '\''])
+        || text.contains("**")
+        || text
+            .split(|c: char| c != '_' && !c.is_ascii_alphanumeric())
+            .any(number)
 }
 
 /// The expressions that commas separate, outside brackets.

@@ -23,6 +23,8 @@ pub(crate) struct Expansion {
     pub(crate) words: Vec<Vec<Part>>,
     /// A long sequence is represented by its ends.
     pub(crate) shortened: bool,
+    /// The braces do not match as they look.
+    pub(crate) odd: bool,
     /// Not all words are there.
     pub(crate) cut: bool,
 }
@@ -54,6 +56,7 @@ pub(crate) fn expand(parts: &[Part]) -> Expansion {
         return Expansion {
             words: vec![parts.to_vec()],
             shortened: false,
+            odd: false,
             cut: true,
         };
     }
@@ -63,6 +66,7 @@ pub(crate) fn expand(parts: &[Part]) -> Expansion {
     Expansion {
         words,
         shortened: cuts.shortened,
+        odd: is_odd(&atoms),
         cut: cuts.cut,
     }
 }
@@ -90,7 +94,10 @@ fn expand_atoms<'a>(atoms: &[Atom<'a>], cuts: &mut Cuts, depth: usize) -> Vec<Ve
     while let Some(at) = position_of(atoms, '{', open) {
         if let Some((close, commas)) = matching(atoms, at) {
             let inside = atoms.get(at + 1..close).unwrap_or_default();
-            let choices = if commas.is_empty() {
+            let nested = inside
+                .iter()
+                .any(|atom| matches!(atom, Atom::Character(',')));
+            let choices = if commas.is_empty() && !nested {
                 sequence(inside, cuts)
             } else {
                 Some(alternatives(atoms, at, close, &commas, cuts, depth))
@@ -136,24 +143,64 @@ fn position_of(atoms: &[Atom<'_>], wanted: char, from: usize) -> Option<usize> {
         .map(|at| from + at)
 }
 
-/// The closing brace for the one at `open`, and the commas between them.
+/// The closing brace for the one at `open`, and the commas between them. A brace that closes
+/// nothing and has neither a comma nor two dots before it is an ordinary character.
 fn matching(atoms: &[Atom<'_>], open: usize) -> Option<(usize, Vec<usize>)> {
+    let is =
+        |at: usize, wanted: char| matches!(atoms.get(at), Some(Atom::Character(c)) if *c == wanted);
+    let first_ignored = open == 0 && is(1, '}');
+    if first_ignored {
+        return None;
+    }
     let mut depth = 0usize;
     let mut commas = Vec::new();
-    for (at, atom) in atoms.iter().enumerate().skip(open) {
+    let mut sequence = false;
+    for (at, atom) in atoms.iter().enumerate().skip(open + 1) {
         match atom {
-            Atom::Character('{') => depth += 1,
-            Atom::Character('}') => {
-                depth -= 1;
-                if depth == 0 {
-                    return Some((at, commas));
-                }
+            Atom::Character('}') if depth == 0 && (sequence || !commas.is_empty()) => {
+                return Some((at, commas));
             }
-            Atom::Character(',') if depth == 1 => commas.push(at),
+            Atom::Character('{') => depth += 1,
+            Atom::Character('}') => depth = depth.saturating_sub(1),
+            Atom::Character(',') if depth == 0 => commas.push(at),
+            Atom::Character('.') if depth == 0 && is(at + 1, '.') && !is(at + 2, '}') => {
+                sequence = true;
+            }
             _ => {}
         }
     }
     None
+}
+
+/// Whether a brace closes nothing, or dots and braces are nested, where braces are expanded.
+fn is_odd(atoms: &[Atom<'_>]) -> bool {
+    let mut open: Vec<bool> = Vec::new();
+    let mut separators = false;
+    let mut odd = false;
+    let mut last = None;
+    for atom in atoms {
+        let character = match atom {
+            Atom::Character(character) => Some(*character),
+            Atom::Part(_) => None,
+        };
+        match character {
+            Some('{') => {
+                odd |= open.last() == Some(&true);
+                open.push(false);
+            }
+            Some('}') => odd |= open.pop().is_none(),
+            Some(',') => separators = true,
+            Some('.') if last == Some('.') => {
+                separators = true;
+                if let Some(dots) = open.last_mut() {
+                    *dots = true;
+                }
+            }
+            _ => {}
+        }
+        last = character;
+    }
+    odd && separators
 }
 
 fn alternatives<'a>(

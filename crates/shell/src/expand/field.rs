@@ -67,7 +67,9 @@ impl Field {
 
     /// The same text, but only as a guess.
     pub(crate) fn doubted(mut self) -> Self {
-        self.holes.push(0);
+        if self.holes.first() != Some(&0) && self.holes.last() != Some(&0) {
+            self.holes.push(0);
+        }
         self.integer_from = None;
         self
     }

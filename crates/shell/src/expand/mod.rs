@@ -41,7 +41,7 @@ impl Walker {
             // Whether a tilde that braces produce is expanded depends on where it ends up.
             let joined = expansion.words.len() > 1
                 && expansion.words.iter().any(|parts| joins_a_name(parts));
-            if expansion.shortened || joined || word.raw.contains('~') {
+            if expansion.shortened || expansion.odd || joined || word.raw.contains('~') {
                 self.found.opaque(Opacity::Expansion {
                     word: word.raw.clone(),
                 });
@@ -61,6 +61,13 @@ impl Walker {
 
     fn expand_parts(&mut self, parts: &[Part], out: &mut Vec<Field>) {
         let mut builder = FieldBuilder::default();
+        if let Some((Part::Text(last), before)) = parts.split_last()
+            && last.ends_with('$')
+            && before.iter().any(is_split)
+        {
+            // Some shells do not split a word that ends so.
+            self.found.opaque(Opacity::Expansion { word: last.clone() });
+        }
         for (index, part) in parts.iter().enumerate() {
             match part {
                 Part::Text(text) => {
@@ -280,6 +287,15 @@ impl Walker {
         };
         builder.value(&field, true);
         rest
+    }
+}
+
+/// Whether what a part becomes is split into words.
+fn is_split(part: &Part) -> bool {
+    match part {
+        Part::Parameter(parameter) => !parameter.quoted,
+        Part::Command { quoted, .. } => !quoted,
+        _ => false,
     }
 }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Parsed, Parser};
-use crate::syntax::{Compound, Fault, Node, Part, Script, Simple, Word};
+use crate::syntax::{Arm, Compound, Fault, Node, Part, Script, Simple, Word};
 
 /// Words that start something where a command starts.
 const KEYWORDS: &[&str] = &[
@@ -94,7 +94,8 @@ impl Parser<'_> {
                     until: keyword == "until",
                 }
             }
-            "for" | "select" => self.for_loop(opened)?,
+            "for" => self.for_loop(opened)?,
+            "select" => self.selection(opened)?,
             "case" => self.case(opened)?,
             "{" => {
                 let script = self.filled_list(&["}"])?;
@@ -199,6 +200,19 @@ impl Parser<'_> {
         })
     }
 
+    /// `select`: which of the words it is, and whether it is one of them, is up to the input.
+    fn selection(&mut self, opened: usize) -> Parsed<Compound> {
+        let mut body = self.for_loop(opened)?;
+        if let Compound::For { words, .. } = &mut body {
+            let odd = Word {
+                parts: vec![Part::Odd("select".to_owned())],
+                raw: "select".to_owned(),
+            };
+            words.get_or_insert_with(Vec::new).push(odd);
+        }
+        Ok(body)
+    }
+
     fn skip_separator(&mut self) -> Parsed<()> {
         self.skip_blanks();
         if self.peek() == Some(b';') {
@@ -251,14 +265,24 @@ impl Parser<'_> {
             }
             self.advance(1);
             let body = self.list(&["esac"])?;
-            arms.push((patterns, body));
+            let mut falls = true;
             if self.looking_at(";;&") {
                 self.advance(3);
-            } else if self.looking_at(";;") || self.looking_at(";&") {
+            } else if self.looking_at(";&") {
                 self.advance(2);
-            } else if !self.at_keyword("esac") {
-                return Err(self.unexpected());
+            } else {
+                falls = false;
+                if self.looking_at(";;") {
+                    self.advance(2);
+                } else if !self.at_keyword("esac") {
+                    return Err(self.unexpected());
+                }
             }
+            arms.push(Arm {
+                patterns,
+                body,
+                falls,
+            });
         }
     }
 

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Parsed, Parser};
-use crate::syntax::{Fault, Part, Word};
+use crate::syntax::{Fault, Operation, Part, Word};
 
 /// Where a word ends, and how its quotes work.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,6 +31,25 @@ impl Parts {
             last.push_str(text);
         } else {
             self.list.push(Part::Text(text.to_owned()));
+        }
+    }
+
+    /// Quotes around `"$@"` alone make no word where there is none.
+    fn drop_empty_around_list(&mut self, from: usize) {
+        let lists = |part: &Part| {
+            matches!(part, Part::Parameter(parameter)
+                if matches!(parameter.operation, Operation::Plain)
+                    && (parameter.name == "@"
+                        || parameter.subscript.as_ref().is_some_and(|word| word.raw == "@")))
+        };
+        let empty = |part: &Part| matches!(part, Part::Quoted(text) if text.is_empty());
+        let added = self.list.get(from..).unwrap_or_default();
+        if added.iter().any(lists) && added.iter().all(|part| lists(part) || empty(part)) {
+            let mut at = 0;
+            self.list.retain(|part| {
+                at += 1;
+                at <= from || !empty(part)
+            });
         }
     }
 
@@ -252,8 +271,10 @@ impl Parser<'_> {
     pub(super) fn double_quoted(&mut self, parts: &mut Parts) -> Parsed<()> {
         let opened = self.position;
         self.advance(1);
+        let before = parts.list.len();
         parts.quoted("");
         self.expanding_text(parts, Some(b'"'))?;
+        parts.drop_empty_around_list(before);
         if self.peek() != Some(b'"') {
             return Err(Fault::Unclosed {
                 what: "double quote",

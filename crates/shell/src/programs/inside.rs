@@ -6,7 +6,10 @@ use super::table::{self, Effect, Program};
 use crate::expand::field::Field;
 use crate::place::join;
 use crate::reasons::Opacity;
-use crate::walk::{Invocation, Output, Walker};
+use crate::walk::{Invocation, Output, Variables, Walker};
+
+/// Wrappers that run the shell's own commands in this shell.
+pub(super) const OF_THE_SHELL: &[&str] = &["builtin", "command"];
 
 impl Walker {
     pub(super) fn run_line(&mut self, words: &[Field], scan: &Scan) {
@@ -89,20 +92,49 @@ impl Walker {
         }
         let mut inner = invocation.clone();
         inner.wrappers.push(name.to_owned());
+        let mark = self.found.run_count();
+        let output = if OF_THE_SHELL.contains(&name) {
+            self.dispatch(command, inner)
+        } else {
+            // A program of its own: nothing that it changes stays.
+            let scope = self.scope.clone();
+            let output = self.dispatch(command, inner);
+            self.scope = scope;
+            output
+        };
         if traits.peek {
             // Its facts count, its name does not: the wrapper is what was asked for.
-            let mark = self.found.run_count();
-            let output = self.dispatch(command, inner);
             self.found.forget_runs_since(mark);
             return Known {
                 output,
                 recorded: true,
             };
         }
-        let output = self.dispatch(command, inner);
         Known {
             output,
             recorded: keep,
+        }
+    }
+
+    /// Wrappers that start their command with fewer variables.
+    pub(super) fn clear_environment(&mut self, name: &str, scan: &Scan) {
+        let clears = match name {
+            "env" => scan.has("-i"),
+            "exec" => scan.has("-c"),
+            // They keep what their configuration says.
+            "sudo" | "doas" | "pkexec" | "run0" | "systemd-run" => true,
+            _ => false,
+        };
+        if clears {
+            self.scope.variables = Variables::default();
+        }
+        if name == "env" {
+            for unset in scan.values("-u") {
+                match unset.exact() {
+                    Some(variable) => self.scope.restore(variable, None),
+                    None => self.scope.variables = Variables::default(),
+                }
+            }
         }
     }
 
@@ -138,7 +170,12 @@ impl Walker {
             _ if program.exact().is_none() => self.breaks += 1,
             "exit" | "return" | "break" | "continue" | "logout" | "suspend" | "kill" | "pkill"
             | "killall" | "source" | "." | "eval" => self.breaks += 1,
-            "exec" | "set" | "trap" | "shopt" | "enable" | "alias" => self.unsteady = true,
+            "enable" | "alias" | "unalias" | "hash" => {
+                self.unsteady = true;
+                self.renamed = true;
+            }
+            "exec" | "set" | "trap" | "shopt" => self.unsteady = true,
+            "ulimit" => self.closed = true,
             _ => {}
         }
     }

@@ -114,11 +114,17 @@ const HARMLESS_GIT_SETTINGS: &[&str] = &[
 impl Walker {
     /// Everything that happens when these words are run.
     pub(crate) fn dispatch(&mut self, words: Vec<Field>, invocation: Invocation) -> Output {
-        self.deeper(|walker| walker.run(&words, invocation))
+        self.deeper(|walker| walker.run(&words, invocation, false))
             .unwrap_or_default()
     }
 
-    fn run(&mut self, words: &[Field], invocation: Invocation) -> Output {
+    /// The same where the shell itself looks the name up: only there it finds functions.
+    pub(crate) fn invoke(&mut self, words: Vec<Field>, invocation: Invocation) -> Output {
+        self.deeper(|walker| walker.run(&words, invocation, true))
+            .unwrap_or_default()
+    }
+
+    fn run(&mut self, words: &[Field], invocation: Invocation, functions: bool) -> Output {
         let Some((program, arguments)) = words.split_first() else {
             return Output::nothing();
         };
@@ -128,9 +134,16 @@ impl Walker {
             self.found.opaque(Opacity::Construct {
                 what: program.shown(),
             });
-            return self.dispatch(arguments.to_vec(), invocation);
+            return self
+                .deeper(|walker| walker.run(arguments, invocation, functions))
+                .unwrap_or_default();
         }
-        let called = self.call(&program.text, arguments);
+        self.may_jump(&program.text);
+        let unsure = self.scope.is_unsure(&program.text);
+        let called = functions
+            .then(|| self.call(&program.text, arguments))
+            .flatten();
+        let state = called.is_some().then(|| self.scope.clone());
         if let Some(last) = words.last() {
             self.scope.last_argument = Rc::new(last.clone());
         }
@@ -161,6 +174,12 @@ impl Walker {
                     self.probe(words, false);
                 }
             }
+        }
+        match state {
+            Some(state) if unsure => self.scope.merge(&state),
+            // The function hides the shell's own command of that name.
+            Some(state) => self.scope = state,
+            None => {}
         }
         if recorded {
             self.record(words, invocation, before);
@@ -253,7 +272,9 @@ impl Walker {
         self.apply_traits(program, name, words, &scan);
         self.wild_words(name, row, words, &scan);
         // What a wrapper sets is set for the command inside alone.
-        let variables = row.shape.settings.then(|| self.scope.variables.clone());
+        let wraps = row.shape.settings || row.shape.end == End::Command;
+        let variables = wraps.then(|| self.scope.variables.clone());
+        self.clear_environment(name, &scan);
         let moved = scan.uses.iter().any(moves);
         let place = moved.then(|| self.scope.place());
         self.apply_folder(name, &scan);
@@ -292,7 +313,9 @@ impl Walker {
         if let Some(place) = place {
             self.scope.return_to(place);
         }
-        if let Some(variables) = variables {
+        if let Some(variables) = variables
+            && !inside::OF_THE_SHELL.contains(&name)
+        {
             self.scope.variables = variables;
         }
         known

@@ -1,14 +1,10 @@
 //! Pipes, chains, branches, loops and functions.
 
-use std::collections::BTreeMap;
-
-use super::{Frame, Output, Scope, Walker};
+use super::{Output, Scope, Walker};
 use crate::expand::field::Field;
 use crate::reasons::{Catastrophe, Opacity};
-use crate::syntax::{Compound, Item, Junction, Node, Part, Script, Simple, Word};
+use crate::syntax::{Arm, Compound, Item, Junction, Node, Part, Script, Word};
 
-/// A function may call itself so often before the walk lets it be.
-const MAX_RECURSION: usize = 3;
 /// Loops inside loops: from here on one round has to do.
 const MAX_LOOPS: usize = 3;
 /// A loop hands values from one variable to the next so often before that is too much.
@@ -21,6 +17,7 @@ impl Walker {
             Node::Pipeline(commands) => self.pipeline(commands),
             Node::Chain { first, rest } => self.chain(first, rest),
             Node::Compound { body, redirects } => {
+                let before = self.may_fail(redirects).then(|| self.scope.clone());
                 let plumbing = self.redirects(redirects);
                 let input = self.plug(&plumbing);
                 let output = self
@@ -28,10 +25,14 @@ impl Walker {
                     .unwrap_or_default();
                 self.unplug(input);
                 self.fill(&plumbing, &output);
+                if let Some(before) = before {
+                    self.scope.merge(&before);
+                }
                 plumbing.drain(output)
             }
             Node::Function { name, body } => {
-                self.scope.define(name, body);
+                let before = self.scope.define(name, body);
+                self.replaced_functions(name, before);
                 Output::nothing()
             }
             Node::Coprocess(node) => {
@@ -62,48 +63,41 @@ impl Walker {
     fn chain(&mut self, first: &Node, rest: &[(Junction, Node)]) -> Output {
         let (mut output, mut success, mut failure) = self.attempt(first);
         for (junction, node) in rest {
-            let start = match junction {
-                Junction::And => success.take(),
-                Junction::Or => failure.take(),
+            let (start, mut skipped) = match junction {
+                Junction::And => (success, failure),
+                Junction::Or => (failure, success),
             };
-            // Where one way is closed the walk still looks at what stands there.
-            let reached = start.is_some();
-            let skipped = if *junction == Junction::And {
-                failure.take()
-            } else {
-                success.take()
-            };
-            if let Some(start) = start.or_else(|| skipped.clone()) {
-                self.scope = start;
+            self.scope = start;
+            if self.scope.ended {
+                // Where one way is closed the walk still looks at what stands there.
+                self.scope = skipped.clone();
+                self.scope.ended = true;
             }
             let (printed, succeeded, failed) = self.attempt(node);
             output = output.then(printed.maybe());
-            let (succeeded, failed) = if reached {
-                (succeeded, failed)
-            } else {
-                (None, None)
-            };
             (success, failure) = match junction {
-                Junction::And => (succeeded, merged(failed, skipped)),
-                Junction::Or => (merged(skipped, succeeded), failed),
+                Junction::And => {
+                    skipped.merge(&failed);
+                    (succeeded, skipped)
+                }
+                Junction::Or => {
+                    skipped.merge(&succeeded);
+                    (skipped, failed)
+                }
             };
         }
-        if let Some(scope) = merged(success, failure) {
-            self.scope = scope;
-        }
+        success.merge(&failure);
+        self.scope = success;
         output
     }
 
     /// Walks one command of a chain; hands back the scopes for its success and its failure.
-    fn attempt(&mut self, node: &Node) -> (Output, Option<Scope>, Option<Scope>) {
+    fn attempt(&mut self, node: &Node) -> (Output, Scope, Scope) {
         let before = self.scope.place();
         let output = self.node(node);
-        if leaves(node) {
-            return (output, None, None);
-        }
         let after = self.scope.clone();
         if !matches!(node, Node::Simple(_)) || after.folder == before.folder {
-            return (output, Some(after.clone()), Some(after));
+            return (output, after.clone(), after);
         }
         // A `cd`: it went there, or it did not.
         let success = Scope {
@@ -116,7 +110,7 @@ impl Walker {
             unmoved: before.unmoved,
             ..after
         };
-        (output, Some(success), Some(failure))
+        (output, success, failure)
     }
 
     fn compound(&mut self, compound: &Compound) -> Output {
@@ -124,7 +118,7 @@ impl Walker {
             Compound::Group(script) => self.script(script),
             Compound::Subshell(script) => {
                 let scope = self.scope.clone();
-                let output = self.script(script);
+                let output = self.apart(|walker| walker.script(script));
                 self.scope = scope;
                 output
             }
@@ -135,17 +129,13 @@ impl Walker {
                 until,
             } => {
                 self.look_for_flood(condition, body, *until);
-                let printed = self.script(condition);
-                let output = self.rounds(body, None);
-                // Walked again because it is tested again with what the rounds left behind.
-                let again = self.script(condition);
-                printed.then(output).then(again.maybe())
+                self.looped(|walker| walker.rounds(Some(condition), body, None))
             }
             Compound::For {
                 variable,
                 words,
                 body,
-            } => self.for_each(variable, words.as_deref(), body),
+            } => self.looped(|walker| walker.for_each(variable, words.as_deref(), body)),
             Compound::ForArithmetic { header, body } => {
                 self.arithmetic(header);
                 if header_never_ends(header) && floods(body) {
@@ -153,23 +143,11 @@ impl Walker {
                         name: "for".to_owned(),
                     });
                 }
-                self.rounds(body, None)
+                self.looped(|walker| walker.rounds(None, body, None))
             }
             Compound::Case { subject, arms } => {
                 self.single(subject);
-                let before = self.scope.clone();
-                let mut after = before.clone();
-                let mut output = Output::nothing();
-                for (patterns, body) in arms {
-                    for pattern in patterns {
-                        self.single(pattern);
-                    }
-                    output = output.then(self.script(body).maybe());
-                    after.merge(&self.scope);
-                    self.scope = before.clone();
-                }
-                self.scope = after;
-                output
+                self.cases(arms)
             }
             Compound::Test(words) => {
                 self.test(words);
@@ -180,6 +158,28 @@ impl Walker {
                 Output::nothing()
             }
         }
+    }
+
+    fn cases(&mut self, arms: &[Arm]) -> Output {
+        let mut results: Vec<Scope> = Vec::new();
+        let mut output = Output::nothing();
+        for arm in arms {
+            for pattern in &arm.patterns {
+                self.single(pattern);
+            }
+            let tested = self.scope.clone();
+            output = output.then(self.script(&arm.body).maybe());
+            let result = std::mem::replace(&mut self.scope, tested);
+            if arm.falls {
+                self.scope.merge(&result);
+            } else {
+                results.push(result);
+            }
+        }
+        for result in &results {
+            self.scope.merge(result);
+        }
+        output
     }
 
     fn branches(&mut self, arms: &[(Script, Script)], otherwise: Option<&Script>) -> Output {
@@ -213,10 +213,16 @@ impl Walker {
     }
 
     /// Walks a body often enough to have met what a later round would meet.
-    fn rounds(&mut self, body: &Script, variable: Option<(&str, &Field)>) -> Output {
+    fn rounds(
+        &mut self,
+        condition: Option<&Script>,
+        body: &Script,
+        variable: Option<(&str, &Field)>,
+    ) -> Output {
+        let mut output = condition.map_or_else(Output::nothing, |script| self.script(script));
         let before = self.scope.clone();
+        let mut exits = before.clone();
         let limit = if self.loops >= MAX_LOOPS { 1 } else { 3 };
-        let mut output = Output::nothing();
         self.loops += 1;
         for round in 0..limit + MAX_REFUTED {
             let start = self.scope.clone();
@@ -224,6 +230,13 @@ impl Walker {
                 self.assign(name, value.clone(), false);
             }
             output = output.then(self.script(body).maybe());
+            self.rejoin_loop();
+            exits.merge(&self.scope);
+            if let Some(script) = condition {
+                // Tested again with what the round left behind.
+                output = output.then(self.script(script).maybe());
+                exits.merge(&self.scope);
+            }
             if !self.scope.differs(&start) {
                 break;
             }
@@ -238,7 +251,8 @@ impl Walker {
             }
         }
         self.loops -= 1;
-        self.scope.merge(&before);
+        exits.merge(&self.scope);
+        self.scope = exits;
         output
     }
 
@@ -256,7 +270,7 @@ impl Walker {
                 _ => values.push(Field::guess("")),
             },
         }
-        let before = self.scope.clone();
+        let mut exits = self.scope.clone();
         let mut output = Output::nothing();
         let breaks = self.breaks;
         for value in values {
@@ -267,15 +281,17 @@ impl Walker {
             let repeated = value.is_pattern() || !value.is_known();
             value.loose = false;
             if repeated {
-                output = output.then(self.rounds(body, Some((variable, &value))));
+                output = output.then(self.rounds(None, body, Some((variable, &value))));
             } else {
                 self.assign(variable, value, false);
                 let steady = self.breaks == breaks;
                 let printed = self.script(body);
                 output = output.then(if steady { printed } else { printed.maybe() });
+                self.rejoin_loop();
             }
+            exits.merge(&self.scope);
         }
-        self.scope.merge(&before);
+        self.scope = exits;
         output
     }
 
@@ -337,86 +353,6 @@ impl Walker {
                 name: "while".to_owned(),
             });
         }
-    }
-
-    /// Walks the functions of this name, if the line defines any.
-    pub(crate) fn call(&mut self, name: &str, arguments: &[Field]) -> Option<Output> {
-        let bodies = self.scope.functions.get(name).cloned().unwrap_or_default();
-        if bodies.is_empty() {
-            return None;
-        }
-        let active: Vec<usize> = self
-            .frames
-            .iter()
-            .filter(|frame| frame.name == name)
-            .map(|frame| frame.forks)
-            .collect();
-        if active.iter().any(|forks| self.forks > *forks) {
-            self.found.catastrophe(Catastrophe::ForkBomb {
-                name: name.to_owned(),
-            });
-            return Some(Output::Unknown);
-        }
-        if active.len() >= MAX_RECURSION {
-            self.found.opaque(Opacity::Construct {
-                what: format!("{name} calls itself"),
-            });
-            return Some(Output::Unknown);
-        }
-        if !self.called.contains(name) {
-            self.called.insert(name.to_owned());
-        }
-        self.frames.push(Frame {
-            name: name.to_owned(),
-            forks: self.forks,
-            hidden: BTreeMap::new(),
-        });
-        let saved = self.scope.arguments.replace(arguments.to_vec());
-        let mut output = Output::nothing();
-        for body in bodies {
-            output = output.then(self.deeper(|walker| walker.node(&body)).unwrap_or_default());
-        }
-        self.scope.arguments = saved;
-        let hidden = self.frames.pop().map(|frame| frame.hidden);
-        for (name, variable) in hidden.into_iter().flatten() {
-            self.scope.restore(&name, variable);
-        }
-        Some(output)
-    }
-
-    /// Functions that nothing calls are walked too: the line carries them for something.
-    pub(super) fn uncalled_functions(&mut self) {
-        let names: Vec<String> = self.scope.functions.keys().cloned().collect();
-        for name in names {
-            if !self.called.contains(&name) {
-                self.call(&name, &[]);
-            }
-        }
-    }
-}
-
-fn merged(one: Option<Scope>, other: Option<Scope>) -> Option<Scope> {
-    match (one, other) {
-        (Some(mut one), Some(other)) => {
-            one.merge(&other);
-            Some(one)
-        }
-        (one, other) => one.or(other),
-    }
-}
-
-/// Whether a command never comes back to the line.
-fn leaves(node: &Node) -> bool {
-    match node {
-        Node::Simple(Simple { words, .. }) => words.first().is_some_and(|word| {
-            matches!(word.raw.as_str(), "exit" | "return" | "break" | "continue")
-        }),
-        Node::Compound { body, .. } => match &**body {
-            Compound::Group(script) => script.items.last().is_some_and(|item| leaves(&item.node)),
-            _ => false,
-        },
-        Node::Chain { rest, .. } => rest.last().is_some_and(|(_, node)| leaves(node)),
-        _ => false,
     }
 }
 

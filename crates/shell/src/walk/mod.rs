@@ -14,6 +14,7 @@
 //! would hide what a short one may not do.
 
 mod flow;
+mod jumps;
 mod links;
 mod output;
 mod scope;
@@ -33,10 +34,11 @@ use crate::reasons::{Catastrophe, Opacity};
 use crate::syntax::{Fault, Item, Node, Script};
 use crate::{Analysis, LineContext};
 
+use jumps::Jumps;
 use links::Link;
 pub(crate) use output::Output;
 use scope::Variable;
-pub(crate) use scope::{Scope, either};
+pub(crate) use scope::{Scope, Variables, either};
 pub(crate) use simple::Invocation;
 
 /// How many commands are looked at, repetitions by loops and functions included.
@@ -88,6 +90,13 @@ pub(crate) struct Walker {
     pub(crate) breaks: usize,
     /// Whether any later command may stop the line, or print more than it says.
     pub(crate) unsteady: bool,
+    /// Whether a descriptor may be closed that a redirection copies.
+    pub(crate) closed: bool,
+    /// Whether a name may mean something else than the shell's own command.
+    pub(crate) renamed: bool,
+    /// Bodies of functions that were defined again or taken away.
+    replaced: Vec<Rc<Node>>,
+    jumps: Jumps,
     frames: Vec<Frame>,
     called: BTreeSet<String>,
     forks: usize,
@@ -119,6 +128,10 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
         assigned: Vec::new(),
         breaks: 0,
         unsteady: false,
+        closed: false,
+        renamed: false,
+        replaced: Vec::new(),
+        jumps: Jumps::default(),
         frames: Vec::new(),
         called: BTreeSet::new(),
         forks: 0,
@@ -134,6 +147,7 @@ pub(crate) fn walk_line(line: &str, context: &LineContext<'_>) -> Analysis {
     let plain_ends = line.contains('\r').then(|| line.replace("\r\n", "\n"));
     let script = parse(plain_ends.as_deref().unwrap_or(line), 0);
     walker.script(&script);
+    walker.rejoin_exits();
     walker.sprung_traps();
     walker.uncalled_functions();
     walker.probe_literals();
@@ -168,6 +182,7 @@ impl Walker {
             }
             let steady = self.breaks == breaks && !self.unsteady;
             output = output.then(if steady { printed } else { printed.maybe() });
+            self.rejoin_dropped();
         }
         output
     }
@@ -189,7 +204,7 @@ impl Walker {
     pub(crate) fn forked<T>(&mut self, walk: impl FnOnce(&mut Self) -> T) -> T {
         let scope = self.scope.clone();
         self.forks += 1;
-        let result = walk(self);
+        let result = self.apart(walk);
         self.forks -= 1;
         self.scope = scope;
         result
@@ -200,7 +215,7 @@ impl Walker {
         let scope = self.scope.clone();
         let (links, traps) = (self.links.len(), self.traps.len());
         let found = std::mem::take(&mut self.found);
-        walk(self);
+        self.apart(walk);
         self.links.truncate(links);
         self.traps.truncate(traps);
         let probed = std::mem::replace(&mut self.found, found);
@@ -222,12 +237,45 @@ impl Walker {
 
     /// Remembers what a variable was before the running function got its own of that name.
     pub(crate) fn hide(&mut self, name: &str) {
-        let before = self.scope.variable(name).cloned();
-        if let Some(frame) = self.frames.last_mut()
-            && !frame.hidden.contains_key(name)
-        {
-            frame.hidden.insert(name.to_owned(), before);
+        let Some(frame) = self.frames.last_mut() else {
+            return;
+        };
+        if self.scope.locals.contains(name) {
+            return;
         }
+        let before = self.scope.variable(name).cloned();
+        match frame.hidden.get_mut(name) {
+            None => {
+                frame.hidden.insert(name.to_owned(), before);
+            }
+            Some(Some(hidden)) if Some(&*hidden) != before.as_ref() => {
+                // Another way has hidden another value.
+                let value = std::mem::take(&mut hidden.value);
+                hidden.value = match &before {
+                    Some(before) => either(&value, &before.value),
+                    None => value.doubted(),
+                };
+            }
+            Some(hidden) => {
+                if hidden.is_none() {
+                    *hidden = before.map(|before| Variable {
+                        value: before.value.doubted(),
+                        ..before
+                    });
+                }
+            }
+        }
+        Rc::make_mut(&mut self.scope.locals).insert(name.to_owned());
+    }
+
+    /// Whether the running function surely has a variable of this name for itself.
+    pub(crate) fn is_local(&self, name: &str) -> bool {
+        self.scope.locals.contains(name)
+    }
+
+    /// Whether a function is running.
+    pub(crate) fn in_function(&self) -> bool {
+        !self.frames.is_empty()
     }
 
     /// Walks a substitution: a process of its own, but one that is waited for.
@@ -235,7 +283,7 @@ impl Walker {
         let scope = self.scope.clone();
         let input = self.input.take();
         let output = self
-            .deeper(|walker| walker.script(script))
+            .deeper(|walker| walker.apart(|walker| walker.script(script)))
             .unwrap_or_default();
         self.input = input;
         self.scope = scope;
@@ -251,10 +299,23 @@ impl Walker {
 
     /// The same for a shell of its own: it sees only what is exported.
     pub(crate) fn child_line(&mut self, text: &str, arguments: Vec<Field>) -> Output {
+        self.named_child(text, None, arguments)
+    }
+
+    /// The same with the word that such a shell takes for its own name.
+    pub(crate) fn named_child(
+        &mut self,
+        text: &str,
+        zero: Option<Field>,
+        arguments: Vec<Field>,
+    ) -> Output {
         let scope = self.scope.clone();
         self.scope = scope.for_child();
         self.scope.arguments = Some(arguments);
-        let output = self.line(text);
+        if let Some(zero) = zero {
+            self.scope.set("0", zero, false);
+        }
+        let output = self.apart(|walker| walker.line(text));
         self.scope = scope;
         output
     }

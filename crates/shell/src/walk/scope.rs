@@ -1,6 +1,6 @@
 //! What a shell remembers from one command to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use crate::expand::field::{Field, UNKNOWN};
@@ -47,6 +47,12 @@ pub(crate) struct Scope {
     pub(crate) stack: Option<Vec<Rc<str>>>,
     /// Functions by their names, with every body that one may have.
     pub(crate) functions: Rc<BTreeMap<String, Vec<Rc<Node>>>>,
+    /// Functions that only some of the ways define.
+    pub(super) unsure: Rc<BTreeSet<String>>,
+    /// Variables that the running function has for itself, on every way.
+    pub(super) locals: Rc<BTreeSet<String>>,
+    /// Whether no way leads here: the line, loop or function was left before.
+    pub(super) ended: bool,
     /// What `$_` means.
     pub(crate) last_argument: Rc<Field>,
 }
@@ -71,6 +77,9 @@ impl Scope {
             previous: None,
             stack: Some(Vec::new()),
             functions: Rc::default(),
+            unsure: Rc::default(),
+            locals: Rc::default(),
+            ended: false,
             last_argument: Rc::new(Field::guess("")),
         }
     }
@@ -79,11 +88,29 @@ impl Scope {
         self.variables.get(name)
     }
 
-    /// Notes a body of a function; others of that name may be the ones that are called.
-    pub(crate) fn define(&mut self, name: &str, body: &Rc<Node>) {
+    /// Gives a function its body and hands back those it had.
+    pub(crate) fn define(&mut self, name: &str, body: &Rc<Node>) -> Vec<Rc<Node>> {
+        if self.unsure.contains(name) {
+            Rc::make_mut(&mut self.unsure).remove(name);
+        }
         let functions = Rc::make_mut(&mut self.functions);
-        let bodies = functions.entry(name.to_owned()).or_default();
-        bodies.push(Rc::clone(body));
+        let before = functions.insert(name.to_owned(), vec![Rc::clone(body)]);
+        before.unwrap_or_default()
+    }
+
+    /// Takes a function away and hands back the bodies it had.
+    pub(crate) fn undefine(&mut self, name: &str) -> Vec<Rc<Node>> {
+        if !self.functions.contains_key(name) {
+            return Vec::new();
+        }
+        let before = Rc::make_mut(&mut self.functions).remove(name);
+        before.unwrap_or_default()
+    }
+
+    /// Whether it is open which body a function has, or whether it has one.
+    pub(crate) fn is_unsure(&self, name: &str) -> bool {
+        let several = self.functions.get(name).is_some_and(|all| all.len() > 1);
+        several || self.unsure.contains(name)
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Field, exported: bool) {
@@ -243,6 +270,13 @@ impl Scope {
 
     /// Either this happened, or the other: what differs is not known any more.
     pub(crate) fn merge(&mut self, other: &Self) {
+        if other.ended {
+            return;
+        }
+        if self.ended {
+            *self = other.clone();
+            return;
+        }
         if !Rc::ptr_eq(&self.variables, &other.variables) {
             self.merge_variables(other);
         }
@@ -255,6 +289,13 @@ impl Scope {
             }
         }
         if !Rc::ptr_eq(&self.functions, &other.functions) {
+            let ours: BTreeSet<&String> = self.functions.keys().collect();
+            let theirs: BTreeSet<&String> = other.functions.keys().collect();
+            let unsure: Vec<String> = ours
+                .symmetric_difference(&theirs)
+                .map(|name| (*name).clone())
+                .collect();
+            Rc::make_mut(&mut self.unsure).extend(unsure);
             let functions = Rc::make_mut(&mut self.functions);
             for (name, theirs) in other.functions.iter() {
                 let bodies = functions.entry(name.clone()).or_default();
@@ -264,6 +305,15 @@ impl Scope {
                     }
                 }
             }
+        }
+        if !Rc::ptr_eq(&self.unsure, &other.unsure) {
+            Rc::make_mut(&mut self.unsure).extend(other.unsure.iter().cloned());
+        }
+        if self.locals != other.locals {
+            Rc::make_mut(&mut self.locals).retain(|name| other.locals.contains(name));
+        }
+        if self.previous != other.previous {
+            self.previous = None;
         }
         match (&self.folder, &other.folder) {
             (Some(_), Some(theirs)) => {
@@ -308,8 +358,24 @@ impl Scope {
 
     /// Whether a second round would meet something else than this one did.
     pub(crate) fn differs(&self, other: &Self) -> bool {
+        let same_functions = Rc::ptr_eq(&self.functions, &other.functions)
+            || (self.functions.len() == other.functions.len()
+                && self.functions.iter().zip(other.functions.iter()).all(
+                    |((name, ours), (theirs_name, theirs))| {
+                        let mut pairs = ours.iter().zip(theirs);
+                        name == theirs_name
+                            && ours.len() == theirs.len()
+                            && pairs.all(|(one, other)| Rc::ptr_eq(one, other))
+                    },
+                ));
         self.folder != other.folder
+            || self.others != other.others
+            || self.unmoved != other.unmoved
+            || self.previous != other.previous
             || self.stack != other.stack
+            || self.arguments != other.arguments
+            || self.arrays != other.arrays
+            || !same_functions
             || self.variables != other.variables
     }
 
@@ -320,6 +386,9 @@ impl Scope {
         }
         if self.stack != before.stack {
             self.stack = None;
+        }
+        if self.arguments != before.arguments {
+            self.arguments = None;
         }
         if Rc::ptr_eq(&self.variables, &before.variables) {
             return;
@@ -335,8 +404,12 @@ impl Scope {
     /// was taken for; what such a variable is, is forgotten.
     pub(crate) fn refute(&mut self, start: &Self) -> bool {
         let mut refuted = false;
+        if self.arguments != start.arguments && start.arguments.is_some() {
+            self.arguments = None;
+            refuted = true;
+        }
         if Rc::ptr_eq(&self.variables, &start.variables) {
-            return false;
+            return refuted;
         }
         for variable in Rc::make_mut(&mut self.variables).values_mut() {
             let Some(taken) = start.variable(&variable.name).map(|old| &old.value) else {

@@ -83,6 +83,16 @@ impl Plumbing {
 
 impl Walker {
     pub(super) fn simple(&mut self, simple: &Simple) -> Output {
+        let before = self.may_fail(&simple.redirects).then(|| self.scope.clone());
+        let output = self.simple_command(simple);
+        match before {
+            Some(before) => self.scope.merge(&before),
+            None => self.end_way(simple),
+        }
+        output
+    }
+
+    fn simple_command(&mut self, simple: &Simple) -> Output {
         if !self.spend() {
             return Output::Unknown;
         }
@@ -163,7 +173,7 @@ impl Walker {
         }
         let input = self.plug(&plumbing);
         self.shadows += before.len();
-        let output = self.dispatch(words, invocation);
+        let output = self.invoke(words, invocation);
         self.shadows -= before.len();
         self.unplug(input);
         self.fill(&plumbing, &output);
@@ -378,6 +388,7 @@ impl Walker {
         let mode = match kind {
             RedirectKind::Duplicate { output } => {
                 let text = field.text.trim_end_matches('-');
+                self.closed |= text.len() < field.text.len() || field.exact().is_none();
                 let number = field.is_integer()
                     || text.is_empty()
                     || text.bytes().all(|byte| byte.is_ascii_digit());

@@ -42,6 +42,57 @@ pub fn rows<T: DeserializeOwned>(file: &str) -> Vec<T> {
         .collect()
 }
 
+#[derive(Debug, Deserialize)]
+struct Judged {
+    line: String,
+    /// `allow`: complete. `ask`: incomplete, but not catastrophic. `deny`: catastrophic.
+    /// `seen`: incomplete, or the script that is run or the secret that is read is stated.
+    expect: String,
+}
+
+/// Compares the outcome of every row of a file with the expected one.
+pub fn judged_rows(file: &str) {
+    let rows: Vec<Judged> = rows(file);
+    assert!(rows.len() > 50, "{file} has lost its rows");
+    let mut wrong = Vec::new();
+    for row in &rows {
+        let analysis = analyse_line(&row.line);
+        let facts = &analysis.facts;
+        let found = match (facts.catastrophic.is_empty(), facts.complete) {
+            (false, _) => "deny",
+            (true, false) => "ask",
+            (true, true) => "allow",
+        };
+        let script = |run: &toolgate_model::Run| {
+            run.words
+                .first()
+                .is_some_and(|program| program == "./script.sh")
+        };
+        let stated = facts.runs.iter().any(script)
+            || facts
+                .reads
+                .iter()
+                .any(|path| path == ".env" || path.ends_with("private.txt"));
+        let fits = match row.expect.as_str() {
+            "seen" => found == "ask" || (found == "allow" && stated),
+            expected => found == expected,
+        };
+        if !fits {
+            let why = &analysis.opaque;
+            wrong.push(format!(
+                "{found} instead of {}: {:?} {why:?}",
+                row.expect, row.line
+            ));
+        }
+    }
+    let (count, all) = (wrong.len(), rows.len());
+    assert!(
+        wrong.is_empty(),
+        "{count} of {all} wrong:\n{}",
+        wrong.join("\n")
+    );
+}
+
 /// The lines of a file in `tests/data`: a line that starts with `}`
 /// continues the one before, and `#` at the start is a comment.
 pub fn lines(file: &str) -> Vec<String> {

@@ -30,10 +30,10 @@ impl Walker {
                 letters => {
                     code |= letters.contains('c') && text.starts_with('-');
                     from_input |= letters.contains('s');
-                    if letters.ends_with(['o', 'O']) {
-                        rest = rest.get(1..).unwrap_or_default();
-                    }
-                    if letters.contains('i')
+                    let named = letters.matches(['o', 'O']).count();
+                    rest = rest.get(named..).unwrap_or_default();
+                    if named > 1
+                        || letters.contains('i')
                         || !letters
                             .chars()
                             .all(|c| "abcefhiklmnoprstuvxBCDEHOPT".contains(c))
@@ -69,13 +69,7 @@ impl Walker {
         let arguments = behind.get(1..).unwrap_or_default().to_vec();
         let zero = behind.first().cloned();
         let text = text.text.clone();
-        let saved = self.scope.variables.clone();
-        if let Some(zero) = zero {
-            self.scope.set("0", zero, true);
-        }
-        let output = self.child_line(&text, arguments);
-        self.scope.variables = saved;
-        output
+        self.named_child(&text, zero, arguments)
     }
 
     fn shell_input(&mut self, name: &str, arguments: &[Field]) -> Output {
@@ -134,7 +128,7 @@ impl Walker {
                 if !behind.is_empty() {
                     self.scope.arguments = Some(behind.to_vec());
                 }
-                let output = self.line(&text);
+                let output = self.rejoin_source(|walker| walker.line(&text));
                 self.scope.arguments = saved;
                 output
             }

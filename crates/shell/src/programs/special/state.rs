@@ -7,7 +7,7 @@ use crate::place::{self, join};
 use crate::programs::scan::is_setting;
 use crate::reasons::Opacity;
 use crate::variables::is_powerful;
-use crate::walk::{Output, Walker};
+use crate::walk::{Output, Walker, either};
 
 /// Letters of `set` that change neither words nor what runs.
 const HARMLESS_SET: &str = "euxvfnCbmhBETo";
@@ -37,9 +37,24 @@ impl Walker {
         let mut operands = arguments.iter().filter(|word| {
             !matches!(
                 word.text.as_str(),
-                "-L" | "-P" | "-e" | "-@" | "--" | "-n" | "-LP" | "-PL"
+                "-L" | "-P" | "-e" | "-@" | "--" | "-LP" | "-PL"
             )
         });
+        let odd = arguments
+            .iter()
+            .find(|word| word.text.len() > 1 && word.text.starts_with('-'))
+            .filter(|word| {
+                name != "cd"
+                    || !matches!(
+                        word.text.as_str(),
+                        "-L" | "-P" | "-e" | "-@" | "--" | "-LP" | "-PL"
+                    )
+            });
+        if let Some(word) = odd.filter(|word| name == "cd" || word.text != "--") {
+            // It may fail, or only turn the stack.
+            self.option_opaque(name, word);
+            self.scope.stack = None;
+        }
         let target = operands.next();
         let plain = arguments.len() == usize::from(target.is_some());
         let popped = match &mut self.scope.stack {
@@ -120,62 +135,87 @@ impl Walker {
     }
 
     pub(super) fn declare(&mut self, name: &str, arguments: &[Field]) {
-        let mut exported = name == "export";
-        let letters = |letter: char| {
-            arguments.iter().any(|word| {
-                word.text
-                    .strip_prefix('-')
-                    .is_some_and(|letters| letters.contains(letter))
-            })
+        let letters = match name {
+            "export" | "readonly" => "",
+            _ => "xr",
         };
-        let own = !matches!(name, "export" | "readonly") && !letters('g');
-        let fixed = name == "readonly" || letters('r');
-        for word in arguments {
-            let text = word.text.as_str();
-            if let Some(letters) = text.strip_prefix(['-', '+'])
-                && !letters.is_empty()
-            {
-                exported |= letters.contains('x');
-                if !letters
-                    .chars()
-                    .all(|letter| matches!(letter, 'x' | 'r' | 'g' | 'p' | '-'))
-                {
+        let ended = arguments.iter().position(|word| word.text == "--");
+        let is_option = |at: usize, word: &Field| {
+            ended.is_none_or(|end| at < end) && word.text.starts_with(['-', '+'])
+        };
+        if let [only] = arguments
+            && only.text == "-p"
+        {
+            // It only prints.
+            return;
+        }
+        let given = |letter: char| {
+            let mut options = arguments.iter().enumerate();
+            options.any(|(at, word)| is_option(at, word) && word.text.contains(letter))
+        };
+        let exported = name == "export" || given('x');
+        let fixed = name == "readonly" || given('r');
+        let own = !matches!(name, "export" | "readonly");
+        if name == "local" && !self.in_function() {
+            // It fails, and sets nothing.
+            self.option_opaque(name, &Field::literal(name));
+        }
+        for (at, word) in arguments.iter().enumerate() {
+            if Some(at) == ended {
+                continue;
+            }
+            if is_option(at, word) {
+                let listed = word.text.strip_prefix('-').is_some_and(|given| {
+                    !given.is_empty() && given.chars().all(|letter| letters.contains(letter))
+                });
+                if !listed || !word.is_known() {
                     self.option_opaque(name, word);
                 }
                 continue;
             }
-            if is_setting(text) {
-                let (variable, rest) = text.split_once('=').unwrap_or((text, ""));
-                let value = word.tail(text.len() - rest.len());
-                if own {
-                    self.hide(variable);
-                }
-                self.assign(
-                    variable,
-                    Field {
-                        loose: false,
-                        ..value
-                    },
-                    exported,
-                );
-                if fixed {
-                    self.scope.fix(variable);
-                }
-            } else if word.exact().is_some_and(is_name) {
-                let value = self.variable(text);
-                if own {
-                    self.hide(text);
-                }
-                if exported || fixed || is_powerful(text) {
-                    self.assign(text, value, exported);
-                }
-                if fixed {
-                    self.scope.fix(text);
-                }
-            } else {
+            self.declare_one(name, word, own, exported, fixed);
+        }
+    }
+
+    fn declare_one(&mut self, name: &str, word: &Field, own: bool, exported: bool, fixed: bool) {
+        let text = word.text.as_str();
+        let variable = match text.split_once('=') {
+            Some((variable, _)) if is_setting(text) => variable,
+            _ if word.exact().is_some_and(is_name) => text,
+            _ => {
                 self.option_opaque(name, word);
                 self.evaluated(text);
+                return;
             }
+        };
+        let hides = own && self.in_function();
+        let held = self.is_local(variable);
+        if own {
+            self.hide(variable);
+        }
+        if is_setting(text) {
+            let rest = text.split_once('=').map_or("", |(_, rest)| rest);
+            let value = word.tail(text.len() - rest.len());
+            let value = Field {
+                loose: false,
+                ..value
+            };
+            let value = if name == "local" && !hides {
+                either(&self.variable(variable), &value)
+            } else {
+                value
+            };
+            self.assign(variable, value, exported);
+        } else if hides && !held {
+            // It starts without a value, or in some shells with the one that it hides.
+            let value = either(&self.variable(variable), &Field::default());
+            self.assign(variable, value, exported);
+        } else if exported || fixed || is_powerful(variable) {
+            let value = self.variable(variable);
+            self.assign(variable, value, exported);
+        }
+        if fixed {
+            self.scope.fix(variable);
         }
     }
 
@@ -216,13 +256,28 @@ impl Walker {
         let other = arguments
             .iter()
             .any(|word| matches!(word.text.as_str(), "-f" | "-n"));
+        let functions = arguments.iter().any(|word| word.text == "-f");
         for word in arguments {
             match word.exact() {
                 Some("-v" | "-f" | "-n" | "--") => {}
                 Some(name) if other && is_name(name) => {
-                    if !arguments.iter().any(|word| word.text == "-f") {
+                    if functions {
+                        let bodies = self.scope.undefine(name);
+                        self.replaced_functions(name, bodies);
+                    } else {
                         self.assign(name, Field::unknown(), false);
                     }
+                }
+                Some(name) if self.scope.functions.contains_key(name) => {
+                    // The variable goes, or the function if there is no such variable.
+                    let without = {
+                        let mut scope = self.scope.clone();
+                        let bodies = scope.undefine(name);
+                        self.replaced_functions(name, bodies);
+                        scope
+                    };
+                    self.scope.merge(&without);
+                    self.assign_named("unset", word, Field::unknown());
                 }
                 // What it hid may come back.
                 _ if self.may_hide() => self.assign_named("unset", word, Field::unknown()),
@@ -235,6 +290,10 @@ impl Walker {
         let mut rest = arguments;
         while let Some((word, behind)) = rest.split_first() {
             let text = word.text.as_str();
+            if text == "-" && behind.is_empty() {
+                // It ends the options and leaves the arguments alone.
+                return;
+            }
             if text == "--" || text == "-" {
                 self.set_arguments(behind);
                 return;
@@ -247,6 +306,9 @@ impl Walker {
                 self.option_opaque("set", word);
             }
             rest = behind;
+            if letters.find('o').is_some_and(|at| at + 1 < letters.len()) {
+                self.option_opaque("set", word);
+            }
             if letters.ends_with('o')
                 && let Some((option, behind)) = rest.split_first()
             {
@@ -370,6 +432,7 @@ impl Walker {
             None | Some(Some("" | "-")) => Output::nothing(),
             Some(Some(text)) => {
                 let text = text.to_owned();
+                self.look_at_trap(&text, arguments);
                 let output = self.forked(|walker| walker.line(&text));
                 if !self.traps.contains(&text) {
                     self.traps.push(text);
@@ -380,6 +443,37 @@ impl Walker {
                 self.code_opaque("trap");
                 Output::Unknown
             }
+        }
+    }
+
+    /// A trap that runs before the end may change what the rest of the line does.
+    fn look_at_trap(&mut self, text: &str, arguments: &[Field]) {
+        let behind = arguments
+            .iter()
+            .skip_while(|word| word.text != text)
+            .skip(1);
+        let early: Vec<&Field> = behind
+            .filter(|word| !matches!(word.exact(), Some("EXIT" | "exit" | "0")))
+            .collect();
+        let ends = |word: &&Field| {
+            let name = word.text.to_ascii_uppercase();
+            let name = name.strip_prefix("SIG").unwrap_or(&name);
+            word.exact().is_some()
+                && matches!(
+                    name,
+                    "INT" | "TERM" | "HUP" | "QUIT" | "1" | "2" | "3" | "15"
+                )
+        };
+        if !early.iter().all(ends) {
+            self.code_opaque("trap");
+        }
+        if early.is_empty() {
+            return;
+        }
+        let functions = !self.scope.functions.is_empty();
+        let changes = self.perhaps_changes(text);
+        if functions || changes {
+            self.code_opaque("trap");
         }
     }
 
