@@ -115,7 +115,12 @@ fn known(program: &Program, name: &str, words: &[Field], level: usize) -> Option
     if scanned.uses.iter().any(|used| sets(used.effect)) {
         return None;
     }
+    let first = words.first().map_or("", |word| word.text.as_str());
+    if level > 0 && has_actions(name, first) && row.shape.end != End::Command {
+        return action(row, words);
+    }
     match row.shape.end {
+        End::Operands if level == 0 && VERBS.contains(&name) => action(row, words),
         End::Operands => operands(name, words, level),
         End::Line => Some(words.len()),
         End::Command => {
@@ -149,13 +154,153 @@ fn known(program: &Program, name: &str, words: &[Field], level: usize) -> Option
             }
             let below = program
                 .subcommand(word)
-                .filter(|_| program.names_subcommand(word));
+                .filter(|_| program.names_subcommand(word) || has_actions(name, word));
             match below {
                 Some(below) => known(below, name, rest, level + 1).map(|count| at + count),
                 None => Some(at + 1),
             }
         }
     }
+}
+
+/// Programs whose first word says what they do, though no row lists those words.
+const VERBS: &[&str] = &[
+    "apk",
+    "apt",
+    "apt-get",
+    "aptitude",
+    "brew",
+    "dart",
+    "dnf",
+    "docker-compose",
+    "flatpak",
+    "flutter",
+    "luarocks",
+    "mix",
+    "nuget",
+    "opam",
+    "pacman",
+    "podman-compose",
+    "pub",
+    "rebar3",
+    "snap",
+    "yum",
+    "zypper",
+];
+
+/// Words that run whatever follows them.
+const RUNNING: &[&str] = &[
+    "console",
+    "dbshell",
+    "debug",
+    "eval",
+    "exec",
+    "foreach",
+    "run",
+    "sh",
+    "shell",
+    "shell_plus",
+    "ssh",
+    "tinker",
+];
+
+/// Whether the word behind a subcommand says what is done.
+fn has_actions(name: &str, subcommand: &str) -> bool {
+    match name {
+        "gh" | "glab" => true,
+        "docker" | "podman" | "nerdctl" => matches!(
+            subcommand,
+            "builder"
+                | "buildx"
+                | "checkpoint"
+                | "compose"
+                | "config"
+                | "container"
+                | "context"
+                | "image"
+                | "kube"
+                | "machine"
+                | "manifest"
+                | "network"
+                | "node"
+                | "plugin"
+                | "pod"
+                | "secret"
+                | "service"
+                | "stack"
+                | "swarm"
+                | "system"
+                | "trust"
+                | "volume"
+        ),
+        "npm" | "pnpm" | "yarn" | "bun" => matches!(
+            subcommand,
+            "access"
+                | "cache"
+                | "config"
+                | "dist-tag"
+                | "env"
+                | "npm"
+                | "org"
+                | "owner"
+                | "pkg"
+                | "plugin"
+                | "pm"
+                | "profile"
+                | "set"
+                | "store"
+                | "team"
+                | "token"
+                | "workspaces"
+        ),
+        "git" => matches!(
+            subcommand,
+            "bisect"
+                | "bundle"
+                | "lfs"
+                | "notes"
+                | "reflog"
+                | "sparse-checkout"
+                | "stash"
+                | "submodule"
+                | "subtree"
+        ),
+        "kubectl" | "oc" => {
+            matches!(
+                subcommand,
+                "auth" | "certificate" | "config" | "create" | "plugin" | "rollout" | "set"
+            )
+        }
+        "poetry" | "pipenv" | "pdm" | "rye" | "hatch" | "uv" | "conda" | "mamba" => {
+            matches!(
+                subcommand,
+                "cache" | "config" | "env" | "pip" | "python" | "self" | "source" | "tool"
+            )
+        }
+        "go" => matches!(subcommand, "env" | "mod" | "tool" | "work"),
+        "ip" => true,
+        _ => false,
+    }
+}
+
+/// The words up to the one that says what is done, or all of them if that runs what follows.
+fn action(row: &table::Row, words: &[Field]) -> Option<usize> {
+    let scanned = scan(row, words);
+    let at = match (scanned.rest, scanned.operands.first()) {
+        (Some(at), _) => at,
+        (None, Some(first)) => {
+            1 + words
+                .iter()
+                .skip(1)
+                .position(|word| word.text == first.text)?
+        }
+        (None, None) => return None,
+    };
+    let word = &words.get(at)?.text;
+    if RUNNING.contains(&word.as_str()) {
+        return (words.len() > at + 1).then_some(words.len());
+    }
+    is_bare(word).then_some(at + 1)
 }
 
 fn is_never_bare(name: &str) -> bool {
@@ -167,7 +312,8 @@ fn is_never_bare(name: &str) -> bool {
 fn runs_what_follows(name: &str, subcommand: &str) -> bool {
     match name {
         "go" | "deno" | "zig" => subcommand == "run",
-        "docker" | "podman" => matches!(subcommand, "run" | "exec"),
+        "docker" | "podman" | "nerdctl" => matches!(subcommand, "run" | "exec"),
+        "yarn" | "pnpm" | "npm" | "bun" => subcommand == "workspace",
         _ => false,
     }
 }
@@ -204,7 +350,7 @@ fn named(name: &str, words: &[Field]) -> Option<usize> {
             continue;
         }
         if !text.starts_with('-') {
-            return Some(at + 1);
+            return Some(script_words(name, words, at + 1));
         }
         let takes = row.flags.iter().find(|flag| flag.names.contains(&text));
         if text == "-m" {
@@ -224,6 +370,30 @@ fn named(name: &str, words: &[Field]) -> Option<usize> {
         };
     }
     None
+}
+
+/// Interpreters whose scripts take words that say what is done: `manage.py test`.
+const INTERPRETERS: &[&str] = &[
+    "node", "nodejs", "perl", "php", "pypy", "python", "ruby", "ts-node", "tsx",
+];
+
+/// The words of a script up to the first that is an option, a path or data.
+fn script_words(name: &str, words: &[Field], from: usize) -> usize {
+    let stem = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
+    if !INTERPRETERS.contains(&stem) {
+        return from;
+    }
+    let behind = words.get(from..).unwrap_or_default();
+    let plain = behind
+        .iter()
+        .take(MAX_BARE_WORDS - 1)
+        .take_while(|word| is_bare(&word.text));
+    let count = plain.clone().count();
+    let mut plain = plain;
+    if plain.any(|word| RUNNING.contains(&word.text.as_str())) {
+        return words.len();
+    }
+    from + count
 }
 
 /// A word that names something to do: letters, digits, `-`, `_`, `:`.
@@ -265,6 +435,40 @@ mod tests {
             ("docker run --rm alpine", "docker run --rm alpine"),
             ("git remote add origin u", "git remote add"),
             ("pytest -x -q tests/", "pytest"),
+            ("docker compose up -d", "docker compose up"),
+            ("docker compose -f a.yml up", "docker compose -f a.yml up"),
+            ("docker compose exec web sh", "docker compose exec web sh"),
+            ("docker compose run web sh", "docker compose run web sh"),
+            ("docker container ls", "docker container ls"),
+            (
+                "docker container exec web sh",
+                "docker container exec web sh",
+            ),
+            ("nerdctl run alpine sh", "nerdctl run alpine sh"),
+            ("nerdctl compose up", "nerdctl compose up"),
+            ("docker-compose up -d", "docker-compose up"),
+            ("gh pr view 3", "gh pr view"),
+            ("gh release list", "gh release list"),
+            ("npm pkg get name", "npm pkg get"),
+            ("yarn workspace a test", "yarn workspace a test"),
+            ("apt install x", "apt install"),
+            ("apt-get -y install x", "apt-get -y install"),
+            ("mix test", "mix test"),
+            ("mix run -e x", "mix run -e x"),
+            ("git stash pop", "git stash pop"),
+            ("git submodule foreach ls", "git submodule foreach ls"),
+            ("git bisect run make", "git bisect run make"),
+            ("php artisan migrate", "php artisan migrate"),
+            (
+                "php artisan tinker --execute=x",
+                "php artisan tinker --execute=x",
+            ),
+            ("python3 manage.py test", "python3 manage.py test"),
+            (
+                "python3 manage.py shell -c x",
+                "python3 manage.py shell -c x",
+            ),
+            ("kubectl rollout status x", "kubectl rollout status"),
             ("/usr/bin/git status -s", "/usr/bin/git status"),
         ] {
             assert_eq!(leading(line), expected, "{line}");
@@ -357,6 +561,17 @@ mod tests {
             "/usr/bin/python3",
             "./venv/bin/python -u",
             "gradle --info",
+            "git stash",
+            "git stash -u",
+            "docker compose",
+            "docker compose exec",
+            "docker container",
+            "gh pr",
+            "npm pkg",
+            "yarn workspace",
+            "apt",
+            "mix",
+            "git reflog",
         ] {
             assert_eq!(leading(line), "", "{line}");
         }

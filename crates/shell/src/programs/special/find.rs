@@ -4,8 +4,8 @@ use crate::expand::field::Field;
 use crate::reasons::Opacity;
 use crate::walk::{Invocation, Output, Walker};
 
-/// Tests that take one word and select some files.
-const NARROWING: &[&str] = &[
+/// Tests of the name: they select some files if letters or digits have to be there.
+const NAMING: &[&str] = &[
     "-name",
     "-iname",
     "-path",
@@ -16,29 +16,13 @@ const NARROWING: &[&str] = &[
     "-iregex",
     "-lname",
     "-ilname",
-    "-size",
-    "-mtime",
-    "-mmin",
-    "-atime",
-    "-amin",
-    "-ctime",
-    "-cmin",
-    "-newer",
-    "-anewer",
-    "-cnewer",
-    "-user",
-    "-group",
-    "-uid",
-    "-gid",
-    "-perm",
-    "-inum",
-    "-links",
-    "-samefile",
-    "-used",
-    "-newermt",
-    "-newerat",
-    "-newerct",
-    "-xtype",
+];
+/// Tests that take one word and fit one file.
+const SINGLE: &[&str] = &["-inum", "-samefile"];
+/// Tests that take one word and may fit everything, whatever it is.
+const WIDE: &[&str] = &[
+    "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-anewer",
+    "-cnewer", "-user", "-group", "-uid", "-gid", "-perm", "-links", "-used", "-xtype",
 ];
 /// Options and tests that take one word and select nothing.
 const NEUTRAL: &[&str] = &[
@@ -52,7 +36,7 @@ const NEUTRAL: &[&str] = &[
     "-context",
 ];
 /// Tests without a word that select some files.
-const NARROWING_ALONE: &[&str] = &["-empty", "-executable", "-nouser", "-nogroup", "-false"];
+const NARROWING_ALONE: &[&str] = &["-empty", "-nouser", "-nogroup", "-false"];
 /// Actions that write to the file named next.
 const WRITING: &[&str] = &["-fprint", "-fprint0", "-fls", "-fprintf"];
 
@@ -208,16 +192,22 @@ impl Walker {
                         selection.name = selection.name.or(inner.name);
                     }
                 }
-                _ if NARROWING.contains(&text) || text.starts_with("-newer") => {
+                _ if NAMING.contains(&text)
+                    || SINGLE.contains(&text)
+                    || WIDE.contains(&text)
+                    || text.starts_with("-newer") =>
+                {
                     let value = expression.words.get(expression.at).cloned();
                     expression.at += 1;
                     let value = value.unwrap_or_default();
                     if !value.is_known() {
                         self.unknown_word(&value);
                     }
-                    let everything =
-                        matches!(value.text.as_str(), "*" | "**" | "*.*" | "?*" | ".*");
-                    if !negated && !everything {
+                    let narrows = SINGLE.contains(&text)
+                        || (NAMING.contains(&text)
+                            && asks_for_letters(&value.text)
+                            && !self.covers_grave(&value.text));
+                    if !negated && narrows {
                         selection.narrow = true;
                         if let Some(name) = named(text, &value) {
                             selection.name = Some(name);
@@ -231,6 +221,15 @@ impl Walker {
             negated = false;
         }
         selection
+    }
+
+    /// Whether a pattern of paths starts with all of a place that must not go: `/home*`.
+    fn covers_grave(&self, pattern: &str) -> bool {
+        let literal = pattern
+            .split(['*', '?', '[', '\\', '.'])
+            .next()
+            .unwrap_or_default();
+        pattern.starts_with('/') && self.places.grave(literal.trim_end_matches('/')).is_some()
     }
 
     fn action(
@@ -292,6 +291,7 @@ impl Walker {
             | "-quit"
             | "-true"
             | "-readable"
+            | "-executable"
             | "-writable"
             | "-warn"
             | "-nowarn"
@@ -328,6 +328,19 @@ impl Walker {
         inner.wrappers.push("find".to_owned());
         self.forked(|walker| walker.dispatch(words, inner))
     }
+}
+
+/// Whether a name has to have a letter or digit to fit a pattern.
+fn asks_for_letters(pattern: &str) -> bool {
+    let mut outside = true;
+    pattern.chars().any(|character| {
+        match character {
+            '[' => outside = false,
+            ']' => outside = true,
+            _ => {}
+        }
+        outside && character.is_alphanumeric()
+    })
 }
 
 /// The last part of the names that a test lets through, if it says.

@@ -44,7 +44,15 @@ impl Walker {
             _ => arguments,
         };
         let every = |word: &Field| word.text.parse::<i64>().is_ok_and(|number| number == -1);
-        if targets.iter().any(every) {
+        let first = arguments.first().map_or("", |word| word.text.as_str());
+        let signalled = match first {
+            // They test and list.
+            "-0" | "-l" | "-L" | "--list" | "--table" => &[],
+            "-s" | "-n" | "--signal" => targets.get(1..).unwrap_or_default(),
+            _ => targets,
+        };
+        let starter = |word: &Field| word.text.parse::<i64>().is_ok_and(|number| number == 1);
+        if targets.iter().any(every) || (!self.away && signalled.iter().any(starter)) {
             self.found.catastrophe(Catastrophe::EveryProcess);
         }
     }
