@@ -1,6 +1,7 @@
 //! How much of a command an "always" covers.
 
 use crate::expand::field::Field;
+use crate::programs::actions::{INTERPRETERS, RUNNING, VERBS, has_actions};
 use crate::programs::scan::scan;
 use crate::programs::table::{self, Effect, End, Program};
 
@@ -163,126 +164,6 @@ fn known(program: &Program, name: &str, words: &[Field], level: usize) -> Option
     }
 }
 
-/// Programs whose first word says what they do, though no row lists those words.
-const VERBS: &[&str] = &[
-    "apk",
-    "apt",
-    "apt-get",
-    "aptitude",
-    "brew",
-    "dart",
-    "dnf",
-    "docker-compose",
-    "flatpak",
-    "flutter",
-    "luarocks",
-    "mix",
-    "nuget",
-    "opam",
-    "pacman",
-    "podman-compose",
-    "pub",
-    "rebar3",
-    "snap",
-    "yum",
-    "zypper",
-];
-
-/// Words that run whatever follows them.
-const RUNNING: &[&str] = &[
-    "console",
-    "dbshell",
-    "debug",
-    "eval",
-    "exec",
-    "foreach",
-    "run",
-    "sh",
-    "shell",
-    "shell_plus",
-    "ssh",
-    "tinker",
-];
-
-/// Whether the word behind a subcommand says what is done.
-fn has_actions(name: &str, subcommand: &str) -> bool {
-    match name {
-        "gh" | "glab" => true,
-        "docker" | "podman" | "nerdctl" => matches!(
-            subcommand,
-            "builder"
-                | "buildx"
-                | "checkpoint"
-                | "compose"
-                | "config"
-                | "container"
-                | "context"
-                | "image"
-                | "kube"
-                | "machine"
-                | "manifest"
-                | "network"
-                | "node"
-                | "plugin"
-                | "pod"
-                | "secret"
-                | "service"
-                | "stack"
-                | "swarm"
-                | "system"
-                | "trust"
-                | "volume"
-        ),
-        "npm" | "pnpm" | "yarn" | "bun" => matches!(
-            subcommand,
-            "access"
-                | "cache"
-                | "config"
-                | "dist-tag"
-                | "env"
-                | "npm"
-                | "org"
-                | "owner"
-                | "pkg"
-                | "plugin"
-                | "pm"
-                | "profile"
-                | "set"
-                | "store"
-                | "team"
-                | "token"
-                | "workspaces"
-        ),
-        "git" => matches!(
-            subcommand,
-            "bisect"
-                | "bundle"
-                | "lfs"
-                | "notes"
-                | "reflog"
-                | "sparse-checkout"
-                | "stash"
-                | "submodule"
-                | "subtree"
-        ),
-        "kubectl" | "oc" => {
-            matches!(
-                subcommand,
-                "auth" | "certificate" | "config" | "create" | "plugin" | "rollout" | "set"
-            )
-        }
-        "poetry" | "pipenv" | "pdm" | "rye" | "hatch" | "uv" | "conda" | "mamba" => {
-            matches!(
-                subcommand,
-                "cache" | "config" | "env" | "pip" | "python" | "self" | "source" | "tool"
-            )
-        }
-        "go" => matches!(subcommand, "env" | "mod" | "tool" | "work"),
-        "ip" => true,
-        _ => false,
-    }
-}
-
 /// The words up to the one that says what is done, or all of them if that runs what follows.
 fn action(row: &table::Row, words: &[Field]) -> Option<usize> {
     let scanned = scan(row, words);
@@ -371,11 +252,6 @@ fn named(name: &str, words: &[Field]) -> Option<usize> {
     }
     None
 }
-
-/// Interpreters whose scripts take words that say what is done: `manage.py test`.
-const INTERPRETERS: &[&str] = &[
-    "node", "nodejs", "perl", "php", "pypy", "python", "ruby", "ts-node", "tsx",
-];
 
 /// The words of a script up to the first that is an option, a path or data.
 fn script_words(name: &str, words: &[Field], from: usize) -> usize {

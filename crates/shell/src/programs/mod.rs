@@ -12,6 +12,7 @@
 //! without a row is run with its words as data, unless a catastrophe can be
 //! read in them (`probe`).
 
+pub(crate) mod actions;
 mod effects;
 mod hosts;
 mod inside;
@@ -100,7 +101,12 @@ const HARMLESS_GIT_SETTINGS: &[&str] = &[
     "diff.noprefix",
     "diff.renames",
     "init.defaultbranch",
-    "log.",
+    "log.abbrevcommit",
+    "log.date",
+    "log.decorate",
+    "log.follow",
+    "log.mailmap",
+    "log.showroot",
     "pull.ff",
     "pull.rebase",
     "push.default",
@@ -432,6 +438,7 @@ impl Walker {
         match used.effect {
             Effect::Folder | Effect::Split => {}
             Effect::Data => {
+                self.file_in_data(name, used);
                 let any = value.number || table::find(name).is_some_and(|p| p.row.traits.any);
                 if value.loose && !any {
                     self.unknown_word(value);
@@ -471,9 +478,11 @@ impl Walker {
             }
             Effect::GitSetting => {
                 let text = value.text.to_ascii_lowercase();
-                let harmless = HARMLESS_GIT_SETTINGS
-                    .iter()
-                    .any(|known| text.starts_with(known));
+                let key = text.split('=').next().unwrap_or_default();
+                let harmless = HARMLESS_GIT_SETTINGS.iter().any(|known| {
+                    let all = known.ends_with('.') && key.starts_with(known);
+                    all || *known == key || *known == text
+                });
                 if !harmless || !value.is_known() {
                     self.option_opaque(name, value);
                     // Many of them are commands.

@@ -269,9 +269,9 @@ impl Scan {
             (_, attached) => attached,
         };
         let missing = value.is_none();
-        // An option that runs something without being told what: a default nobody sees here.
+        // An option that runs or writes something without being told what: a default nobody sees here.
         let effect = match (flag.effect, flag.arity) {
-            (Effect::Text, Arity::Optional) if missing => Effect::Opaque,
+            (Effect::Text | Effect::Write, Arity::Optional) if missing => Effect::Opaque,
             (_, Arity::Optional) if missing && flag.effect != Effect::Opaque => Effect::Data,
             (effect, _) => effect,
         };

@@ -142,7 +142,21 @@ impl Walker {
     }
 
     /// Programs that put their files in order in place; their patterns cross folders.
-    pub(super) fn formatter(&mut self, scan: &Scan) {
+    pub(super) fn formatter(&mut self, name: &str, scan: &Scan) {
+        let first = scan.operands.first().map_or("", |word| word.text.as_str());
+        // They write unless they shall only compare.
+        let formats = matches!(name, "black" | "isort") || (name == "ruff" && first == "format");
+        let compares = [
+            "--check",
+            "--diff",
+            "-c",
+            "--check-only",
+            "--df",
+            "--version",
+            "--help",
+        ];
+        let only = compares.iter().any(|option| scan.has(option));
+        let writes = scan.marked('W') || (formats && !only);
         for word in &scan.operands {
             let text = word.text.as_str();
             let at = text.find(['*', '?', '[', '{']);
@@ -151,13 +165,13 @@ impl Walker {
                 None => word.clone(),
                 Some(folder) => Field::literal(folder.unwrap_or(".")),
             };
-            if scan.marked('W') {
+            if writes {
                 self.write_path(&path);
             } else {
                 self.read_path(&path);
             }
         }
-        if scan.marked('W') && scan.operands.is_empty() {
+        if writes && scan.operands.is_empty() {
             self.write_path(&Field::literal("."));
         }
     }

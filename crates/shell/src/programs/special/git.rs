@@ -58,6 +58,14 @@ impl Walker {
             return;
         };
         let sorted = Sorted::new(words, scan);
+        let action = words.get(1).map_or("", |word| word.text.as_str());
+        if matches!(
+            (subcommand.text.as_str(), action),
+            ("stash", "clear") | ("reflog", "expire" | "delete" | "drop")
+        ) {
+            // What it forgets nobody gets back.
+            self.code_opaque("git");
+        }
         match subcommand.text.as_str() {
             "add" | "stage" if sorted.is_empty() => self.read_here(),
             "add" | "stage" | "commit" => self.git_each(sorted.all(), Touch::Read),

@@ -6,6 +6,7 @@
 
 mod awk;
 mod build;
+mod defaults;
 mod files;
 mod find;
 mod git;
@@ -67,11 +68,14 @@ impl Walker {
             "history" => self.history(name, words, scan),
             "curl" => self.curl(scan),
             "dc" => self.desk_calculator(name, scan),
+            "date" => self.date(scan),
+            "default" => self.default_names(name, scan),
+            "filter" => self.filter(name, scan),
             "dd" => self.copy_blocks(arguments),
             "declare" => self.declare(name, arguments),
             "echo" => known.output = printing::echo(arguments),
             "fetch" => self.fetch(words, scan),
-            "formatter" => self.formatter(scan),
+            "formatter" => self.formatter(name, scan),
             "find" => known.output = self.find(arguments, invocation),
             "git" => self.git_files(words, scan),
             "gitconfig" => self.git_config(arguments),
