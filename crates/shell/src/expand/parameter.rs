@@ -103,7 +103,7 @@ impl Walker {
         }
         let argument = |index: usize| match &self.scope.arguments {
             Some(arguments) => arguments.get(index).cloned().unwrap_or_default(),
-            None => Field::guess(""),
+            None => Field::clone(&self.scope.argument_guess),
         };
         match name {
             "HOME" => Field::literal(self.places.home()),
@@ -117,6 +117,7 @@ impl Walker {
                 .previous
                 .as_deref()
                 .map_or_else(Field::unknown, Field::literal),
+            "@" | "*" => Field::clone(&self.scope.argument_guess),
             "IFS" => Field::literal(" \t\n"),
             "_" => {
                 let mut last = Field::clone(&self.scope.last_argument);

@@ -35,6 +35,8 @@ pub(crate) struct Scope {
     pub(super) arrays: Rc<BTreeMap<String, Vec<Field>>>,
     /// The arguments of the function or script; nothing where they are not known.
     pub(crate) arguments: Option<Vec<Field>>,
+    /// What an argument may be where they are not known.
+    pub(crate) argument_guess: Rc<Field>,
     /// The working folder as an absolute path, if it is known.
     pub(crate) folder: Option<Rc<str>>,
     /// Where the line may be instead.
@@ -71,6 +73,7 @@ impl Scope {
             variables: Variables::default(),
             arrays: Rc::default(),
             arguments: None,
+            argument_guess: Rc::new(Field::guess("")),
             folder: Some(folder.into()),
             others: Vec::new(),
             unmoved: Vec::new(),
@@ -283,8 +286,13 @@ impl Scope {
         if !Rc::ptr_eq(&self.arrays, &other.arrays) {
             let arrays = Rc::make_mut(&mut self.arrays);
             for (name, elements) in other.arrays.iter() {
-                if !arrays.contains_key(name) {
-                    arrays.insert(name.clone(), elements.clone());
+                let ours = arrays.entry(name.clone()).or_default();
+                for (at, theirs) in elements.iter().enumerate() {
+                    match ours.get_mut(at) {
+                        Some(ours) if ours != theirs => *ours = either(ours, theirs),
+                        Some(_) => {}
+                        None => ours.push(theirs.clone()),
+                    }
                 }
             }
         }
@@ -330,8 +338,22 @@ impl Scope {
             self.stack = None;
         }
         if self.arguments != other.arguments {
-            self.arguments = None;
+            self.lose_arguments(other);
         }
+    }
+
+    /// Forgets the arguments; the one nearest to `/` is kept as a guess.
+    fn lose_arguments(&mut self, other: &Self) {
+        let ours = self.arguments.take().unwrap_or_default();
+        let theirs = other.arguments.as_deref().unwrap_or_default();
+        let guess = ours
+            .iter()
+            .chain(theirs)
+            .chain([&*other.argument_guess])
+            .fold(Field::clone(&self.argument_guess), |one, other| {
+                either(&one, other)
+            });
+        self.argument_guess = Rc::new(guess);
     }
 
     fn merge_variables(&mut self, other: &Self) {
@@ -388,7 +410,7 @@ impl Scope {
             self.stack = None;
         }
         if self.arguments != before.arguments {
-            self.arguments = None;
+            self.lose_arguments(before);
         }
         if Rc::ptr_eq(&self.variables, &before.variables) {
             return;
@@ -405,7 +427,7 @@ impl Scope {
     pub(crate) fn refute(&mut self, start: &Self) -> bool {
         let mut refuted = false;
         if self.arguments != start.arguments && start.arguments.is_some() {
-            self.arguments = None;
+            self.lose_arguments(start);
             refuted = true;
         }
         if Rc::ptr_eq(&self.variables, &start.variables) {
@@ -434,6 +456,10 @@ impl Scope {
 fn weaker(value: &Field) -> Field {
     if value.is_integer() {
         return Field::integer();
+    }
+    if value.text.starts_with('/') && !value.text.contains(UNKNOWN) {
+        // Good enough to find what must not be removed.
+        return value.clone().doubted();
     }
     Field {
         number: value.number,

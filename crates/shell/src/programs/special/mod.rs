@@ -20,6 +20,7 @@ mod shells;
 mod state;
 mod system;
 mod tar;
+mod traps;
 mod xargs;
 
 use super::Known;
