@@ -54,6 +54,7 @@ mod packets;
 mod placeholders;
 mod planted;
 mod reach;
+mod ready;
 mod recheck;
 mod records;
 mod refusals;

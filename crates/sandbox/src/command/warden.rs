@@ -14,23 +14,21 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
-use super::init::{self, GO, Kind, Pattern, Template};
+use super::init::{self, Kind, Pattern};
 use super::kin;
 use super::machine::Machine;
 use super::mold::Mold;
 use super::packets::{self, Wish};
 pub(super) use super::packets::{BEGUN, run_packet, try_packet};
+use super::ready::{Ready, first_word, give};
 use super::report::{Outcome, Report, SetupFailure, Step};
-use super::sys::{self, Side};
+use super::sys;
 use super::wire::{self, Packet};
 
 /// The name under which the program is a warden.
 pub(super) const NAME: &str = "toolgate-warden";
 /// What the warden says first.
 pub(super) const HELLO: &[u8] = b"toolgate warden 1";
-
-/// How long a sandbox may take to look at an order.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 /// How long the end of a process is waited for that has no more to do, or was killed.
 const TO_LEAVE: Duration = Duration::from_millis(200);
@@ -50,78 +48,6 @@ const MOST_AT_WORK: u64 = 1024;
 /// Descriptors that the warden needs for itself, and for one sandbox with its order.
 const OWN_DESCRIPTORS: u64 = 64;
 const DESCRIPTORS_EACH: u64 = 16;
-
-/// A sandbox that waits for its command, or has it.
-#[derive(Debug)]
-struct Ready {
-    kind: Kind,
-    /// Where it comes from; on the lower rung the warden made it itself. A mold has to stay
-    /// for as long as what was made from it.
-    mold: Option<Rc<Mold>>,
-    /// Its number, where the warden made it itself.
-    pid: Option<Pid>,
-    pidfd: OwnedFd,
-    /// Kept open while the sandbox lives: closing it with the sandbox's first word unread
-    /// would reset the connection, and the order in it would be lost.
-    control: OwnedFd,
-    network: Option<OwnedFd>,
-    /// The last reference to the namespaces. Taking them down takes as long as putting
-    /// them up; held here, that happens after everybody knows that the command is over.
-    _namespaces: Vec<OwnedFd>,
-}
-
-impl Ready {
-    /// What has something to say when its command is over. A supervisor, on the lower
-    /// rung, is over when it is gone.
-    fn end(&self) -> &OwnedFd {
-        if self.kind.namespaces {
-            &self.control
-        } else {
-            &self.pidfd
-        }
-    }
-
-    /// A copy of a mold.
-    fn of(mold: &Rc<Mold>) -> Result<Self, SetupFailure> {
-        let made = mold.make()?;
-        Ok(Self {
-            kind: mold.kind,
-            mold: Some(Rc::clone(mold)),
-            pid: None,
-            pidfd: made.pidfd,
-            control: made.control,
-            network: made.network,
-            _namespaces: made.namespaces,
-        })
-    }
-
-    /// A process that will be a supervisor, on the lower rung.
-    fn without_namespaces(kind: Kind, machine: &Machine) -> Result<Self, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
-        let (ours, theirs) = wire::pair().map_err(failed)?;
-        let template = Template {
-            kind,
-            machine,
-            form: None,
-            names: None,
-        };
-        match sys::clone3(0).map_err(failed)? {
-            Side::Child => init::live(theirs, &template),
-            Side::Parent(child) => {
-                wire::send(&ours, GO, &[]).map_err(failed)?;
-                Ok(Self {
-                    kind,
-                    mold: None,
-                    pid: Some(child.pid),
-                    pidfd: child.pidfd,
-                    control: ours,
-                    network: None,
-                    _namespaces: Vec::new(),
-                })
-            }
-        }
-    }
-}
 
 /// The warden's life. The caller has made sure that there is only one thread.
 pub(super) fn serve() -> ! {
@@ -485,48 +411,5 @@ impl Warden {
             self.mold = None;
         }
         ready
-    }
-}
-
-/// Gives a packet to a sandbox behind namespaces. It says that it has taken the order
-/// before it begins with it, and whether it could do so as it was made. Another one can be
-/// given the order if, and only if, that was never said.
-fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Clone, errno);
-    let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
-    // Where it has ended, that is what it says.
-    let _ = wire::send(&ready.control, &packet.bytes, &fds);
-    loop {
-        if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
-            // Once it is dead, what it said before is all it will ever say.
-            rustix::process::pidfd_send_signal(&ready.pidfd, Signal::KILL).map_err(failed)?;
-            if !wire::readable(&ready.pidfd, PATIENCE).map_err(failed)? {
-                return Err(failed(Errno::TIMEDOUT));
-            }
-        }
-        let packet = match wire::receive(&ready.control, RecvFlags::DONTWAIT) {
-            // It ended without having read the order.
-            Err(Errno::CONNRESET) => return Ok(None),
-            other => other.map_err(failed)?,
-        };
-        match Report::decode(&packet.bytes) {
-            Some(Report::Ready) => {}
-            Some(Report::Taken { as_made }) => return Ok(Some(as_made)),
-            _ => return Ok(None),
-        }
-    }
-}
-
-fn first_word(ready: &Ready) -> Result<(), SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Clone, errno);
-    // Whoever waits for an order waits for this as well, and every later order does.
-    if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
-        return Err(failed(Errno::TIMEDOUT));
-    }
-    let packet = wire::receive(&ready.control, RecvFlags::DONTWAIT).map_err(failed)?;
-    match Report::decode(&packet.bytes) {
-        Some(Report::Ready) => Ok(()),
-        Some(Report::Ended(Outcome::Setup(failure))) => Err(failure),
-        _ => Err(failed(Errno::PIPE)),
     }
 }
