@@ -18,7 +18,7 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout};
 use toolgate_gate::Gate;
 use toolgate_gate::approve::ApproveAll;
-use toolgate_gate::journal::{Batch, Journal, JournalError, Record};
+use toolgate_gate::journal::{Batch, Entry, Journal, JournalError, Record};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Facts, Output, Tool, typed};

@@ -18,7 +18,7 @@ use toolgate_gate::approve::{
 use toolgate_gate::journal::Record;
 use toolgate_gate::middleware::Middleware;
 use toolgate_gate::session::Session;
-use toolgate_gate::tool::{Facts, Output, RunCtx, Tool, typed};
+use toolgate_gate::tool::Facts;
 use toolgate_model::{Action, Call, Decision, ErrorKind, Event, Risk, Status};
 use toolgate_policy::{Question, RuleSpec, Validator};
 use toolgate_testkit::{
@@ -773,75 +773,6 @@ fn the_same_path_is_remembered_for_each_tool() {
         bench.run_asked(calls.to_vec(), answer).await;
         let tools = bench.session.grants().into_iter().map(|grant| grant.tool);
         assert_eq!(tools.collect::<Vec<_>>(), ["touch", "poke"]);
-    });
-}
-
-/// A tool that would need these folders, and says which it got.
-fn needing() -> Bench {
-    #[derive(serde::Deserialize, schemars::JsonSchema)]
-    struct Needs {
-        folders: Vec<String>,
-    }
-    let tool = typed(
-        "reach",
-        "Needs folders.",
-        |_: Needs, cx: RunCtx| async move { Ok(Output::plain(cx.opened().join(" "))) },
-    )
-    .opens(|args, _| args.folders.clone())
-    .side_effects();
-    Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build()
-}
-
-#[test]
-fn folders_are_opened_by_an_answer_that_says_so_to_the_calls_it_allows() {
-    paused(async {
-        let reach = |id: &str, folder: &str| call(id, "reach", json!({"folders": [folder]}));
-        let both = || vec![reach("1", "/srv/a"), reach("2", "/srv/b")];
-        for (answer, contents, on_record, later) in [
-            (Answer::yes(), ["", ""], ["", ""], ""),
-            (
-                Answer::yes().opening(),
-                ["/srv/a", "/srv/b"],
-                ["/srv/a", "/srv/b"],
-                "",
-            ),
-            (
-                Answer::only(["2"]).opening(),
-                ["-", "/srv/b"],
-                ["", "/srv/b"],
-                "",
-            ),
-            (
-                Answer::yes().remember(Remember::Conversation),
-                ["", ""],
-                ["", ""],
-                "",
-            ),
-            (
-                Answer::yes().opening().remember(Remember::Conversation),
-                ["/srv/a /srv/a /srv/b", "/srv/b /srv/a /srv/b"],
-                ["/srv/a", "/srv/b"],
-                "/srv/a /srv/b",
-            ),
-        ] {
-            let bench = needing();
-            let results = bench.run_asked(both(), answer.clone()).await;
-            let got = results.iter().map(|result| match result.status() {
-                Status::Denied => "-",
-                _ => result.content.as_str(),
-            });
-            assert_eq!(got.collect::<Vec<_>>(), contents, "{answer:?}");
-            let entries = bench.journal.entries().into_iter();
-            let opened = entries.filter_map(|entry| match entry.record {
-                Record::Answered { opened, .. } => Some(opened.join(" ")),
-                _ => None,
-            });
-            assert_eq!(opened.collect::<Vec<_>>(), on_record, "{answer:?}");
-            let next = bench
-                .run_asked(vec![reach("3", "/srv/c")], Answer::yes())
-                .await;
-            assert_eq!(next[0].content, later, "{answer:?}");
-        }
     });
 }
 

@@ -28,5 +28,5 @@ pub use error::{ErrorKind, Status, ToolError};
 pub use event::{Event, Stream};
 pub use facts::{Access, Facts, Run};
 pub use ids::{ApprovalId, CallId, ConversationId, OutputHandle, PlanHash};
-pub use plan::{Category, FileDigest, Lead, PlanRecord, Risk};
+pub use plan::{Category, FileDigest, Lead, NeededDirectory, PlanRecord, Risk};
 pub use result::{Metadata, ToolResult};

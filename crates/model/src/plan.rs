@@ -74,6 +74,64 @@ pub struct Lead {
     pub to: String,
 }
 
+/// A directory beyond the roots that a call would need, as it was when the call was planned.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "StoredDirectory")]
+pub struct NeededDirectory {
+    /// The name as the call gives it.
+    pub path: String,
+    /// The name after all links are followed.
+    pub to: String,
+    /// The device it lies on.
+    pub device: u64,
+    /// Its number there.
+    pub inode: u64,
+}
+
+impl NeededDirectory {
+    /// Whether a link leads its name to another place.
+    pub fn is_through_link(&self) -> bool {
+        self.path != self.to
+    }
+}
+
+/// A needed directory in a record. Older records have the name alone.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum StoredDirectory {
+    Name(String),
+    Whole {
+        path: String,
+        to: String,
+        device: u64,
+        inode: u64,
+    },
+}
+
+impl From<StoredDirectory> for NeededDirectory {
+    fn from(stored: StoredDirectory) -> Self {
+        match stored {
+            StoredDirectory::Name(path) => Self {
+                to: path.clone(),
+                path,
+                device: 0,
+                inode: 0,
+            },
+            StoredDirectory::Whole {
+                path,
+                to,
+                device,
+                inode,
+            } => Self {
+                path,
+                to,
+                device,
+                inode,
+            },
+        }
+    }
+}
+
 /// A planned call as plain data. It can be shown, hashed and stored; it cannot run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanRecord {
@@ -112,16 +170,32 @@ pub struct PlanRecord {
     /// Where links lead the paths of the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leads_to: Vec<Lead>,
-    /// Hash of tool, arguments, working folder, files and links: what an answer is bound to.
+    /// Hash of tool, arguments, working folder, files, links and directories that could be
+    /// opened: what an answer is bound to.
     pub plan_hash: PlanHash,
-    /// Folders beyond the walls that it would need, and that a person can open to it.
+    /// Directories beyond the roots that it would need, and that an approver can open to it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub opens: Vec<String>,
+    pub opens: Vec<NeededDirectory>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_needed_directory_is_read_from_older_records_too() {
+        let read = |text: &str| serde_json::from_str::<NeededDirectory>(text).unwrap();
+        let old = read(r#""/srv/a""#);
+        assert_eq!((old.path.as_str(), old.inode), ("/srv/a", 0));
+        let new = NeededDirectory {
+            path: "/srv/l".into(),
+            to: "/srv/a".into(),
+            device: 1,
+            inode: u64::MAX,
+        };
+        assert_eq!(read(&serde_json::to_string(&new).unwrap()), new);
+        assert!(new.is_through_link() && !old.is_through_link());
+    }
 
     #[test]
     fn risks_are_ordered_and_spelled_once() {

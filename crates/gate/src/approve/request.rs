@@ -8,7 +8,7 @@ use toolgate_model::{ApprovalId, Args, CallId, ConversationId, PlanHash, Risk};
 
 use super::Grant;
 use crate::output::{Redactor, approval_text, preview_text, whole_line, whole_sentence};
-use crate::plan::Live;
+use crate::plan::{Live, beyond};
 
 /// One call of a question. Every text is made from the parsed call with nothing hidden; only
 /// `model_reason` is the model's own words. `whole` and `preview` have lines, and all others
@@ -76,7 +76,11 @@ impl ApprovalItem {
                 .as_deref()
                 .map(|text| preview_text(&redactor.for_approver(text)).into_owned()),
             preview_cut: plan.preview_cut,
-            could_open: plan.opens.iter().map(|folder| shown(folder)).collect(),
+            could_open: plan
+                .opens
+                .iter()
+                .map(|directory| shown(&beyond::shown(directory)))
+                .collect(),
             would_remember: grants
                 .iter()
                 .map(|grant| sentence(&grant.for_approver(redactor).describe()))

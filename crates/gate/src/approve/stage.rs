@@ -12,7 +12,7 @@ use crate::gate::Gate;
 use crate::journal::{Entry, Record};
 use crate::line::{Fate, Passage, Ready};
 use crate::output::approval_text;
-use crate::plan::{Authorized, Live, NeedsApproval, Plan, Planned, Refusal};
+use crate::plan::{Authorized, Live, NeedsApproval, Plan, Planned, Refusal, beyond};
 use crate::session::Session;
 
 /// A plan whose ground keeps changing is asked so many times, then given up.
@@ -239,7 +239,10 @@ impl Gate {
                         needs.live.opened.clone_from(&needs.live.record.opens);
                     }
                     if answer.open && answer.remember != Remember::Once {
-                        session.open(&needs.live.opened);
+                        // A link can be pointed elsewhere afterwards.
+                        let mut direct = needs.live.opened.clone();
+                        direct.retain(|directory| !directory.is_through_link());
+                        session.open(&direct);
                     }
                     // A text is cut for people after its secrets are out: half of one is not known.
                     let shown = |why: String| approval_text(&self.inner.redactor.shown(&why));
@@ -280,6 +283,7 @@ impl Gate {
         let record = needs.record();
         let leads = crate::plan::leads_of(&self.inner.wall, &record.facts);
         let holds = leads == record.leads_to
+            && record.opens.iter().all(beyond::holds)
             && record.rests_on.iter().all(|file| {
                 crate::ground::look(&self.inner.wall, &file.path)
                     .is_ok_and(|ground| ground.sha256 == file.sha256)
@@ -366,7 +370,7 @@ fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> V
         .next()
         .filter(|_| answer.open && answer.allows(call));
     record
-        .map(|record| record.opens.clone())
+        .map(|record| record.opens.iter().map(|one| one.to.clone()).collect())
         .unwrap_or_default()
 }
 

@@ -3,19 +3,22 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ErrorKind, PlanRecord, ToolError, ToolResult};
+use toolgate_model::{ErrorKind, NeededDirectory, PlanRecord, ToolError, ToolResult};
 
 use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
 use crate::gate::Gate;
 use crate::line::{Passage, finished};
-use crate::plan::Authorized;
+use crate::plan::{Authorized, beyond};
 use crate::session::Session;
 use crate::settle::Unsettled;
 use crate::tool::{Ahead, ContextParts, Permit, RunCtx};
 
-/// The folders beyond the walls that are open to a call.
-fn opened(own: &[String], session: &Session) -> Vec<String> {
-    [own, &session.opened()].concat()
+/// The directories beyond the roots that are open to a call. One that was opened for the
+/// conversation counts as long as its name leads to the same directory.
+fn opened(own: &[NeededDirectory], session: &Session) -> Vec<NeededDirectory> {
+    let mut all = own.to_vec();
+    all.extend(session.opened().into_iter().filter(beyond::holds));
+    all
 }
 
 impl Gate {
@@ -80,7 +83,11 @@ impl Gate {
             stop,
             span: span.clone(),
         };
-        let ground = || self.ground_holds(session, &record, live.own_writes);
+        let opened = live.opened;
+        let ground = || {
+            directories_hold(&opened)?;
+            self.ground_holds(session, &record, live.own_writes)
+        };
         let ending = self.inner.runner.run(job, ground).await;
         if let Some(kind) = ending.outcome.kind() {
             span.record("error.type", kind.as_str());
@@ -143,6 +150,20 @@ impl Gate {
             ));
         }
         Ok(())
+    }
+}
+
+/// The directories that an approver opened to a call are those that were shown.
+fn directories_hold(opened: &[NeededDirectory]) -> Result<(), ToolError> {
+    match opened.iter().find(|directory| !beyond::holds(directory)) {
+        Some(changed) => Err(ToolError::new(
+            ErrorKind::StaleFile,
+            format!(
+                "{} is another directory since it was opened to the call; it was not run, try again",
+                changed.path
+            ),
+        )),
+        None => Ok(()),
     }
 }
 

@@ -97,11 +97,14 @@ impl Redactor {
             .chain(plan.preview.iter_mut())
             .chain([&mut plan.summary])
             .chain(&mut plan.locations)
-            .chain(&mut plan.opens)
+            .chain(plan.opens.iter_mut().map(|needed| &mut needed.path))
             .chain(plan.rests_on.iter_mut().map(|file| &mut file.path))
             .chain(plan.leads_to.iter_mut().map(|lead| &mut lead.path))
         {
             *text = self.shown(text);
+        }
+        for needed in &mut plan.opens {
+            needed.to = self.shown(&needed.to);
         }
         for lead in &mut plan.leads_to {
             lead.to = self.shown(&lead.to);

@@ -8,6 +8,7 @@
 //! Parsing and policy are pure; preflight and preview read through the path wall.
 //! Nothing is written and nobody is contacted.
 
+pub(crate) mod beyond;
 mod hash;
 mod judge;
 mod leads;
@@ -17,10 +18,10 @@ mod preflight;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_model::{Call, CallId, Decision, PlanRecord, ToolCall, ToolError};
+use toolgate_model::{Call, CallId, Decision, NeededDirectory, PlanRecord, ToolCall, ToolError};
 use toolgate_policy::Policy;
 
-pub(crate) use hash::plan_hash;
+pub(crate) use hash::{Seen, plan_hash};
 pub(crate) use leads::{leads_of, leads_text};
 pub(crate) use planner::Planner;
 
@@ -97,7 +98,7 @@ pub(crate) struct Live {
     /// The facts with real names in place of the requested ones, where any differs.
     pub(crate) real: Option<RealFacts>,
     /// The folders that a person opened to this call.
-    pub(crate) opened: Vec<String>,
+    pub(crate) opened: Vec<NeededDirectory>,
     /// Why a yes is not remembered although the person wanted that.
     pub(crate) not_remembered: Option<String>,
 }

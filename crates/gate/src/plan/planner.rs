@@ -14,7 +14,7 @@ use toolgate_sandbox::paths::{PathWall, check_text};
 use super::judge::tightened;
 use super::{
     Authorized, CallLimits, Exact, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
-    plan_hash,
+    Seen, beyond, plan_hash,
 };
 use crate::execute;
 use crate::gate::Gate;
@@ -212,7 +212,7 @@ impl Planner<'_> {
                 risk: entry.spec().risk,
                 locations: Vec::new(),
                 facts: Facts::opaque(),
-                plan_hash: self.hash(entry, &call, &[], &[]),
+                plan_hash: self.hash(entry, &call, Seen::default()),
                 decision,
                 call,
                 preview: None,
@@ -248,13 +248,18 @@ impl Planner<'_> {
             Err(ToolError::new(ErrorKind::Panicked, message))
         });
         let (invocation, summary, facts, risk, asks, timeout, opens) = read?;
+        let opens = beyond::offered(opens, self.wall);
+        let seen = Seen {
+            opens: &opens,
+            ..Seen::default()
+        };
         let record = PlanRecord {
             conversation: self.session.id().clone(),
             tool: spec.name.clone(),
             summary: approval_text(&self.redactor.redact(&summary).0),
             risk,
             locations: locations(&facts),
-            plan_hash: self.hash(&entry, &call, &[], &[]),
+            plan_hash: self.hash(&entry, &call, seen),
             decision: Decision::denied(
                 ErrorKind::PolicyDenied,
                 "undecided",
@@ -292,8 +297,7 @@ impl Planner<'_> {
         &self,
         entry: &registry::Entry,
         call: &ToolCall,
-        rests_on: &[toolgate_model::FileDigest],
-        leads_to: &[toolgate_model::Lead],
+        seen: Seen<'_>,
     ) -> toolgate_model::PlanHash {
         plan_hash(
             self.session.id().as_str(),
@@ -301,8 +305,7 @@ impl Planner<'_> {
             entry.digest(),
             &call.args,
             &working_folder(self.wall).to_string_lossy(),
-            rests_on,
-            leads_to,
+            seen,
         )
     }
 
@@ -346,9 +349,8 @@ impl Planner<'_> {
                 let shows = record.preview.as_ref().map_or(&[][..], |_| preview.shows);
                 record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
                 record.preview_cut = record.preview.is_some() && preview.cut;
-                let (call, leads_to) = (&record.call, &record.leads_to);
-                record.plan_hash = self.hash(&live.entry, call, &preview.rests_on, leads_to);
                 record.rests_on = preview.rests_on;
+                record.plan_hash = self.hash(&live.entry, &record.call, Seen::by(record));
                 Ok(Plan::Ask(NeedsApproval { live }))
             }
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_model::{Decision, ErrorKind, Facts, ToolError};
 
 use super::leads::RealNames;
-use super::{Live, Planner, leads_text};
+use super::{Live, Planner, Seen, leads_text};
 use crate::output::approval_text;
 use crate::panics::payload_text;
 use crate::tool::{Invocation, path_error};
@@ -29,7 +29,7 @@ impl Planner<'_> {
                 if !claimed && !leads.is_empty() {
                     let record = Arc::make_mut(&mut live.record);
                     record.leads_to = leads;
-                    record.plan_hash = self.hash(&live.entry, &record.call, &[], &record.leads_to);
+                    record.plan_hash = self.hash(&live.entry, &record.call, Seen::by(record));
                     let text = leads_text(&record.leads_to, self.redactor);
                     let text = text.trim_end().replace('\n', "; ");
                     record.summary = approval_text(&format!("{} ({text})", record.summary));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::ConversationId;
+use toolgate_model::{ConversationId, NeededDirectory};
 use toolgate_policy::Scope;
 
 pub use belongings::Belonging;
@@ -44,7 +44,7 @@ pub struct Session {
     compiled: Compiled,
     /// The middleware that saw calls of this conversation; nothing once it has ended.
     chains: Mutex<Option<Vec<Arc<Chain>>>>,
-    opened: Mutex<Vec<String>>,
+    opened: Mutex<Vec<NeededDirectory>>,
     belongings: Belongings,
     pending: Pending,
     scope: Option<Scope>,
@@ -170,11 +170,11 @@ impl Session {
     }
 
     /// The folders beyond the walls that were opened for the whole conversation.
-    pub fn opened(&self) -> Vec<String> {
+    pub fn opened(&self) -> Vec<NeededDirectory> {
         lock(&self.opened).clone()
     }
 
-    pub(crate) fn open(&self, folders: &[String]) {
+    pub(crate) fn open(&self, folders: &[NeededDirectory]) {
         let mut opened = lock(&self.opened);
         for folder in folders {
             if !opened.contains(folder) {

@@ -1,5 +1,6 @@
 //! What a call may use to get ready, while its start is put on record.
 
+use toolgate_model::NeededDirectory;
 use toolgate_sandbox::paths::PathWall;
 
 /// The walls of a call that is about to start. There is no way in it to do what the call is
@@ -7,11 +8,11 @@ use toolgate_sandbox::paths::PathWall;
 #[derive(Clone, Copy)]
 pub struct Ahead<'a> {
     wall: &'a PathWall,
-    opened: &'a [String],
+    opened: &'a [NeededDirectory],
 }
 
 impl<'a> Ahead<'a> {
-    pub(crate) const fn new(wall: &'a PathWall, opened: &'a [String]) -> Self {
+    pub(crate) const fn new(wall: &'a PathWall, opened: &'a [NeededDirectory]) -> Self {
         Self { wall, opened }
     }
 
@@ -21,7 +22,7 @@ impl<'a> Ahead<'a> {
     }
 
     /// The folders beyond the walls that are open to the call so far.
-    pub const fn opened(&self) -> &'a [String] {
+    pub const fn opened(&self) -> &'a [NeededDirectory] {
         self.opened
     }
 }

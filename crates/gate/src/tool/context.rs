@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{CallId, ErrorKind, PlanRecord, Stream, ToolError};
+use toolgate_model::{CallId, ErrorKind, NeededDirectory, PlanRecord, Stream, ToolError};
 use toolgate_policy::{Hidden, Policy};
 use toolgate_sandbox::paths::PathWall;
 
@@ -50,7 +50,7 @@ pub(crate) struct ContextParts {
     pub(crate) limits: OutputLimits,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) opened: Vec<String>,
+    pub(crate) opened: Vec<NeededDirectory>,
     pub(crate) plan: Arc<PlanRecord>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) journal: Arc<dyn Journal>,
@@ -103,7 +103,7 @@ impl RunCtx {
     }
 
     /// The folders beyond the walls that a person opened to this call, or to its conversation.
-    pub fn opened(&self) -> &[String] {
+    pub fn opened(&self) -> &[NeededDirectory] {
         &self.parts.opened
     }
 

@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde_json::Value;
-use toolgate_model::{Args, Category, FileDigest, Metadata, OutputHandle, Risk, ToolError};
+use toolgate_model::{
+    Args, Category, FileDigest, Metadata, NeededDirectory, OutputHandle, Risk, ToolError,
+};
 
 pub use ahead::Ahead;
 pub(crate) use context::{ContextParts, Permit};
@@ -149,9 +151,9 @@ pub trait Invocation: Send + Sync + 'static {
         false
     }
 
-    /// Folders beyond the walls that this call would need. A person can open them to it; a
-    /// plain yes does not.
-    fn opens(&self) -> Vec<String> {
+    /// Directories beyond the roots that this call would need, as they are now. An approver can
+    /// open them to it; a plain yes does not.
+    fn opens(&self) -> Vec<NeededDirectory> {
         Vec::new()
     }
 

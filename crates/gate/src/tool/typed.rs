@@ -10,7 +10,7 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolgate_model::{Args, Category, Facts, Risk, ToolError};
+use toolgate_model::{Args, Category, Facts, NeededDirectory, Risk, ToolError};
 
 use super::{
     Ahead, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View, read_args,
@@ -20,7 +20,7 @@ type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>>
 type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
 
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
-type Opens<A> = dyn Fn(&A, &Facts) -> Vec<String> + Send + Sync;
+type Opens<A> = dyn Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync;
 type Prepare<A> = dyn Fn(&mut A, &Ahead<'_>) + Send + Sync;
 type Refused<A> = dyn Fn(&A, &Facts) -> Option<ToolError> + Send + Sync;
 type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
@@ -181,7 +181,10 @@ impl<A> TypedTool<A> {
 
     /// Folders beyond the walls that a person can open to a call.
     #[must_use]
-    pub fn opens(self, opens: impl Fn(&A, &Facts) -> Vec<String> + Send + Sync + 'static) -> Self {
+    pub fn opens(
+        self,
+        opens: impl Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync + 'static,
+    ) -> Self {
         self.set(|parts| parts.opens = Box::new(opens))
     }
 
@@ -285,7 +288,7 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
         (self.parts.timeout)(&self.args)
     }
 
-    fn opens(&self) -> Vec<String> {
+    fn opens(&self) -> Vec<NeededDirectory> {
         (self.parts.opens)(&self.args, &self.facts)
     }
 

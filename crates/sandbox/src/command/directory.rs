@@ -9,6 +9,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::error::WallError;
+use super::exact::ExactDirectory;
 use super::found::{After, Found, Missed};
 use super::links::Inodes;
 use super::memory::Memory;
@@ -81,6 +82,29 @@ impl Directory {
         .map_err(failed)?;
         let path = std::fs::read_link(format!("/proc/self/fd/{}", handle.as_raw_fd()))
             .map_err(|e| failed(Errno::from_io_error(&e).unwrap_or(Errno::IO)))?;
+        let writable = grant.access == RootAccess::ReadWrite;
+        Self::granted(rules, path, handle, writable)
+    }
+
+    /// A directory that an approver opened: the very one that was shown.
+    pub(super) fn exact(rules: &WallRules, exact: &ExactDirectory) -> Result<Self, WallError> {
+        let path = exact.path.clone();
+        if let Some(rule) = rules.paths.denied_directory(&path) {
+            let rule = rule.to_owned();
+            return Err(WallError::DeniedGrant { path, rule });
+        }
+        let Ok(handle) = exact.open() else {
+            return Err(WallError::Exchanged { path });
+        };
+        Self::granted(rules, path, handle, false)
+    }
+
+    fn granted(
+        rules: &WallRules,
+        path: PathBuf,
+        handle: OwnedFd,
+        writable: bool,
+    ) -> Result<Self, WallError> {
         if let Some(place) = rules.paths.own().closed_around(&path) {
             return Err(WallError::OwnGrant {
                 place: place.to_path_buf(),
@@ -91,7 +115,7 @@ impl Directory {
             denied: Some(rules.paths.denied_beneath(&path)),
             path,
             handle,
-            writable: grant.access == RootAccess::ReadWrite,
+            writable,
             root: None,
             opened: Vec::new(),
             found: Mutex::default(),

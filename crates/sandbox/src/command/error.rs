@@ -56,6 +56,22 @@ pub enum WallError {
         /// The directory of the system.
         system: &'static str,
     },
+    /// A directory that was opened to the command is denied, or lies in a denied one.
+    #[error("{path} is closed to commands by the deny pattern {rule:?}; it was not opened")]
+    DeniedGrant {
+        /// The directory.
+        path: PathBuf,
+        /// The pattern.
+        rule: String,
+    },
+    /// A directory that was opened to the command is not the one that was shown.
+    #[error(
+        "{path} is not the directory that was shown: it or a link on the way changed. It was not opened; try again"
+    )]
+    Exchanged {
+        /// The directory.
+        path: PathBuf,
+    },
     /// A placeholder cannot be made or recorded.
     #[error("{path} cannot be kept vacant while the command runs: {errno}")]
     Placeholder {

@@ -95,6 +95,9 @@ impl Layout {
         for grant in &spec.grants {
             directories.push(Arc::new(Directory::grant(rules, grant)?));
         }
+        for exact in &spec.opened {
+            directories.push(Arc::new(Directory::exact(rules, exact)?));
+        }
         // Of two that are the same the stricter comes first and stays; inner ones come after
         // the outer ones that they lie on.
         directories.sort_by(|a, b| (&a.path, a.writable).cmp(&(&b.path, b.writable)));

@@ -33,6 +33,7 @@ mod directory;
 mod doctor;
 mod entry;
 mod error;
+mod exact;
 mod fence;
 mod filter;
 mod found;
@@ -82,6 +83,7 @@ use std::sync::atomic::Ordering;
 
 pub use doctor::{DoctorReport, WallState, probe};
 pub use error::WallError;
+pub use exact::ExactDirectory;
 pub use found::Missed;
 pub use guards::Hidden;
 pub use message::{BadOrder, Folder, Mask, MaskKind, Order};

@@ -255,7 +255,11 @@ impl Reach {
         }
         // Some patterns are about files only.
         let is_file = !place.path.join(rel).is_dir();
-        let denied = self.paths.denied_by(rel, is_file).filter(|_| masked);
+        let denied = match place.root {
+            Some(_) => self.paths.denied_by(rel, is_file),
+            None => self.paths.denied_beyond(&place.path, rel, is_file),
+        };
+        let denied = denied.filter(|_| masked);
         if let Some(rule) = denied.filter(|rule| *rule != READABLE) {
             let rule = rule.to_owned();
             return Some((Barrier::Hidden { rule }, None));

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::exact::ExactDirectory;
 use crate::paths::{PathWall, RootAccess};
 
 /// What a command may reach over the network.
@@ -165,6 +166,8 @@ pub struct CommandSpec {
     pub network: Option<Network>,
     /// Grants of its own, beside those of the wall.
     pub grants: Vec<Grant>,
+    /// Directories that an approver opened to it for reading.
+    pub opened: Vec<ExactDirectory>,
     /// Its standard input; empty if there is none.
     pub stdin: Option<OwnedFd>,
 }
@@ -179,6 +182,7 @@ impl CommandSpec {
             limits: None,
             network: None,
             grants: Vec::new(),
+            opened: Vec::new(),
             stdin: None,
         }
     }

@@ -31,8 +31,8 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::tool::{Ahead, Output, Preview, RunCtx, TypedTool, typed};
-use toolgate_model::{Access, Category, ErrorKind, Facts, Risk, ToolError};
-use toolgate_sandbox::command::{CommandSpec, CommandWall, Grant, InForce, Poised};
+use toolgate_model::{Access, Category, ErrorKind, Facts, NeededDirectory, Risk, ToolError};
+use toolgate_sandbox::command::{CommandSpec, CommandWall, ExactDirectory, Grant, InForce, Poised};
 use toolgate_sandbox::paths::{PathWall, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse, lookalikes};
 
@@ -86,7 +86,7 @@ pub(crate) struct RunCommand {
 #[derive(Debug)]
 struct MadeAhead {
     /// The folders that were open to the call then.
-    opened: Vec<String>,
+    opened: Vec<NeededDirectory>,
     poised: Begun<Poised>,
 }
 
@@ -206,7 +206,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
         Ok(Preview::default())
     })
     .prepare(move |args, ahead| prepare(args, ahead, &prepares))
-    .opens(move |_, facts| opens.folders_beyond(facts))
+    .opens(move |_, facts| opens.directories_beyond(facts))
     .refused(move |args, facts| args.refused(facts, &judges))
     .call_timeout(move |args| {
         let longest = if args.background {
@@ -228,13 +228,13 @@ impl RunCommand {
         &self,
         settings: &CommandSettings,
         paths: &PathWall,
-        open: &[String],
+        open: &[NeededDirectory],
     ) -> Result<CommandSpec, ToolError> {
         let place = Place::of(self.cwd.as_deref(), &settings.roots)?;
         place.check(paths.roots(), |path| paths.preflight(path, Access::Read))?;
         let mut spec = CommandSpec::line(&self.command, place.absolute);
         spec.env.clone_from(&settings.env);
-        spec.grants = open.iter().map(opened).collect();
+        spec.opened = open.iter().map(exact).collect();
         Ok(spec)
     }
 }
@@ -285,10 +285,19 @@ async fn run(
     foreground::run(&args, poised, &around, &cx).await
 }
 
-/// A folder that a person opened, for reading.
-fn opened(folder: &String) -> Grant {
+/// A directory that an approver opened.
+fn exact(needed: &NeededDirectory) -> ExactDirectory {
+    ExactDirectory {
+        path: (&needed.to).into(),
+        device: needed.device,
+        inode: needed.inode,
+    }
+}
+
+/// The same as a grant.
+fn opened(needed: &NeededDirectory) -> Grant {
     Grant {
-        path: folder.into(),
+        path: (&needed.to).into(),
         access: RootAccess::ReadOnly,
     }
 }

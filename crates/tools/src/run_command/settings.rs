@@ -1,12 +1,12 @@
 //! What commands are given and what stands around them.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use toolgate_model::{ErrorKind, Facts, ToolError};
-use toolgate_sandbox::command::{CommandWall, seen_by_all};
+use toolgate_model::{ErrorKind, Facts, NeededDirectory, ToolError};
+use toolgate_sandbox::command::{CommandWall, ExactDirectory, seen_by_all};
 
 /// Settings of `run_command` and its companions.
 #[derive(Clone, Debug)]
@@ -40,27 +40,46 @@ impl Default for CommandSettings {
 }
 
 impl CommandSettings {
-    /// The folders of what a command says it reads beyond the walls, by name alone.
+    /// The directories of what a command says it reads beyond the roots, with their real names.
     ///
-    /// Folders that hold half the machine are not among them: `/`, those just beneath it,
-    /// and the home folder.
-    pub(super) fn folders_beyond(&self, facts: &Facts) -> Vec<String> {
-        let mut folders: Vec<String> = Vec::new();
+    /// Directories that hold half the machine are not among them: `/`, those just beneath it,
+    /// the home directory and those above it.
+    pub(super) fn directories_beyond(&self, facts: &Facts) -> Vec<NeededDirectory> {
+        let mut directories: Vec<NeededDirectory> = Vec::new();
         for path in facts.reads.iter().filter(|path| path.starts_with('/')) {
-            let path = Path::new(path);
-            let folder = self.folder_of(path).filter(|_| !seen_by_all(path));
-            folders.extend(folder.filter(|folder| !folders.contains(folder)));
+            let needed = self.directory_of(Path::new(path));
+            directories.extend(needed.filter(|needed| !directories.contains(needed)));
         }
-        folders
+        directories
     }
 
-    /// The folder of a path, unless it is too much to open for one file.
-    pub(super) fn folder_of(&self, path: &Path) -> Option<String> {
-        let folder = path.parent()?.to_str()?;
-        let too_much = folder.split('/').count() < 3
-            || self.home.as_deref() == Some(folder)
-            || folder.split('/').any(|name| name == "..");
-        (!too_much).then(|| folder.to_owned())
+    /// The directory of a path, unless it is too much to open for one file.
+    fn directory_of(&self, path: &Path) -> Option<NeededDirectory> {
+        let named = path.parent()?;
+        if self.is_too_much(named) || seen_by_all(path) {
+            return None;
+        }
+        let real = ExactDirectory::of(named)?;
+        if self.is_too_much(&real.path) || seen_by_all(&real.path) {
+            return None;
+        }
+        Some(NeededDirectory {
+            path: named.to_str()?.to_owned(),
+            to: real.path.to_str()?.to_owned(),
+            device: real.device,
+            inode: real.inode,
+        })
+    }
+
+    fn is_too_much(&self, directory: &Path) -> bool {
+        let home = self.home.as_deref().map(Path::new);
+        let real_home = home.and_then(|home| std::fs::canonicalize(home).ok());
+        let mut homes = home.into_iter().chain(real_home.as_deref());
+        directory.components().count() < 3
+            || homes.any(|home| home.starts_with(directory))
+            || directory
+                .components()
+                .any(|part| part == Component::ParentDir)
     }
 
     pub(super) fn wall(&self) -> Result<&CommandWall, ToolError> {
