@@ -16,7 +16,7 @@ use crate::tty::Tty;
 
 /// Stands before the part of a line that did not fit into the row above.
 const GOES_ON: &str = "     \u{21b3} ";
-const GOES_ON_WIDTH: usize = 7;
+const GOES_ON_WIDTH: usize = 8;
 
 /// A tab leads to the next multiple of this.
 const TAB: usize = 8;
@@ -48,8 +48,7 @@ impl Line {
             for c in text.plain().as_str().chars() {
                 let wide = match c {
                     '\t' => TAB - column % TAB,
-                    // What has no width of its own is drawn somewhere all the same.
-                    c => c.width().unwrap_or(1).max(1),
+                    c => width(c),
                 };
                 if column + wide > columns {
                     add(&mut rows, *style, &mut piece);
@@ -65,6 +64,15 @@ impl Line {
             add(&mut rows, *style, &mut piece);
         }
         rows
+    }
+}
+
+/// The most columns that a terminal gives a character. Beyond ASCII they do not agree: some give
+/// two to what others give one or none.
+fn width(c: char) -> usize {
+    match c {
+        c if c.is_ascii() => 1,
+        c => c.width().unwrap_or(2).max(2),
     }
 }
 
@@ -105,10 +113,12 @@ pub(crate) fn read(
         let rows: Vec<Clean> = lines.iter().flat_map(|line| line.rows(columns)).collect();
         let size = height.saturating_sub(below.max(2)).max(1);
         let page = rows.iter().skip(shown).take(size);
+        tty.cut_rows(true)?;
         for row in page {
             let row = if colours { row.clone() } else { row.plain() };
             tty.show(say!("{}\n", row))?;
         }
+        tty.cut_rows(false)?;
         shown += size;
         if shown >= rows.len() {
             if rows.len() > size {
@@ -163,6 +173,8 @@ mod tests {
             "short",
             &"x".repeat(10_000),
             &"漢字".repeat(300),
+            &"\u{3248}".repeat(300),
+            &"±é€".repeat(300),
             "a\tb",
         ] {
             for columns in [1, 9, 20, 80, 200] {
@@ -172,11 +184,7 @@ mod tests {
                 let mut all = String::new();
                 for (at, row) in rows.iter().enumerate() {
                     let row = row.plain();
-                    let shown: usize = row
-                        .as_str()
-                        .chars()
-                        .map(|c| c.width().unwrap_or(1).max(1))
-                        .sum();
+                    let shown: usize = row.as_str().chars().map(width).sum();
                     assert!(shown <= wide, "{columns}: {row:?}");
                     let row = row.as_str();
                     all.push_str(if at == 0 {

@@ -65,6 +65,12 @@ impl Tty {
         self.file.write_all(text.into().as_str().as_bytes())
     }
 
+    /// Has a row that is wider than the screen cut at its edge, or go on in the next one again.
+    pub(crate) fn cut_rows(&mut self, cut: bool) -> io::Result<()> {
+        let sequence: &[u8] = if cut { b"\x1b[?7l" } else { b"\x1b[?7h" };
+        self.file.write_all(sequence)
+    }
+
     /// How many rows and columns are seen at once. A terminal that does not say so has those of
     /// the oldest ones.
     pub(crate) fn size(&self) -> (usize, usize) {

@@ -55,6 +55,7 @@ fn joined(done: &Done) -> String {
 }
 
 fn strip_ansi(text: &str) -> String {
+    let text = text.replace("\u{1b}[?7l", "").replace("\u{1b}[?7h", "");
     let mut parts = text.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
     parts.fold(first, |text, part| {
@@ -464,4 +465,61 @@ fn a_yes_that_is_typed_while_the_question_appears_does_not_count() {
     let done = asked(&bench, None, "run_command", &args, &["y\n", "n\n", "n\n"]);
     assert!(done.stdout.contains("Toolgate asks"), "{done:?}");
     assert!(bench.listing().is_empty(), "{done:?}");
+}
+
+/// Terminals give one or two columns to many characters, and a row that is too wide would push
+/// the beginning of a question out of sight.
+#[test]
+fn no_row_is_wider_than_the_screen_on_any_terminal() {
+    for padding in ["\u{3248}", "\u{b1}", "\u{e9}", "\u{2588}", "漢"] {
+        let bench = Bench::new();
+        let command = format!(": rm -rf ~/thesis #{}", padding.repeat(1050));
+        let args = json!({ "command": command });
+        let keys: Vec<&str> = std::iter::repeat_n("\n", 10).collect();
+        let done = asked(&bench, Some((24, 100)), "run_command", &args, &keys);
+        assert!(pages(&done) >= 1, "{padding}: {done:?}");
+        let shown = strip_ansi(&done.stdout).replace('\r', "");
+        let rows = shown
+            .lines()
+            .filter(|row| row.contains(padding) && !row.contains("call_id"));
+        for row in rows {
+            let width = row.chars().map(|c| 1 + usize::from(!c.is_ascii()));
+            assert!(width.sum::<usize>() <= 100, "{padding}: {row}");
+        }
+        let (cut, wraps) = ("\u{1b}[?7l", "\u{1b}[?7h");
+        assert!(
+            done.stdout.contains(cut),
+            "rows are cut and not continued: {done:?}"
+        );
+        assert!(
+            done.stdout.rfind(wraps) > done.stdout.rfind(cut),
+            "{done:?}"
+        );
+    }
+}
+
+#[test]
+fn characters_that_a_terminal_drops_are_written_out() {
+    for (text, shown) in [
+        ("r\u{13441}m", r"r\u{13441}m"),
+        ("r\u{378}m", r"r\u{378}m"),
+        ("r\u{3fffd}m", r"r\u{3fffd}m"),
+        ("r\u{2fe0}m", r"r\u{2fe0}m"),
+        ("r\u{e1000}m", r"r\u{e1000}m"),
+        ("r\u{1b4d}m", r"r\u{1b4d}m"),
+        ("r\u{1f8d0}m", r"r\u{1f8d0}m"),
+        ("a -\u{301}b", r"a -\u{301}b"),
+        ("cp א ב", r"cp \u{5d0} \u{5d1}"),
+        ("größe 漢字 🦀 Ελλάς кино", "größe 漢字 🦀 Ελλάς кино"),
+    ] {
+        let bench = Bench::new();
+        let args = json!({"path": format!("{text}.txt"), "content": text});
+        let done = asked(&bench, Some((24, 200)), "write_file", &args, &["n\n"]);
+        let question = done.stdout.split("{\"call_id\"").next().unwrap();
+        assert!(question.contains(shown), "{shown}: {done:?}");
+        assert!(
+            shown == text || !question.contains(text),
+            "{shown}: {done:?}"
+        );
+    }
 }

@@ -2,6 +2,61 @@
 
 use std::borrow::Cow;
 
+use crate::graphic::RANGES;
+
+/// A character that is drawn: the plain blank, and what a pinned version of Unicode knows as a
+/// letter, mark, number, sign or symbol. Everything else may be dropped by a terminal.
+pub fn is_graphic(c: char) -> bool {
+    if c.is_ascii() {
+        return matches!(c, ' '..='~');
+    }
+    let code = u32::from(c);
+    let after = RANGES.partition_point(|(first, _)| *first <= code);
+    let range = after.checked_sub(1).and_then(|at| RANGES.get(at));
+    range.is_some_and(|(_, last)| code <= *last) && !is_invisible(c)
+}
+
+/// A mark that is drawn over or under the character before it.
+pub fn is_mark(c: char) -> bool {
+    // The standard library writes these out where they stand alone.
+    !c.is_ascii() && is_graphic(c) && c.escape_debug().len() > 1
+}
+
+/// A letter of a script that is written from right to left. Terminals may reorder a row that
+/// holds one.
+pub const fn is_right_to_left(c: char) -> bool {
+    matches!(c, '\u{590}'..='\u{8ff}' | '\u{fb1d}'..='\u{fdff}' | '\u{fe70}'..='\u{fefe}'
+        | '\u{10800}'..='\u{10fff}' | '\u{1e800}'..='\u{1efff}')
+}
+
+/// Marks that a letter of any script carries at most.
+const MOST_MARKS: u8 = 4;
+
+/// The characters of a line, each with whether a reader sees it for what it is: it is drawn, a
+/// mark has a letter to stand on, and nothing that is written from right to left stands in a line
+/// with other letters.
+pub fn clear(line: &str) -> impl Iterator<Item = (char, bool)> {
+    let reorders = line.contains(is_right_to_left)
+        && line.contains(|c: char| {
+            !is_right_to_left(c) && !" .,!?:-+()\t\n".contains(c) && !is_mark(c)
+        });
+    let mut marks = 0;
+    line.chars().map(move |c| {
+        if is_mark(c) {
+            let carried = marks > 0;
+            marks -= u8::from(carried);
+            return (c, carried && !(reorders && is_right_to_left(c)));
+        }
+        let is_clear = is_graphic(c) && !(reorders && is_right_to_left(c));
+        marks = if is_clear && c.is_alphanumeric() {
+            MOST_MARKS
+        } else {
+            0
+        };
+        (c, is_clear)
+    })
+}
+
 /// A character with no shape of its own, or with an empty one: the one list of them.
 ///
 /// Those that Unicode lets a renderer pass over, fillers that stand for a letter that is not
@@ -18,8 +73,8 @@ pub fn is_invisible(c: char) -> bool {
         | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
         // Word joiner, invisible operators, isolates, shaping controls.
         | '\u{2060}'..='\u{206f}'
-        // The braille pattern without a dot.
-        | '\u{2800}'
+        // The braille pattern without a dot; hieroglyphs that are blank.
+        | '\u{2800}' | '\u{13441}' | '\u{13442}'
         // Variation selectors, byte order mark.
         | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
         // Interlinear annotation and what stands for an object that is not there.
@@ -57,10 +112,12 @@ pub fn is_foreign_line_end(c: char) -> bool {
     matches!(c, '\r' | '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character has to be written out to be seen in a name.
+/// Whether a character has to be written out to be seen in a name. Joiners, selectors and
+/// blanks that texts are written with stay.
 fn is_hidden(c: char) -> bool {
-    let is_empty = matches!(c, '\u{2800}' | '\u{fffc}' | '\u{16fe4}' | '\u{1d159}');
-    c.is_control() || is_removed(c) || is_foreign_line_end(c) || is_empty
+    let is_written = matches!(c,
+        '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{180b}'..='\u{180d}' | '\u{180f}');
+    !is_graphic(c) && !is_written && !is_odd_blank(c)
 }
 
 /// A character of a name for a message: one that would not be seen, or would end the line, is
@@ -83,7 +140,7 @@ pub fn code_points(name: &str) -> Option<String> {
     let shown = told.iter().map(|c| {
         let code = format!("U+{:04X}", u32::from(*c));
         // A mark that joins the character before it, or that is not seen, stands for itself.
-        if c.is_alphanumeric() && !is_hidden(*c) {
+        if c.is_alphanumeric() && !is_mark(*c) && is_graphic(*c) && !is_right_to_left(*c) {
             format!("{c} ({code})")
         } else {
             code
@@ -96,7 +153,7 @@ pub fn code_points(name: &str) -> Option<String> {
 /// A text of JSON in which every character that output would remove is written as an escape:
 /// it means the same, is harmless on a terminal, and nothing of it is lost on the way.
 pub fn escape_json(json: &str) -> Cow<'_, str> {
-    let is_lost = |c: char| is_removed(c) || is_foreign_line_end(c);
+    let is_lost = |c: char| is_removed(c) || (!c.is_ascii() && is_hidden(c));
     if !json.contains(is_lost) {
         return Cow::Borrowed(json);
     }
@@ -117,6 +174,32 @@ pub fn escape_json(json: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_character_is_clear_where_a_reader_sees_it() {
+        for (line, unclear) in [
+            ("rm größe 漢字 🦀 Ελλάδα кино 한글 ไทย हिन्दी", ""),
+            ("e\u{301}a\u{308}\u{304}", ""),
+            ("\u{301}a", "\u{301}"),
+            ("rm \u{336}x", "\u{336}"),
+            ("-\u{20dd}x", "\u{20dd}"),
+            ("a\u{300}\u{301}\u{302}\u{303}\u{304}", "\u{304}"),
+            (
+                "r\u{378}m\u{13441}\u{e1000}\u{1f8d0}",
+                "\u{378}\u{13441}\u{e1000}\u{1f8d0}",
+            ),
+            ("שלום, עולם!", ""),
+            ("rm א ב", "אב"),
+            ("cp א 1", "א"),
+            ("א; ب", "אب"),
+        ] {
+            let found: String = clear(line)
+                .filter(|(_, seen)| !seen)
+                .map(|(c, _)| c)
+                .collect();
+            assert_eq!(found, unclear, "{line}");
+        }
+    }
 
     #[test]
     fn what_cannot_be_seen_in_a_name_is_written_out() {

@@ -16,6 +16,7 @@ pub mod decision;
 pub mod error;
 pub mod event;
 pub mod facts;
+pub mod graphic;
 pub mod ids;
 pub mod json;
 pub mod nearest;

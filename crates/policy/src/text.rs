@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use toolgate_model::characters::{code_points, is_foreign_line_end, is_invisible};
+use toolgate_model::characters::{clear, code_points};
 
 use crate::rule::{Condition, RuleSpec, Values, WordPattern};
 
@@ -19,8 +19,8 @@ pub(crate) fn shown(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len());
-    for c in text.chars() {
-        if is_plain(c) {
+    for (c, is_clear) in clear(text) {
+        if is_clear {
             safe.push(c);
         } else {
             safe.extend(c.escape_default());
@@ -42,11 +42,6 @@ pub(crate) fn named(name: &str) -> Cow<'_, str> {
         return Cow::Owned(shown(&name.replace('\\', "\\\\")).into_owned());
     }
     shown(name)
-}
-
-/// Whether a character shows itself: no control, no direction mark, nothing invisible.
-fn is_plain(c: char) -> bool {
-    !c.is_control() && !is_invisible(c) && !is_foreign_line_end(c)
 }
 
 /// The words of a command as one line.

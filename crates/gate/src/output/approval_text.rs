@@ -1,6 +1,6 @@
 //! Approval mode: one line in which nothing is hidden from the person who decides.
 
-use super::chars::is_unclear;
+use super::chars::{clear, may_be_unclear};
 
 /// The most characters that [`approval_text`] returns.
 pub const APPROVAL_TEXT_CHARS: usize = 200;
@@ -64,11 +64,11 @@ pub fn whole_sentence(text: &str) -> String {
 
 fn whole(text: &str, backslash: &str) -> String {
     let mut shown = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
+    let mut chars = clear(text).peekable();
+    while let Some((c, is_clear)) = chars.next() {
         let mut count = 1;
-        if c == ' ' || is_unclear(c) {
-            while chars.next_if_eq(&c).is_some() {
+        if c == ' ' || !is_clear {
+            while chars.next_if_eq(&(c, is_clear)).is_some() {
                 count += 1;
             }
         }
@@ -76,6 +76,7 @@ fn whole(text: &str, backslash: &str) -> String {
             '\\' => shown.push_str(backslash),
             ' ' if count <= MOST_BLANKS => shown.extend(std::iter::repeat_n(' ', count)),
             ' ' => shown.push_str(&format!("[\\u{{20}} x{count}]")),
+            _ if is_clear => shown.push(c),
             _ => shown.push_str(&piece(c, count)),
         }
     }
@@ -86,17 +87,18 @@ fn line(text: &str, backslash: &str) -> String {
     if is_plain(text) {
         return text.to_owned();
     }
-    let rendered = |chars: &mut dyn Iterator<Item = char>, room| rendered(chars, room, backslash);
-    let (whole, complete) = rendered(&mut text.chars(), APPROVAL_TEXT_CHARS);
+    let rendered = |chars: &mut Chars<'_>, room| rendered(chars, room, backslash);
+    let chars: Vec<(char, bool)> = clear(text).collect();
+    let (whole, complete) = rendered(&mut chars.iter().copied(), APPROVAL_TEXT_CHARS);
     if complete {
         return whole.concat();
     }
     // Runs are the same from both ends, and the whole is longer than both parts:
     // they cannot overlap.
     let head_chars = APPROVAL_TEXT_CHARS / 2;
-    let (head, _) = rendered(&mut text.chars(), head_chars);
+    let (head, _) = rendered(&mut chars.iter().copied(), head_chars);
     let (tail, _) = rendered(
-        &mut text.chars().rev(),
+        &mut chars.iter().copied().rev(),
         APPROVAL_TEXT_CHARS - 1 - head_chars,
     );
     let mut short = head.concat();
@@ -107,29 +109,29 @@ fn line(text: &str, backslash: &str) -> String {
 
 /// Whether a text is its own line, as most are.
 fn is_plain(text: &str) -> bool {
-    let seen = |c: char| c != '\\' && !is_unclear(c);
+    let seen = |c: char| c != '\\' && !may_be_unclear(c);
     text.len() <= APPROVAL_TEXT_CHARS && text.chars().all(seen) && !text.contains("  ")
 }
 
+/// Characters, each with whether it is clear.
+type Chars<'a> = dyn Iterator<Item = (char, bool)> + 'a;
+
 /// The pieces that fit into `room` characters, in the order of `chars`, and whether
 /// that is all of them.
-fn rendered(
-    chars: &mut dyn Iterator<Item = char>,
-    room: usize,
-    backslash: &str,
-) -> (Vec<String>, bool) {
+fn rendered(chars: &mut Chars<'_>, room: usize, backslash: &str) -> (Vec<String>, bool) {
     let mut chars = chars.peekable();
     let mut pieces = Vec::new();
     let mut room = room;
-    while let Some(c) = chars.next() {
+    while let Some((c, is_clear)) = chars.next() {
         let mut count = 1;
-        if c == ' ' || is_unclear(c) {
-            while chars.next_if_eq(&c).is_some() {
+        if c == ' ' || !is_clear {
+            while chars.next_if_eq(&(c, is_clear)).is_some() {
                 count += 1;
             }
         }
         let piece = match c {
             '\\' => backslash.to_owned(),
+            _ if is_clear => c.to_string(),
             _ => piece(c, count),
         };
         let Some(left) = room.checked_sub(piece.chars().count()) else {
@@ -147,8 +149,7 @@ pub(super) fn piece(c: char, count: usize) -> String {
         '\n' => "\\n".to_owned(),
         '\r' => "\\r".to_owned(),
         '\t' => "\\t".to_owned(),
-        c if is_unclear(c) => format!("\\u{{{:x}}}", u32::from(c)),
-        c => return c.to_string(),
+        c => format!("\\u{{{:x}}}", u32::from(c)),
     };
     if count < COUNTED_FROM {
         one.repeat(count)

@@ -1,7 +1,8 @@
 //! Which characters are dangerous, and where.
 
+pub(super) use toolgate_model::characters::clear;
 pub(super) use toolgate_model::characters::{is_foreign_line_end, is_removed};
-use toolgate_model::characters::{is_invisible, is_odd_blank};
+use toolgate_model::characters::{is_graphic, is_mark, is_right_to_left};
 
 /// Whether output changes where a character with this first byte stands, as far as
 /// the first byte can tell. Without branches, so that many bytes are tested at once.
@@ -20,18 +21,47 @@ pub(super) fn may_start_change(byte: u8) -> bool {
         | (byte == 0xf3) // U+E0000
 }
 
-/// A character that a person would not see for what it is: everything that output
-/// removes, and also joiners, selectors, blanks that are not the plain one, fillers,
-/// private characters and code points that are no characters.
+/// A character that an approver would not see for what it is, wherever it stands: everything
+/// that is not known to be drawn, and line ends and tabs.
 pub(super) fn is_unclear(c: char) -> bool {
-    is_removed(c)
-        || is_invisible(c)
-        || is_odd_blank(c)
-        || is_foreign_line_end(c)
-        || matches!(c,
-            '\n' | '\t' | '\u{70f}' | '\u{13430}'..='\u{1343f}'
-            | '\u{e000}'..='\u{f8ff}' | '\u{fdd0}'..='\u{fdef}' | '\u{f0000}'..='\u{10ffff}')
-        || u32::from(c) & 0xfffe == 0xfffe
+    !is_graphic(c)
+}
+
+/// A character that is written out in some place: one that is unclear, a mark without a letter,
+/// or one that is written from right to left among others.
+pub(super) fn may_be_unclear(c: char) -> bool {
+    is_unclear(c) || is_right_to_left(c) || is_mark(c)
+}
+
+/// Where a text of lines has characters that are written out. Line ends and tabs stay.
+pub(super) struct Unseen {
+    length: usize,
+    places: Vec<usize>,
+}
+
+impl Unseen {
+    pub(super) fn of(text: &str) -> Self {
+        let (mut places, mut at) = (Vec::new(), 0);
+        for line in text.split_inclusive('\n') {
+            for (c, is_clear) in clear(line) {
+                if !is_clear && c != '\n' && c != '\t' {
+                    places.push(at);
+                }
+                at += c.len_utf8();
+            }
+        }
+        Self { length: at, places }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Whether the first character of the rest of the text is one.
+    pub(super) fn starts(&self, rest: &str) -> bool {
+        let at = self.length.saturating_sub(rest.len());
+        self.places.binary_search(&at).is_ok()
+    }
 }
 
 /// How many bytes at the start do not `stop`. Looks at whole blocks first, which

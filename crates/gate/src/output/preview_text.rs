@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::chars::{is_unclear, split};
+use super::chars::{Unseen, may_be_unclear, split};
 
 /// `text` as lines for a question: newlines, tabs and everything that can be seen stay, and
 /// every other character is written as `\u{hex}`. A carriage return before a newline is the
@@ -18,7 +18,8 @@ use super::chars::{is_unclear, split};
 /// ```
 #[must_use]
 pub fn preview_text(text: &str) -> Cow<'_, str> {
-    if !text.contains(|c| c == '\\' || is_unseen(c)) {
+    let unseen = Unseen::of(text);
+    if unseen.is_empty() && !text.contains('\\') {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
@@ -26,7 +27,7 @@ pub fn preview_text(text: &str) -> Cow<'_, str> {
     while !rest.is_empty() {
         let after = rest.trim_start_matches('\\');
         let slashes = rest.len() - after.len();
-        let escape = escape(after);
+        let escape = escape(after, &unseen);
         let doubled = escape.is_some() || reads_as_escape(after);
         for _ in 0..slashes * (1 + usize::from(doubled)) {
             shown.push('\\');
@@ -60,13 +61,9 @@ pub fn preview_name(name: &str) -> Cow<'_, str> {
     Cow::Owned(lines.replace('\t', "\\t"))
 }
 
-pub(super) fn is_unseen(c: char) -> bool {
-    c != '\n' && c != '\t' && is_unclear(c)
-}
-
-/// How the first character is written if it cannot stay.
-pub(super) fn escape(text: &str) -> Option<String> {
-    let c = text.chars().next().filter(|c| is_unseen(*c))?;
+/// How the first character of the rest of a text is written if it cannot stay.
+pub(super) fn escape(text: &str, unseen: &Unseen) -> Option<String> {
+    let c = text.chars().next().filter(|_| unseen.starts(text))?;
     if text.starts_with("\r\n") {
         return Some("\\r".to_owned());
     }
@@ -85,6 +82,7 @@ pub(super) fn reads_as_escape(text: &str) -> bool {
     let digits = rest.bytes().take(6).take_while(u8::is_ascii_hexdigit);
     let (digits, end) = split(rest, digits.count());
     let code = u32::from_str_radix(digits, 16).ok();
+    let is_unseen = |c: char| c != '\n' && c != '\t' && may_be_unclear(c);
     end.starts_with('}') && code.and_then(char::from_u32).is_some_and(is_unseen)
 }
 
@@ -111,6 +109,13 @@ mod tests {
             ("\\\u{202e}", r"\\\u{202e}"),
             ("\\", "\\"),
             ("größe 漢字 🦀", "größe 漢字 🦀"),
+            ("+שלום\n-a ש", "+שלום\n-a \\u{5e9}"),
+            (r"a \u{5e9} \u{301}", r"a \\u{5e9} \\u{301}"),
+            ("e\u{301} \u{301}", "e\u{301} \\u{301}"),
+            (
+                "r\u{378}m \u{13441}\u{1f8d0}",
+                r"r\u{378}m \u{13441}\u{1f8d0}",
+            ),
             ("a\u{a0}b\u{2028}c", r"a\u{a0}b\u{2028}c"),
         ];
         for (text, expected) in cases {

@@ -17,7 +17,8 @@
 use serde_json::{Map, Value};
 
 use super::approval_text::{MOST_BLANKS, piece};
-use super::preview_text::{escape, is_unseen, reads_as_escape};
+use super::chars::Unseen;
+use super::preview_text::{escape, reads_as_escape};
 
 /// From this many line ends in a row on they are shown as their number: fewer keep the rest in
 /// sight.
@@ -38,12 +39,13 @@ const MOST_DEEP: usize = 64;
 #[must_use]
 pub fn whole_text(text: &str) -> String {
     let mut shown = String::with_capacity(text.len() + 16);
+    let unseen = Unseen::of(text);
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         rest = match c {
-            '\\' => backslashes(rest, &mut shown),
+            '\\' => backslashes(rest, &unseen, &mut shown),
             ' ' | '\t' | '\r' | '\n' => blanks(rest, &mut shown),
-            c if is_unseen(c) => {
+            c if unseen.starts(rest) => {
                 let after = rest.trim_start_matches(c);
                 let count = (rest.len() - after.len()) / c.len_utf8();
                 shown.push_str(&piece(c, count));
@@ -59,10 +61,11 @@ pub fn whole_text(text: &str) -> String {
 }
 
 /// Backslashes stay, but where they would make an escape or a count, or stand before one.
-fn backslashes<'t>(text: &'t str, shown: &mut String) -> &'t str {
+fn backslashes<'t>(text: &'t str, unseen: &Unseen, shown: &mut String) -> &'t str {
     let after = text.trim_start_matches('\\');
     let count = text.len() - after.len();
-    let doubled = escape(after).is_some() || reads_as_escape(after) || reads_as_count(after);
+    let doubled =
+        escape(after, unseen).is_some() || reads_as_escape(after) || reads_as_count(after);
     shown.extend(std::iter::repeat_n(
         '\\',
         count * (1 + usize::from(doubled)),
@@ -105,7 +108,9 @@ fn blanks<'t>(text: &'t str, shown: &mut String) -> &'t str {
         let part = rest.get(..rest.len() - after.len()).unwrap_or_default();
         match c {
             '\n' => shown.push('\n'),
-            '\r' => shown.push_str(&escape(rest).unwrap_or_default()),
+            // Of `blanks` the end is cut off; the line end of a carriage return is in them.
+            '\r' if rest.starts_with("\r\n") => shown.push_str("\\r"),
+            '\r' => shown.push_str("\\u{d}"),
             _ if part.len() > MOST_BLANKS => shown.push_str(&counted(part)),
             _ => shown.push_str(part),
         }
@@ -260,6 +265,12 @@ mod tests {
             (r"[\s x9] \d \n".into(), r"[\\s x9] \d \n".into()),
             (r"\u{202e}".into(), r"\\u{202e}".into()),
             ("größe 漢字 🦀".into(), "größe 漢字 🦀".into()),
+            ("rm א".into(), r"rm \u{5d0}".into()),
+            ("a\u{3fffd}b".into(), r"a\u{3fffd}b".into()),
+            (
+                format!("a{}b", "\u{301}".repeat(500)),
+                format!("a{}[\\u{{301}} x496]b", "\u{301}".repeat(4)),
+            ),
         ];
         for (text, expected) in cases {
             let text: String = text;
