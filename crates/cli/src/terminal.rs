@@ -52,9 +52,13 @@ fn converse(request: &ApprovalRequest, tty: &mut Tty) -> io::Result<Option<Answe
     let (_, columns) = tty.size();
     let below = Line::of(PLAIN, &choices).rows(columns).len() + 1;
     let no = |line: &str| is_no(line) || line.trim().eq_ignore_ascii_case("q");
+    let mut lines = question(request);
+    if tty.follows_expired() {
+        lines.insert(1, Line::of(YELLOW, EXPIRED));
+    }
     let read = pages::read(
         tty,
-        &question(request),
+        &lines,
         (below, colours),
         "[n]o, or n with words for the model",
         no,
@@ -138,6 +142,8 @@ fn could_remember(request: &ApprovalRequest) -> bool {
     let mut items = request.items.iter();
     items.any(|item| !item.would_remember.is_empty())
 }
+
+const EXPIRED: &str = "The time for the question before this one is over; this is another one.";
 
 /// What the answers mean.
 const HELP: &str = "y runs it. n does not, and words after it go to the model: n use the other file. Numbers run these calls only: 1,3. c and p, where they are offered, also remember the yes. w shows every argument whole.\n";

@@ -7,6 +7,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -19,12 +20,29 @@ use crate::clean::Clean;
 /// A key that is pressed earlier than this after a question appeared is no answer to it.
 const SEEN_AFTER: Duration = Duration::from_millis(700);
 
+/// The same after a question whose time was over: its answer may still be on its way.
+const SEEN_AFTER_EXPIRED: Duration = Duration::from_secs(2);
+
+/// Whether the last question ended without an answer.
+static EXPIRED: AtomicBool = AtomicBool::new(false);
+
+/// Notes that a question ended, unless it was answered.
+struct Unanswered(bool);
+
+impl Drop for Unanswered {
+    fn drop(&mut self) {
+        EXPIRED.store(self.0, Ordering::SeqCst);
+    }
+}
+
 /// The terminal while a question is open.
 pub(crate) struct Tty {
     file: File,
     /// Its other end is held by whoever waits.
     waited_for: OwnedFd,
     typed: Vec<u8>,
+    /// Whether the question before this one ended without an answer.
+    follows_expired: bool,
 }
 
 /// Whether there is a terminal.
@@ -41,8 +59,13 @@ pub(crate) async fn ask<T: Send + 'static>(
     converse: impl FnOnce(&mut Tty) -> io::Result<Option<T>> + Send + 'static,
 ) -> io::Result<Option<T>> {
     let (waited_for, waits) = pipe_with(PipeFlags::CLOEXEC)?;
-    let asked = tokio::task::spawn_blocking(move || converse(&mut Tty::begin(waited_for)?));
+    let follows_expired = EXPIRED.load(Ordering::SeqCst);
+    let mut unanswered = Unanswered(true);
+    let asked = tokio::task::spawn_blocking(move || {
+        converse(&mut Tty::begin(waited_for, follows_expired)?)
+    });
     let answer = asked.await;
+    unanswered.0 = false;
     // Until here, or until this future is dropped.
     drop(waits);
     answer.map_err(io::Error::other)?
@@ -50,14 +73,20 @@ pub(crate) async fn ask<T: Send + 'static>(
 
 impl Tty {
     /// What was typed before there was a question is no answer to it.
-    fn begin(waited_for: OwnedFd) -> io::Result<Self> {
+    fn begin(waited_for: OwnedFd, follows_expired: bool) -> io::Result<Self> {
         let file = open()?;
         tcflush(&file, QueueSelector::IFlush)?;
         Ok(Self {
             file,
             waited_for,
             typed: Vec::new(),
+            follows_expired,
         })
+    }
+
+    /// Whether the question before this one ended without an answer.
+    pub(crate) fn follows_expired(&self) -> bool {
+        self.follows_expired
     }
 
     /// Shows a text.
@@ -95,8 +124,13 @@ impl Tty {
     /// was typed for something else. Whether the user is still there: the end of the input counts.
     pub(crate) fn settle(&mut self) -> io::Result<bool> {
         let start = Instant::now();
+        let pause = if self.follows_expired {
+            SEEN_AFTER_EXPIRED
+        } else {
+            SEEN_AFTER
+        };
         loop {
-            let left = SEEN_AFTER.saturating_sub(start.elapsed());
+            let left = pause.saturating_sub(start.elapsed());
             let left = Timespec::try_from(left).map_err(io::Error::other)?;
             let mut waited_for = [PollFd::new(&self.waited_for, PollFlags::IN)];
             match poll(&mut waited_for, Some(&left)) {

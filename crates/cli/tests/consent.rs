@@ -11,6 +11,7 @@
 mod program;
 
 use std::path::Path;
+use std::time::Duration;
 
 use program::{Bench, answer};
 use serde_json::{Value, json};
@@ -116,10 +117,9 @@ args = { path = "two.txt", content = "x" }
 text = "Done."
 "#;
 
-#[test]
-fn what_is_typed_after_a_question_has_expired_answers_the_next_one() {
-    let bench = Bench::new();
-    bench.home("config.toml", "[tools.approval]\ntimeout_seconds = 1\n");
+/// Runs two writes, of which the first question is left to expire, and types these lines, each
+/// when this text has been shown.
+fn after_expiry(bench: &Bench, typed: [&str; 2]) -> program::Done {
     bench.home("two.toml", TWO_WRITES);
     let line = format!(
         "{} run --script {} go < /dev/null",
@@ -128,9 +128,47 @@ fn what_is_typed_after_a_question_has_expired_answers_the_next_one() {
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
-    let done = answer(command, ["", "y\n"]);
+    answer(command, typed)
+}
+
+#[test]
+fn what_is_typed_after_a_question_has_expired_answers_the_next_one() {
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools.approval]\ntimeout_seconds = 4\n");
+    let done = after_expiry(&bench, ["", "y\n"]);
     assert_eq!(done.code, Some(0), "{done:?}");
     assert_eq!(bench.listing(), ["two.txt"], "{done:?}");
+    assert!(done.stdout.contains("this is another one"), "{done:?}");
+}
+
+/// A yes that comes when the next question is just shown was typed for the one before.
+#[test]
+fn a_yes_that_comes_too_late_is_none_to_the_next_question() {
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools.approval]\ntimeout_seconds = 3\n");
+    bench.home("two.toml", TWO_WRITES);
+    let line = format!(
+        "{} run --script {} go < /dev/null",
+        env!("CARGO_BIN_EXE_toolgate"),
+        bench.home_folder().join("two.toml").display()
+    );
+    let mut command = bench.command(Path::new("script"));
+    command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
+    let done = program::answer_late(command, "another one", Duration::from_millis(1200), "y\n");
+    assert_eq!(bench.listing(), Vec::<String>::new(), "{done:?}");
+}
+
+#[test]
+fn an_untrusted_project_does_not_shorten_questions() {
+    let bench = Bench::new();
+    bench.home("config.toml", "[tools.approval]\ntimeout_seconds = 30\n");
+    bench.write("toolgate.toml", "[tools.approval]\ntimeout_seconds = 1\n");
+    let done = bench.run(&["config", "show"]);
+    assert!(done.stdout.contains("timeout_seconds = 30"), "{done:?}");
+    assert!(
+        format!("{}{}", done.stdout, done.stderr).contains("timeout_seconds"),
+        "it is said: {done:?}"
+    );
 }
 
 #[test]

@@ -133,10 +133,15 @@ fn an_untrusted_project_only_tightens() {
         ("tools.write_file.max_file_bytes", "", "99999999", false),
         ("tools.apply_patch.max_patch_bytes", "", "9", true),
         ("tools.list_directory.max_depth", "", "5", false),
-        ("tools.approval.timeout_seconds", "", "59", true),
+        // Less is not stricter: a late yes meets the next question, kept outputs are removed.
+        ("tools.approval.timeout_seconds", "", "59", false),
         ("tools.approval.timeout_seconds", "", "61", false),
         ("tools.approval.timeout_seconds", "", "0", false),
-        ("tools.approval.timeout_seconds", "0", "600", true),
+        ("tools.approval.timeout_seconds", "0", "600", false),
+        ("tools.output.keep_bytes", "", "1048576", false),
+        ("tools.output.keep_bytes", "", "134217728", false),
+        ("tools.output.keep_total_bytes", "", "1048576", false),
+        ("tools.output.keep_total_bytes", "2097152", "1048576", false),
         // Switches go one way.
         ("tools.approval.enabled", "", "false", true),
         ("tools.approval.enabled", "false", "true", false),

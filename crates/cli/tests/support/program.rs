@@ -151,6 +151,43 @@ pub(crate) fn answer<'a>(mut command: Command, lines: impl IntoIterator<Item = &
     }
 }
 
+/// Runs a command at a terminal of its own to its end. The line is typed so long after this text
+/// was shown.
+pub(crate) fn answer_late(mut command: Command, after: &str, pause: Duration, line: &str) -> Done {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("it starts");
+    let (mut stdin, mut stdout) = (child.stdin.take(), child.stdout.take().unwrap());
+    let (mut shown, mut piece, mut typist) = (Vec::new(), [0; 4096], None);
+    loop {
+        let count = stdout.read(&mut piece).unwrap();
+        if count == 0 {
+            break;
+        }
+        shown.extend_from_slice(&piece[..count]);
+        if String::from_utf8_lossy(&shown).contains(after)
+            && let Some(mut keys) = stdin.take()
+        {
+            let line = line.to_owned();
+            typist = Some(std::thread::spawn(move || {
+                // A reader takes this long; there is no event to wait for.
+                std::thread::sleep(pause);
+                keys.write_all(line.as_bytes()).unwrap();
+                keys
+            }));
+        }
+    }
+    drop(typist.map(std::thread::JoinHandle::join));
+    Done {
+        stdout: String::from_utf8_lossy(&shown).into_owned(),
+        stderr: String::new(),
+        code: child.wait().unwrap().code(),
+    }
+}
+
 /// A process, told from others that get its number later by when it began.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Process {

@@ -94,8 +94,6 @@ pub(crate) enum Project {
     Counts,
     /// Make it smaller; unset is the largest.
     Lowers,
-    /// Make it smaller, where 0 is the largest.
-    LowersForever,
     /// Set it to this, and to nothing else.
     Sets(bool),
     /// Move it towards the first of these.
@@ -112,7 +110,7 @@ impl Project {
         match self {
             Self::Ignored => "ignored",
             Self::Counts => "counts",
-            Self::Lowers | Self::LowersForever => "lowers",
+            Self::Lowers => "lowers",
             Self::Sets(true) => "true",
             Self::Sets(false) => "false",
             Self::Tightens(_) | Self::DefaultAction => "stricter",

@@ -145,8 +145,8 @@ const APPROVAL: &[Key] = &[
         },
         "How long a question waits for its answer; 0 is for ever.",
     )
-    .or(Fallback::Count(60))
-    .project(Project::LowersForever),
+    // A shorter question is not a stricter one: a yes that comes too late answers the next.
+    .or(Fallback::Count(60)),
     Key::new(
         "allowed_commands",
         TEXTS,
@@ -258,15 +258,14 @@ const OUTPUT: &[Key] = &[
         KEPT,
         "The most bytes that are kept of one full output; of more, the middle is dropped.",
     )
-    .or(Fallback::Count(64 << 20))
-    .project(Project::Lowers),
+    .or(Fallback::Count(64 << 20)),
     Key::new(
         "keep_total_bytes",
         KEPT,
         "The most bytes that are kept of all full outputs; the oldest go first.",
     )
-    .or(Fallback::Count(512 << 20))
-    .project(Project::Lowers),
+    // Less is not stricter: outputs of other conversations make room.
+    .or(Fallback::Count(512 << 20)),
 ];
 
 const ENVIRONMENT: &[Key] = &[
@@ -281,7 +280,9 @@ const ENVIRONMENT: &[Key] = &[
         VARIABLES,
         "Variables that commands do not see, besides the built-in list; wins over `keep`.",
     )
-    .adds(),
+    .adds()
+    // A variable can be what keeps a command from harm.
+    .project(Project::Ignored),
     Key::new("denylist", VARIABLES, "Another name for `strip`.").short_for("strip"),
 ];
 

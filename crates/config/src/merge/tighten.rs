@@ -49,8 +49,7 @@ impl Merged {
                 Verdict::Takes(self.disarm(layer, found))
             }
             Project::Counts | Project::Narrows => Verdict::Takes(given.clone()),
-            Project::Lowers => lower(given, now.as_ref(), |number| number),
-            Project::LowersForever => lower(given, now.as_ref(), |number| number.wrapping_sub(1)),
+            Project::Lowers => lower(given, now.as_ref()),
             Project::Sets(flag) => match (given.as_bool(), now.as_ref().and_then(Value::as_bool)) {
                 (given, now) if given == now => Verdict::Same,
                 (Some(given), _) if given == flag => Verdict::Takes(Value::Bool(flag)),
@@ -80,6 +79,12 @@ impl Merged {
             if rule.get("action").and_then(Value::as_str) == Some("allow") {
                 let key = format!("{key}, action");
                 self.ignore(layer, found, places, &key, EXEMPTS_ONLY.to_owned());
+            }
+            // It stands in questions, and is not Toolgate's word.
+            if let Some(message) = rule.get_mut("message")
+                && let Some(text) = message.as_str()
+            {
+                *message = format!("the project's file says: {}", Value::from(text)).into();
             }
             // Only the highest risk can make nothing look smaller than it is.
             let risk = rule.get("risk").and_then(Value::as_str);
@@ -136,13 +141,13 @@ impl Merged {
     }
 }
 
-fn lower(given: &Value, now: Option<&Value>, size: impl Fn(u64) -> u64) -> Verdict {
+fn lower(given: &Value, now: Option<&Value>) -> Verdict {
     let Some(new) = given.as_u64() else {
         return Verdict::Ignored(ONLY_TRUSTED.to_owned());
     };
     match now.and_then(Value::as_u64) {
-        Some(now) if size(new) == size(now) => Verdict::Same,
-        Some(now) if size(new) > size(now) => Verdict::Ignored(format!(
+        Some(now) if new == now => Verdict::Same,
+        Some(now) if new > now => Verdict::Ignored(format!(
             "until it is trusted, a project's file may only lower it, and it is {now}"
         )),
         _ => Verdict::Takes(given.clone()),
