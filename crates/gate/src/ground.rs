@@ -3,13 +3,16 @@
 use std::io::Read;
 
 use sha2::{Digest, Sha256};
-use toolgate_model::ToolError;
+use toolgate_model::{FileDigest, ToolError};
 use toolgate_sandbox::paths::{PathError, PathWall, ReadHandle};
 
 use crate::tool::{hex, path_error};
 
 /// A larger file cannot be the ground of a question: nobody reads that much.
 const MOST: u64 = 64 * 1024 * 1024;
+
+/// Of a larger file it is not known which lines of it are still in their place.
+const MOST_LINES_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,6 +26,17 @@ pub(crate) struct Ground {
 /// The name under which a conversation remembers a file: links resolved, root included.
 pub fn place(handle: &ReadHandle) -> String {
     format!("{}:{}", handle.root, handle.path.to_string_lossy())
+}
+
+/// The content of a file as lines, if it still has this digest. Nothing for a large one.
+pub(crate) fn lines(wall: &PathWall, file: &FileDigest) -> Option<Vec<String>> {
+    let handle = wall.open_read(&file.path).ok()?;
+    let mut content = Vec::new();
+    let mut bounded = handle.file.take(MOST_LINES_BYTES + 1);
+    bounded.read_to_end(&mut content).ok()?;
+    let known = file.sha256.as_deref() == Some(hex(&Sha256::digest(&content)).as_str());
+    let text = String::from_utf8_lossy(&content);
+    known.then(|| text.lines().map(str::to_owned).collect())
 }
 
 /// Looks at a file through the path wall.

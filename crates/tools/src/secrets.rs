@@ -6,21 +6,65 @@
 
 use std::borrow::Cow;
 
-use toolgate_gate::output::{RedactedSpan, Redactor};
+use toolgate_gate::output::{RedactedSpan, Redactor, SecretClass};
 
 /// Where the secrets of a text stand.
 #[derive(Debug, Default)]
 pub(crate) struct Secrets {
     /// In order and apart from each other.
     spans: Vec<RedactedSpan>,
+    /// Lines of secrets of other texts, of which parts may be in this one.
+    lines: Vec<String>,
 }
+
+/// So many characters of a line of a secret are told from other text.
+const TELLING: usize = 12;
 
 impl Secrets {
     /// Looks for secrets.
     pub(crate) fn find(redactor: &Redactor, text: &str) -> Self {
         Self {
             spans: redactor.redact(text).1,
+            lines: Vec::new(),
         }
+    }
+
+    /// The same for a text that was made from others: what was a secret in one of these stays
+    /// one, also where its beginning is gone and it is no longer recognized.
+    #[must_use]
+    pub(crate) fn made_from<'t>(
+        mut self,
+        redactor: &Redactor,
+        originals: impl IntoIterator<Item = &'t str>,
+    ) -> Self {
+        for original in originals {
+            for span in redactor.redact(original).1 {
+                let secret = original.get(span.start..span.end).unwrap_or_default();
+                let lines = secret.lines().map(str::trim);
+                let lines = lines.filter(|line| !line.is_empty() && !line.starts_with("-----"));
+                self.lines.extend(lines.map(str::to_owned));
+            }
+        }
+        self
+    }
+
+    /// Whether a line holds a part of a secret of another text.
+    fn is_known(&self, line: &str) -> bool {
+        let line = line.trim();
+        let part_of = |secret: &String| {
+            let chars: Vec<(usize, char)> = secret.char_indices().collect();
+            if chars.len() < TELLING {
+                return line == secret;
+            }
+            chars.windows(TELLING).any(|window| {
+                let [(start, _), .., (end, last)] = window else {
+                    return false;
+                };
+                let part = secret.get(*start..*end + last.len_utf8());
+                part.is_some_and(|part| line.contains(part))
+            })
+        };
+        self.lines.iter().any(part_of)
     }
 
     /// The secrets that reach into these bytes.
@@ -33,6 +77,9 @@ impl Secrets {
     /// A piece of the text with a marker for every secret, or part of one, in it.
     pub(crate) fn masked<'t>(&self, text: &'t str, start: usize, end: usize) -> Cow<'t, str> {
         let piece = |from: usize, to: usize| text.get(from..to).unwrap_or_default();
+        if self.is_known(piece(start, end)) {
+            return Cow::Borrowed(SecretClass::PrivateKey.marker());
+        }
         let found = self.within(start, end);
         if found.is_empty() {
             return Cow::Borrowed(piece(start, end));
@@ -52,6 +99,24 @@ impl Secrets {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_a_key_stays_hidden_when_its_beginning_is_gone() {
+        let redactor = Redactor::new(std::iter::empty::<(&str, &str)>()).unwrap();
+        let body = "MIIEowIBAAKCAQEAvJ0123456789abcdefghijklmnopqrstuvwxyz\nQ2hhcmxpZSBCcm93biBpcyBhIGdvb2QgYm95\nAb3=";
+        let original = format!(
+            "a\n-----BEGIN RSA PRIVATE KEY-----\n{body}\n-----END RSA PRIVATE KEY-----\nb\n"
+        );
+        let edited = original.replace("-----BEGIN RSA PRIVATE KEY-----", "gone");
+        let edited = edited.replace("MIIEowIB", "changed ");
+        let secrets = Secrets::find(&redactor, &edited).made_from(&redactor, [original.as_str()]);
+        for line in edited.lines() {
+            let start = edited.find(line).unwrap();
+            let shown = secrets.masked(&edited, start, start + line.len());
+            let is_plain = ["a", "b", "gone", "-----END RSA PRIVATE KEY-----"].contains(&line);
+            assert_eq!(shown == line, is_plain, "{line}: {shown}");
+        }
+    }
 
     const TOKEN: &str = "ghp_abcdefghijklmnopqrstuvwxyz0123456789";
 

@@ -3,12 +3,14 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ErrorKind, NeededDirectory, PlanRecord, ToolError, ToolResult};
+use toolgate_model::{ErrorKind, FileDigest, NeededDirectory, PlanRecord, ToolError, ToolResult};
 
 use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
 use crate::gate::Gate;
+use crate::ground;
 use crate::line::{Passage, finished};
-use crate::plan::{Authorized, beyond};
+use crate::plan::composed::{Lines, is_same_change};
+use crate::plan::{Authorized, Live, beyond};
 use crate::session::Session;
 use crate::settle::Unsettled;
 use crate::tool::{Ahead, ContextParts, Permit, RunCtx};
@@ -51,6 +53,7 @@ impl Gate {
         stop: Stop<'_>,
     ) -> ToolResult {
         let live = authorized.live;
+        let rests_on = self.shown_again(session, &live, stop).await;
         let record = live.record;
         let (call_id, tool) = (record.call.id.clone(), record.tool.clone());
         let chunks = Arc::new(Chunks::started(
@@ -86,7 +89,8 @@ impl Gate {
         let opened = live.opened;
         let ground = || {
             directories_hold(&opened)?;
-            self.ground_holds(session, &record, live.own_writes)
+            let rests_on = rests_on.as_deref().map_err(Clone::clone)?;
+            self.ground_holds(session, &record, rests_on, live.own_writes)
         };
         let ending = self.inner.runner.run(job, ground).await;
         if let Some(kind) = ending.outcome.kind() {
@@ -118,11 +122,53 @@ impl Gate {
         result
     }
 
+    /// The files that a call rests on. Where Toolgate itself changed one since its preview was
+    /// shown, the preview is made again and has to show the same change.
+    async fn shown_again(
+        &self,
+        session: &Session,
+        live: &Live,
+        stop: Stop<'_>,
+    ) -> Result<Vec<FileDigest>, ToolError> {
+        let record = &live.record;
+        let wall = &self.inner.wall;
+        let Some(shown) = &live.exact.preview else {
+            return Ok(record.rests_on.clone());
+        };
+        let mut changed = Vec::new();
+        for (file, before) in record.rests_on.iter().zip(&live.exact.files) {
+            let now = ground::look(wall, &file.path)?;
+            let own = || session.reads(|log| log.wrote_since(&now, live.own_writes));
+            if now.sha256 != file.sha256 && own() {
+                let now = FileDigest {
+                    path: file.path.clone(),
+                    sha256: now.sha256,
+                };
+                let (Some(before), Some(after)) = (before.clone(), ground::lines(wall, &now))
+                else {
+                    return Err(not_as_shown());
+                };
+                changed.push(Lines { before, after });
+            }
+        }
+        if changed.is_empty() {
+            return Ok(record.rests_on.clone());
+        }
+        let planner = self.planner(session, &live.policy, stop);
+        let again = planner.preview(live).await?;
+        let text = again.text.unwrap_or_default();
+        if again.cut || record.preview_cut || !is_same_change(shown, &text, &changed) {
+            return Err(not_as_shown());
+        }
+        Ok(again.rests_on)
+    }
+
     /// What a person was shown is still so, or Toolgate itself changed it since.
     fn ground_holds(
         &self,
         session: &Session,
         record: &PlanRecord,
+        rests_on: &[FileDigest],
         own_writes: u64,
     ) -> Result<(), ToolError> {
         let leads = crate::plan::leads_of(&self.inner.wall, &record.facts);
@@ -136,9 +182,14 @@ impl Gate {
             };
             return Err(ToolError::new(ErrorKind::StaleFile, message));
         }
-        for file in &record.rests_on {
+        for file in rests_on {
             let now = crate::ground::look(&self.inner.wall, &file.path)?;
-            if now.sha256 == file.sha256 || session.reads(|log| log.wrote_since(&now, own_writes)) {
+            // Without a preview the arguments themselves were shown.
+            let by_arguments = || {
+                let own = || session.reads(|log| log.wrote_since(&now, own_writes));
+                record.preview.is_none() && own()
+            };
+            if now.sha256 == file.sha256 || by_arguments() {
                 continue;
             }
             return Err(ToolError::new(
@@ -151,6 +202,13 @@ impl Gate {
         }
         Ok(())
     }
+}
+
+fn not_as_shown() -> ToolError {
+    ToolError::new(
+        ErrorKind::StaleFile,
+        "an earlier call of this batch changed the same part of the file, so this would not do what was shown; read the file and send the call again",
+    )
 }
 
 /// The directories that an approver opened to a call are those that were shown.

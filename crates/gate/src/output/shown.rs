@@ -15,7 +15,7 @@ use toolgate_policy::atom_texts;
 
 use super::redact::{RedactedSpan, Redactor, SecretClass};
 use super::{sanitize, whole_args};
-use crate::plan::leads_text;
+use crate::plan::{leads_for_approver, leads_text};
 
 /// What becomes of a text.
 type Change<'a> = &'a dyn Fn(&str) -> String;
@@ -77,7 +77,7 @@ impl Redactor {
     pub fn whole_for_approver(&self, plan: &PlanRecord) -> String {
         let mut args = self.args_for_approver(&plan.call);
         args.retain(|name, _| !plan.previewed.contains(name));
-        leads_text(&plan.leads_to, self) + &whole_args(&args)
+        leads_for_approver(&plan.leads_to, self) + &whole_args(&args)
     }
 
     /// A plan for people and clients. The hash stays that of the exact call.

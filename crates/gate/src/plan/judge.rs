@@ -7,7 +7,7 @@ use toolgate_model::{Decision, ErrorKind, Facts, Risk};
 use toolgate_policy::{Question, Stage};
 
 use super::leads::RealFacts;
-use super::{Live, Planner, leads_text};
+use super::{Live, Planner, leads_for_approver};
 use crate::panics::payload_text;
 
 impl Planner<'_> {
@@ -32,6 +32,10 @@ impl Planner<'_> {
         let record = &live.record;
         self.redactor
             .redact_atoms(&mut decision, &record.tool, &record.facts);
+        if !record.leads_to.is_empty() {
+            // Names of links are in it, for an approver.
+            decision.reason = self.redactor.redact(&decision.reason).0.into_owned();
+        }
         // Nobody shares it before it is planned.
         let record = Arc::make_mut(&mut live.record);
         record.decision = decision;
@@ -73,7 +77,7 @@ impl Planner<'_> {
         if !counts || !stricter {
             return (Decision { atoms, ..decision }, risk, stage);
         }
-        let leads = leads_text(&live.record.leads_to, self.redactor);
+        let leads = leads_for_approver(&live.record.leads_to, self.redactor);
         if !leads.is_empty() {
             let leads = leads.trim_end().replace('\n', "; ");
             other.reason = format!("{} ({leads})", other.reason);

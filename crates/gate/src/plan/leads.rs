@@ -85,9 +85,17 @@ pub(crate) fn leads_of(wall: &PathWall, facts: &Facts) -> Vec<Lead> {
     names.leads
 }
 
-/// One line for each link, for a user.
+/// One line for each link, for records and listeners.
 pub(crate) fn leads_text(leads: &[Lead], redactor: &Redactor) -> String {
-    let shown = |name: &str| whole_line(&redactor.redact(name).0);
+    lines(leads, |name| whole_line(&redactor.redact(name).0))
+}
+
+/// One line for each link, for an approver: a name that looks like a secret is shown.
+pub(crate) fn leads_for_approver(leads: &[Lead], redactor: &Redactor) -> String {
+    lines(leads, |name| whole_line(&redactor.for_approver(name)))
+}
+
+fn lines(leads: &[Lead], shown: impl Fn(&str) -> String) -> String {
     let mut lines: Vec<String> = leads
         .iter()
         .map(|lead| format!("link: {} leads to {}\n", shown(&lead.path), shown(&lead.to)))

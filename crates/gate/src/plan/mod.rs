@@ -9,6 +9,7 @@
 //! Nothing is written and nobody is contacted.
 
 pub(crate) mod beyond;
+pub(crate) mod composed;
 mod hash;
 mod judge;
 mod leads;
@@ -22,7 +23,7 @@ use toolgate_model::{Call, CallId, Decision, NeededDirectory, PlanRecord, ToolCa
 use toolgate_policy::Policy;
 
 pub(crate) use hash::{Seen, plan_hash};
-pub(crate) use leads::{leads_of, leads_text};
+pub(crate) use leads::{leads_for_approver, leads_of, leads_text};
 pub(crate) use planner::Planner;
 
 use crate::registry;
@@ -110,6 +111,8 @@ pub(crate) struct Exact {
     /// Why approval is needed; its known values are hidden already.
     pub(crate) reason: String,
     pub(crate) preview: Option<String>,
+    /// The files that the preview rests on, as lines, where they are not too large.
+    pub(crate) files: Vec<Option<Vec<String>>>,
     /// What policy decided, while the plan is made.
     pub(crate) decision: Option<Decision>,
 }

@@ -18,6 +18,7 @@ use super::{
 };
 use crate::execute;
 use crate::gate::Gate;
+use crate::ground;
 use crate::middleware::Chain;
 use crate::output::{Redactor, approval_text, preview_text};
 use crate::panics::payload_text;
@@ -349,6 +350,8 @@ impl Planner<'_> {
                 let shows = record.preview.as_ref().map_or(&[][..], |_| preview.shows);
                 record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
                 record.preview_cut = record.preview.is_some() && preview.cut;
+                let files = preview.rests_on.iter();
+                live.exact.files = files.map(|file| ground::lines(self.wall, file)).collect();
                 record.rests_on = preview.rests_on;
                 record.plan_hash = self.hash(&live.entry, &record.call, Seen::by(record));
                 Ok(Plan::Ask(NeedsApproval { live }))
@@ -357,7 +360,7 @@ impl Planner<'_> {
     }
 
     /// What a person is shown. It has the time of the call itself, and ends with the line.
-    async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
+    pub(crate) async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
         use futures::FutureExt;
         let view = View::new(self.wall, self.session);
         // Foreign code from the first word on: it may panic before there is a future.

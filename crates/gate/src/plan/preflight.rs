@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolgate_model::{Decision, ErrorKind, Facts, ToolError};
 
 use super::leads::RealNames;
-use super::{Live, Planner, Seen, leads_text};
+use super::{Live, Planner, Seen, leads_for_approver, leads_text};
 use crate::output::approval_text;
 use crate::panics::payload_text;
 use crate::tool::{Invocation, path_error};
@@ -33,7 +33,9 @@ impl Planner<'_> {
                     let text = leads_text(&record.leads_to, self.redactor);
                     let text = text.trim_end().replace('\n', "; ");
                     record.summary = approval_text(&format!("{} ({text})", record.summary));
-                    live.exact.summary = format!("{} ({text})", live.exact.summary);
+                    let exact = leads_for_approver(&record.leads_to, self.redactor);
+                    let exact = exact.trim_end().replace('\n', "; ");
+                    live.exact.summary = format!("{} ({exact})", live.exact.summary);
                     for lead in &record.leads_to {
                         if !record.locations.contains(&lead.to) {
                             record.locations.push(lead.to.clone());

@@ -297,7 +297,12 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         Failure::Tool(error) => error,
         Failure::Patch(error) => {
             let text = told::text_of(&error.problem);
-            let secrets = Secrets::find(cx.redactor(), text);
+            let originals: Vec<String> = found
+                .values()
+                .map(|current| String::from_utf8_lossy(&current.bytes).into_owned())
+                .collect();
+            let secrets = Secrets::find(cx.redactor(), text)
+                .made_from(cx.redactor(), originals.iter().map(String::as_str));
             told::nearest(
                 told::failed(&error, patching.patch.format(), &secrets),
                 &error,

@@ -180,7 +180,8 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
     };
     current.check_read(&path, cx)?;
     let (old, encoding) = current.decoded().ok_or_else(|| binary(&path))?;
-    let secrets = || Secrets::find(cx.redactor(), &old);
+    let redactor = cx.redactor();
+    let secrets = |text: &str| Secrets::find(redactor, text).made_from(redactor, [&*old]);
     let (edited, strategy, other_endings) = apply(&args.edits, &path, &old, secrets)?;
     settings.check(&path, edited.text.len())?;
     let difference = Difference::of(&old, &edited.text, edited.regions(&old));
@@ -218,7 +219,7 @@ fn apply(
     edits: &[Edit],
     path: &str,
     old: &str,
-    secrets: impl Fn() -> Secrets,
+    secrets: impl Fn(&str) -> Secrets,
 ) -> Result<(Edited, Strategy, bool), ToolError> {
     let ending = one_ending(old);
     let mut edited = Edited::of(old.to_owned());
@@ -238,7 +239,7 @@ fn apply(
                 text: &edited.text,
                 edited: number > 1,
             };
-            what.error(&miss, &secrets())
+            what.error(&miss, &secrets(&edited.text))
         })?;
         let Found {
             range,
@@ -274,9 +275,6 @@ impl Missed<'_> {
             which, path, text, ..
         } = self;
         let target = shortened(&self.edit.target);
-        let none = Secrets::default();
-        // Offsets of the old text mean nothing in an edited one.
-        let secrets = if self.edited { &none } else { secrets };
         match miss {
             Miss::Nowhere => {
                 let wanted: Vec<&str> = self.edit.target.lines().collect();
@@ -390,7 +388,7 @@ fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
         None => fails(&format!("`{name}` does not exist")),
         Some(bytes) => match decode(bytes, true) {
             None => fails(&format!("`{name}` is binary")),
-            Some(old) => match apply(&args.edits, &name, &old.text, Secrets::default) {
+            Some(old) => match apply(&args.edits, &name, &old.text, |_| Secrets::default()) {
                 Err(error) => fails(&error.message),
                 Ok((edited, ..)) => {
                     view.check_content(&args.path, edited.text.as_bytes())?;

@@ -147,11 +147,11 @@ impl Redactor {
     /// stays: a person may have reasons to say it.
     #[must_use]
     pub fn hide_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        without(text, &self.known_spans(text, |_| true))
+        without(text, &self.known_spans(text, |_, _| true))
     }
 
-    /// The text for an approver: known values are hidden if each is a plain token, and nothing
-    /// else is. The shape of a secret can hold code, and an approver has to see what will run.
+    /// The text for an approver: known values are hidden if each is a plain token, no part of a
+    /// path and not the name of a profile, a project or the like, and nothing else is. The shape of a secret can hold code, and an approver has to see what will run.
     ///
     /// ```
     /// # use toolgate_gate::output::Redactor;
@@ -161,15 +161,23 @@ impl Redactor {
     /// ```
     #[must_use]
     pub fn for_approver<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        without(text, &self.known_spans(text, is_plain_token))
+        let hidden = |(start, end): (usize, usize), is_ordinary: bool| {
+            let value = text.get(start..end).unwrap_or_default();
+            !is_ordinary && is_plain_token(value) && !is_path(text, start, end)
+        };
+        without(text, &self.known_spans(text, hidden))
     }
 
     /// The known values that `wanted` accepts. Shapes play no part: a span that a shape
     /// extends would cover more than the value.
-    fn known_spans(&self, text: &str, wanted: impl Fn(&str) -> bool) -> Vec<RedactedSpan> {
+    fn known_spans(
+        &self,
+        text: &str,
+        wanted: impl Fn((usize, usize), bool) -> bool,
+    ) -> Vec<RedactedSpan> {
         let mut spans: Vec<RedactedSpan> = Vec::new();
-        for (start, end) in self.rules.values(text) {
-            if !text.get(start..end).is_some_and(&wanted) {
+        for (start, end, is_ordinary) in self.rules.values(text) {
+            if !wanted((start, end), is_ordinary) {
                 continue;
             }
             match spans.last_mut() {
@@ -233,6 +241,19 @@ impl Redactor {
 fn is_plain_token(text: &str) -> bool {
     text.chars()
         .all(|c| (c.is_alphanumeric() && !is_unclear(c)) || "-_.+/=@:%,~".contains(c))
+}
+
+/// Whether a value stands as a path or a part of one: an approver has to see which.
+fn is_path(text: &str, start: usize, end: usize) -> bool {
+    let (before, after) = (text.get(..start).unwrap_or_default(), text.get(end..));
+    let ends_word = |c: char| c.is_whitespace() || "\"'=<>|&;()`".contains(c);
+    let word = before.rsplit(ends_word).next().unwrap_or_default();
+    let value = text.get(start..end).unwrap_or_default();
+    let in_path = before.ends_with('/') || after.is_some_and(|after| after.starts_with('/'));
+    let begins = ["/", "./", "../", "~/"]
+        .iter()
+        .any(|start| value.starts_with(start));
+    (in_path || (begins && word.is_empty())) && !word.contains("://") && !value.contains("://")
 }
 
 fn without<'t>(text: &'t str, spans: &[RedactedSpan]) -> Cow<'t, str> {

@@ -68,6 +68,8 @@ pub(super) struct Rules {
     find_beginnings: AhoCorasick,
     sorted_beginnings: Sorted,
     find_values: Option<AhoCorasick>,
+    /// Whether each of these is a name of something and no credential, by its variable.
+    ordinary: Vec<bool>,
     sorted_values: Sorted,
 }
 
@@ -95,7 +97,7 @@ impl Rules {
                 .collect(),
         );
 
-        let values = pieces(env);
+        let (values, ordinary): (Vec<String>, Vec<bool>) = pieces(env).into_iter().unzip();
         let find_values = if values.is_empty() {
             None
         } else {
@@ -113,6 +115,7 @@ impl Rules {
             find_beginnings,
             sorted_beginnings,
             find_values,
+            ordinary,
             sorted_values: Sorted::new(values),
         })
     }
@@ -140,13 +143,17 @@ impl Rules {
         places
     }
 
-    /// Where the values of variables stand in `text`, by their starts.
-    pub(super) fn values(&self, text: &str) -> Vec<(usize, usize)> {
+    /// Where the values of variables stand in `text`, by their starts, and whether each is a
+    /// name of something rather than a credential.
+    pub(super) fn values(&self, text: &str) -> Vec<(usize, usize, bool)> {
         let hits = self
             .find_values
             .iter()
             .flat_map(|values| values.find_overlapping_iter(text));
-        let mut found: Vec<(usize, usize)> = hits.map(|hit| (hit.start(), hit.end())).collect();
+        let ordinary = |at: usize| self.ordinary.get(at).copied().unwrap_or_default();
+        let mut found: Vec<(usize, usize, bool)> = hits
+            .map(|hit| (hit.start(), hit.end(), ordinary(hit.pattern().as_usize())))
+            .collect();
         found.sort_unstable();
         found
     }
@@ -216,7 +223,7 @@ fn beginnings() -> Vec<(&'static str, Rule)> {
     table
 }
 
-fn pieces<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<String>
+fn pieces<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<(String, bool)>
 where
     N: AsRef<str>,
     V: AsRef<str>,
@@ -228,10 +235,11 @@ where
         if common || value.chars().count() < MIN_ENV_VALUE_CHARS {
             continue;
         }
+        let ordinary = is_ordinary(name);
         let mut rest = value;
         while rest.len() > PIECE_BYTES {
             let (piece, after) = split(rest, rest.floor_char_boundary(PIECE_BYTES));
-            pieces.push(piece.to_owned());
+            pieces.push((piece.to_owned(), ordinary));
             // A last piece that is too short to be looked for alone overlaps the one
             // before it.
             rest = if after.len() < PIECE_BYTES / 2 {
@@ -240,11 +248,45 @@ where
                 after
             };
         }
-        pieces.push(rest.to_owned());
+        pieces.push((rest.to_owned(), ordinary));
     }
+    // A value that is a credential of one variable is one wherever it comes from.
     pieces.sort_unstable();
-    pieces.dedup();
+    pieces.dedup_by(|later, first| later.0 == first.0);
     pieces
+}
+
+/// Words in names of variables that hold credentials.
+const CREDENTIALS: [&str; 8] = [
+    "KEY", "TOKEN", "SECRET", "PASS", "PWD", "CRED", "AUTH", "COOKIE",
+];
+
+/// Last words in names of variables that name a thing: a profile, a project, a file.
+const NAMES: [&str; 14] = [
+    "PROFILE",
+    "PROJECT",
+    "PROJECT_ID",
+    "REGION",
+    "ZONE",
+    "ACCOUNT",
+    "ACCOUNT_ID",
+    "USER",
+    "EMAIL",
+    "HOST",
+    "ENDPOINT",
+    "FILE",
+    "DIR",
+    "NAME",
+];
+
+/// Whether a variable names something that a command may be about.
+fn is_ordinary(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    let ends = |word: &&str| {
+        let before = name.strip_suffix(*word);
+        before.is_some_and(|before| before.is_empty() || before.ends_with('_'))
+    };
+    NAMES.iter().any(|word| ends(&word)) && !CREDENTIALS.iter().any(|word| name.contains(word))
 }
 
 /// Texts in order, to find those that begin in a certain way.
