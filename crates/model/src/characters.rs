@@ -32,14 +32,35 @@ pub const fn is_right_to_left(c: char) -> bool {
 /// Marks that a letter of any script carries at most.
 const MOST_MARKS: u8 = 4;
 
+/// Whether a terminal may show the words of a line in another order: words from right to left
+/// stand in front of all others, in two places, or before a number.
+fn may_be_reordered(line: &str) -> bool {
+    if !line.contains(is_right_to_left) {
+        return false;
+    }
+    let is_other = |c: char| !is_right_to_left(c) && !" .,!?:-+()\t\n".contains(c) && !is_mark(c);
+    let (mut places, mut inside, mut before_number, mut first) = (0, false, false, None);
+    let mut open = false;
+    for c in line.chars() {
+        let is_rtl = is_right_to_left(c);
+        if is_rtl && !inside {
+            places += 1;
+        }
+        inside = is_rtl || (inside && is_mark(c));
+        if is_rtl || c.is_alphanumeric() {
+            first.get_or_insert(is_rtl);
+            before_number |= open && c.is_numeric();
+            open = is_rtl;
+        }
+    }
+    line.contains(is_other) && (places > 1 || before_number || first == Some(true))
+}
+
 /// The characters of a line, each with whether a reader sees it for what it is: it is drawn, a
 /// mark has a letter to stand on, and nothing that is written from right to left stands in a line
 /// with other letters.
 pub fn clear(line: &str) -> impl Iterator<Item = (char, bool)> {
-    let reorders = line.contains(is_right_to_left)
-        && line.contains(|c: char| {
-            !is_right_to_left(c) && !" .,!?:-+()\t\n".contains(c) && !is_mark(c)
-        });
+    let reorders = may_be_reordered(line);
     let mut marks = 0;
     line.chars().map(move |c| {
         if is_mark(c) {
@@ -190,6 +211,8 @@ mod tests {
             ),
             ("שלום, עולם!", ""),
             ("rm א ב", "אב"),
+            ("größe 漢字 שלום", ""),
+            ("א rm", "א"),
             ("cp א 1", "א"),
             ("א; ب", "אب"),
         ] {

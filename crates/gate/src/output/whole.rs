@@ -265,7 +265,7 @@ mod tests {
             (r"[\s x9] \d \n".into(), r"[\\s x9] \d \n".into()),
             (r"\u{202e}".into(), r"\\u{202e}".into()),
             ("größe 漢字 🦀".into(), "größe 漢字 🦀".into()),
-            ("rm א".into(), r"rm \u{5d0}".into()),
+            ("א rm".into(), r"\u{5d0} rm".into()),
             ("a\u{3fffd}b".into(), r"a\u{3fffd}b".into()),
             (
                 format!("a{}b", "\u{301}".repeat(500)),
