@@ -286,7 +286,7 @@ fn is_ordinary(name: &str) -> bool {
         let before = name.strip_suffix(*word);
         before.is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
-    NAMES.iter().any(|word| ends(&word)) && !CREDENTIALS.iter().any(|word| name.contains(word))
+    NAMES.iter().any(ends) && !CREDENTIALS.iter().any(|word| name.contains(word))
 }
 
 /// Texts in order, to find those that begin in a certain way.
