@@ -132,14 +132,22 @@ impl Gate {
     ) -> Result<Vec<FileDigest>, ToolError> {
         let record = &live.record;
         let wall = &self.inner.wall;
-        let Some(shown) = &live.exact.preview else {
+        let shown = live.exact.preview.as_ref();
+        // Where the preview stands for no argument, the arguments themselves were shown.
+        let Some(shown) = shown.filter(|_| !record.previewed.is_empty()) else {
             return Ok(record.rests_on.clone());
         };
+        let mut rests_on = record.rests_on.clone();
         let mut changed = Vec::new();
-        for (file, before) in record.rests_on.iter().zip(&live.exact.files) {
+        for (file, before) in rests_on.iter_mut().zip(&live.exact.files) {
             let now = ground::look(wall, &file.path)?;
             let own = || session.reads(|log| log.wrote_since(&now, live.own_writes));
             if now.sha256 != file.sha256 && own() {
+                if file.sha256.is_none() {
+                    // All of a new file was shown.
+                    file.sha256 = now.sha256;
+                    continue;
+                }
                 let now = FileDigest {
                     path: file.path.clone(),
                     sha256: now.sha256,
@@ -152,7 +160,7 @@ impl Gate {
             }
         }
         if changed.is_empty() {
-            return Ok(record.rests_on.clone());
+            return Ok(rests_on);
         }
         let planner = self.planner(session, &live.policy, stop);
         let again = planner.preview(live).await?;
@@ -184,10 +192,10 @@ impl Gate {
         }
         for file in rests_on {
             let now = crate::ground::look(&self.inner.wall, &file.path)?;
-            // Without a preview the arguments themselves were shown.
+            // Otherwise the preview was made again.
             let by_arguments = || {
                 let own = || session.reads(|log| log.wrote_since(&now, own_writes));
-                record.preview.is_none() && own()
+                record.previewed.is_empty() && own()
             };
             if now.sha256 == file.sha256 || by_arguments() {
                 continue;
