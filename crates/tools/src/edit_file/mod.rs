@@ -237,7 +237,6 @@ fn apply(
                 path,
                 edit,
                 text: &edited.text,
-                edited: number > 1,
             };
             what.error(&miss, &secrets(&edited.text))
         })?;
@@ -266,7 +265,6 @@ struct Missed<'a> {
     edit: &'a Edit,
     /// The text as the edits before it left it.
     text: &'a str,
-    edited: bool,
 }
 
 impl Missed<'_> {
