@@ -29,15 +29,13 @@ pub fn aliases() -> Vec<Alias> {
 /// `bash` and `shell` are what models call the tools that were trained with a program of
 /// that name for commands; `classic` renames only the tools that work on files.
 pub fn profiles() -> Vec<Profile> {
-    let mut profiles = vec![Profile::new(
-        "classic",
-        ["file_read", "file_write", "search", "ls"],
-    )];
-    if cfg!(feature = "commands") {
-        profiles.extend([
-            Profile::new("bash", ["bash", "file_read", "file_write", "search"]),
-            Profile::new("shell", ["shell", "ls"]),
-        ]);
-    }
-    profiles
+    let commands = cfg!(feature = "commands");
+    let of_commands = |name, tools: &[&str]| commands.then(|| Profile::new(name, tools.to_vec()));
+    let classic = ["file_read", "file_write", "search", "ls"];
+    let all = [
+        of_commands("bash", &["bash", "file_read", "file_write", "search"]),
+        Some(Profile::new("classic", classic)),
+        of_commands("shell", &["shell", "ls"]),
+    ];
+    all.into_iter().flatten().collect()
 }

@@ -280,9 +280,7 @@ const ENVIRONMENT: &[Key] = &[
         VARIABLES,
         "Variables that commands do not see, besides the built-in list; wins over `keep`.",
     )
-    .adds()
-    // A variable can be what keeps a command from harm.
-    .project(Project::Ignored),
+    .adds(),
     Key::new("denylist", VARIABLES, "Another name for `strip`.").short_for("strip"),
 ];
 
