@@ -11,12 +11,12 @@
 //! let journal = MemoryJournal::new();
 //! let entry = JournalEntry {
 //!     conversation: "c".into(),
-//!     call: "1".into(),
+//!     call: "".into(),
 //!     at_ms: 0,
-//!     record: Record::Started,
+//!     record: Record::UserMessage { text: "Tidy up.".into() },
 //! };
 //! journal.commit(vec![entry]).await?;
-//! assert_eq!(journal.entries()[0].record.kind(), "started");
+//! assert_eq!(journal.entries()[0].record.kind(), "user_message");
 //! # Ok::<(), toolgate::journal::JournalError>(())
 //! # })?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())

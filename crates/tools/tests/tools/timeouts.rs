@@ -1,14 +1,13 @@
 //! Which of the configured timeouts reaches which tool.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::Facts;
-use toolgate_model::{Category, ErrorKind, Event};
-use toolgate_testkit::{Act, Rig, Scripted, Workspace, asking, call, paused};
+use toolgate_model::{Category, ErrorKind};
+use toolgate_testkit::{Act, Blocking, Release, Rig, Scripted, Workspace, asking, call};
 use toolgate_tools::{ToolSettings, all};
 
 #[test]
@@ -43,10 +42,10 @@ fn every_tool_says_what_it_is_about() {
     );
 }
 
-/// Another call has the files and does not let go of them: how long a tool waits is its timeout.
+/// A tool that was given up on keeps the files: another one waits for it as long as it may run.
 #[test]
 fn cfg_tmo_01a_every_tool_that_works_on_files_has_the_time_of_file_operations() {
-    let limit = Duration::from_secs(7);
+    let limit = Duration::from_millis(70);
     let mut tried = Vec::new();
     for (tool, args) in [
         ("read_file", json!({"path": "a.txt"})),
@@ -64,39 +63,36 @@ fn cfg_tmo_01a_every_tool_that_works_on_files_has_the_time_of_file_operations() 
         ("glob", json!({"pattern": "*"})),
         ("grep", json!({"pattern": "old"})),
     ] {
-        paused(async {
-            let keeps = Scripted::new("keeps")
-                .does(Act::Sleep)
-                .facts(Facts::writing("."))
-                .call_timeout(Duration::from_secs(1_000));
-            let mut rig = Rig::new()
-                .workspace(Workspace::new().file("a.txt", "old\n"))
-                .session(Session::new("test").without_staleness())
-                .tool(keeps)
-                .settings(|settings| settings.timeouts.file = limit);
-            for tool in all(&ToolSettings::default()) {
-                rig = rig.tool(tool);
-            }
+        let release = Release::default();
+        let stuck = Scripted::new("stuck")
+            .does(Act::Block(Blocking::AThread, release.clone()))
+            .facts(Facts::writing("."))
+            .call_timeout(Duration::from_millis(10));
+        let mut rig = Rig::new()
+            .workspace(Workspace::new().file("a.txt", "old\n"))
+            .session(Session::new("test").without_staleness())
+            .tool(stuck)
+            .settings(|settings| settings.timeouts.file = limit);
+        for tool in all(&ToolSettings::default()) {
+            rig = rig.tool(tool);
+        }
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(2)
+            .enable_time()
+            .build()
+            .unwrap();
+        runtime.block_on(async {
+            let _let_go = release.at_end();
             let bench = rig.build();
             let passage = asking(ApproveAll);
-            let other = Arc::new(Session::new("other"));
-            let keeps = call("1", "keeps", json!({}));
-            let mut keeping = bench.gate.start(&other, keeps, &passage);
-            while !matches!(
-                keeping.next_event().await.expect("it starts"),
-                Event::CallStarted { .. }
-            ) {}
-            let began = tokio::time::Instant::now();
+            let stuck = vec![call("1", "stuck", json!({}))];
+            let given_up = bench.run_through(stuck, &passage).await.remove(0);
+            assert_eq!(given_up.metadata["still_running"], true, "{given_up:?}");
             let calls = vec![call("2", tool, args)];
             let result = bench.run_through(calls, &passage).await.remove(0);
-            assert_eq!(
-                result.kind(),
-                Some(ErrorKind::Timeout),
-                "{tool}: {result:?}"
-            );
-            assert_eq!(began.elapsed(), limit, "{tool}");
-            keeping.cancel();
-            keeping.result().await;
+            let kind = result.kind();
+            assert_eq!(kind, Some(ErrorKind::Timeout), "{tool}: {result:?}");
+            assert!(result.content.contains("waited 70 ms"), "{result:?}");
         });
         tried.push(tool);
     }
