@@ -64,10 +64,10 @@ pub(super) fn run(
         }
         Side::Parent(shell) => {
             drop((stdio, folders, theirs));
-            let over = shell::take_over(&ours).and_then(|mut refusals| {
+            let over = shell::take_over(&ours).map(|mut refusals| {
                 // From here on the program may have begun.
                 let outcome = vigil::keep(shell.pid, &signals, Some(status.as_fd()), &mut refusals);
-                Ok((outcome.unwrap_or(Outcome::Killed), refusals.counted()))
+                (outcome.unwrap_or(Outcome::Killed), refusals.counted())
             });
             end_descendants();
             drop(scratch);
