@@ -433,16 +433,14 @@ fn what_a_background_command_left_is_reported_when_nobody_read_its_end() {
     let plant = json!({"name": "run_command", "args": {
         "command": "bash plant.sh; sleep 1000", "background": true,
     }});
-    let wait = json!({"name": "run_command", "args": {
-        "command": "until [ -e done ]; do sleep 0.01; done", "timeout_seconds": 20,
-    }});
+    let wait = json!({"name": "command_output", "args": {"handle": "cmd_1", "wait_seconds": 20}});
     let read = json!({"name": "stop_command", "args": {"handle": "cmd_1"}});
     for (calls, unread) in [
         (vec![&plant, &wait], true),
         (vec![&plant, &wait, &read], false),
     ] {
         let bench = Bench::new();
-        let script = "mkdir sub; echo x > sub/.envrc; touch done";
+        let script = "mkdir sub; echo x > sub/.envrc; echo planted";
         std::fs::write(bench.workspace().join("plant.sh"), script).unwrap();
         let lines: Vec<String> = calls.iter().map(ToString::to_string).collect();
         let input = lines.join("\n");

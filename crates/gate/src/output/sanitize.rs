@@ -188,8 +188,11 @@ impl Sanitizer {
             .bytes()
             .take_while(|b| (0x20..=last_parameter).contains(b))
             .count();
-        if parameters > 0 && self.state == State::Escape {
-            self.state = State::Designate;
+        if parameters > 0 {
+            self.after_return = false;
+            if self.state == State::Escape {
+                self.state = State::Designate;
+            }
         }
         let (_, rest) = split(text, parameters);
         let mut chars = rest.chars();
