@@ -71,22 +71,6 @@ impl PathWall {
         self.denied_by(path, false).filter(|rule| *rule != READABLE)
     }
 
-    /// The deny pattern that matches a path of a directory that is no root: by its name there,
-    /// or by where the directory lies, unless the directory itself was granted although denied.
-    pub(super) fn denied_beyond(
-        &self,
-        directory: &Path,
-        rel: &Path,
-        is_file: bool,
-    ) -> Option<&str> {
-        let whole = || {
-            let directory = directory.strip_prefix("/").unwrap_or(directory);
-            let rule = self.denied_by(&directory.join(rel), is_file)?;
-            (rule != READABLE && self.denied_directory(directory).is_none()).then_some(rule)
-        };
-        self.denied_by(rel, is_file).or_else(whole)
-    }
-
     /// Whether an approver can open the directory with this real name to a command. Not if it
     /// lies in a root, in a denied directory or in a closed place of Toolgate's own.
     pub fn may_be_opened(&self, path: &Path) -> bool {

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
 
 use rustix::fs::Statx;
 use rustix::io::Errno;
@@ -203,8 +202,6 @@ pub(super) struct Found {
     /// Whether the user owns a directory that could not be searched: a file in it may be
     /// denied and have another name.
     pub(super) closed_own: bool,
-    /// When the search began; none where that is not known any more.
-    pub(super) at: Option<SystemTime>,
     /// The inodes of the files in every directory that is not denied.
     pub(super) listed: Arc<Vec<Listed>>,
     /// Links in protected directories that were not followed yet, and what they say.

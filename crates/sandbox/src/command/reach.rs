@@ -255,9 +255,14 @@ impl Reach {
         }
         // Some patterns are about files only.
         let is_file = !place.path.join(rel).is_dir();
+        // The same patterns as the masks of a grant are made from.
+        let in_grant;
         let denied = match place.root {
             Some(_) => self.paths.denied_by(rel, is_file),
-            None => self.paths.denied_beyond(&place.path, rel, is_file),
+            None => {
+                in_grant = self.paths.denied_beneath(&place.path);
+                in_grant.by(rel, is_file)
+            }
         };
         let denied = denied.filter(|_| masked);
         if let Some(rule) = denied.filter(|rule| *rule != READABLE) {

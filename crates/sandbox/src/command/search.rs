@@ -98,10 +98,7 @@ impl Search<'_> {
     }
 
     fn run_once(&self, memory: &mut Memory) -> Found {
-        let mut found = Found {
-            at: Some(self.now),
-            ..Found::default()
-        };
+        let mut found = Found::default();
         let start = vec![(Vec::new(), Inside::Nothing)];
         memory.begin(self.folder);
         let to_judge = self.walk(start, memory, &mut self.most.clone(), &mut found);

@@ -9,7 +9,6 @@ use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 use rustix::fs::{Mode, OFlags, RenameFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -27,8 +26,6 @@ use crate::paths::RootAccess;
 
 /// Of more denied names than this that one command made, none stays.
 const MOST_DENIED: usize = 1_000;
-/// How far the times of files can be behind the clock.
-const TICK: Duration = Duration::from_millis(10);
 /// So often is searched again for what was moved aside to hold more.
 const ROUNDS: usize = 64;
 
@@ -199,7 +196,7 @@ impl Tree<'_> {
         if stays {
             return one;
         }
-        if is_older(new, before) || holds_more(new, before) || is_unmoved(new, before) {
+        if holds_more(new, before) || is_unmoved(new, before) {
             one.error = Some(Errno::BUSY);
             return one;
         }
@@ -287,15 +284,6 @@ impl Tree<'_> {
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
         )
     }
-}
-
-/// Whether something that a link leads to was there before the command: then it is the
-/// user's, and only the way to it is new.
-fn is_older(new: &Guarded, before: &Found) -> bool {
-    let since = before.at.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
-    let born = Duration::new(u64::try_from(new.id.born.0).unwrap_or(0), new.id.born.1);
-    // The clock of file systems is a tick behind.
-    new.led_to && since.is_none_or(|since| born + TICK < since)
 }
 
 /// Whether something lies in it that was guarded before: moving it would take that out of its
