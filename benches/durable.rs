@@ -13,10 +13,10 @@ use toolgate_gate::journal::{Batch, Entry, Journal, JournalError};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Output, typed};
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::{BatchContext, Gate};
 use toolgate_journal::{Options, SqliteJournal};
 use toolgate_model::{Args, Call, ToolCall};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::ToolSettings;
 
 const CALLS: usize = 400;
@@ -39,11 +39,11 @@ impl Journal for Watched {
 }
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let text = "0123456789abcdef0123456789abcde\n".repeat(64);
-    std::fs::write(folder.path().join("two.txt"), text).unwrap();
+    std::fs::write(directory.path().join("two.txt"), text).unwrap();
     let open = |name: &str| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         SqliteJournal::open(path, Options::default()).unwrap()
     };
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -66,12 +66,12 @@ fn main() {
             commits: Mutex::default(),
         });
         let bare = open(&format!("{tool}-bare.db"));
-        let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+        let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
         let journal = Arc::clone(&watched) as Arc<dyn Journal>;
         let gate = Gate::builder(
             Arc::clone(&registry),
             toolgate_gate::Rules::default(),
-            wall,
+            sandbox,
             journal,
         )
         .build()
@@ -84,7 +84,7 @@ fn main() {
                 let call = ToolCall::new(format!("call_{number}"), tool, args.clone());
                 let began = Instant::now();
                 let results = gate
-                    .run(&session, vec![Call::Whole(call)], &Passage::default())
+                    .run(&session, vec![Call::Whole(call)], &BatchContext::default())
                     .await;
                 ours.push(began.elapsed());
                 assert!(results[0].error.is_none(), "{:?}", results[0]);

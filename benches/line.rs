@@ -13,11 +13,11 @@ use toolgate_gate::approve::{Grant, GrantScope, GrantStore, GrantsInMemory};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Output, typed};
-use toolgate_gate::{Gate, Passage, Rules};
+use toolgate_gate::{BatchContext, Gate, Rules};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Action, Args, Call, Facts, ToolCall};
 use toolgate_policy::{Condition, LayerSpec, LayerTrust, Operator, RuleSpec};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::ToolSettings;
 
 /// How many calls one measurement takes.
@@ -65,15 +65,15 @@ fn looked_at(index: usize) -> RuleSpec {
 struct Line {
     gate: Gate,
     session: Arc<Session>,
-    passage: Passage,
+    passage: BatchContext,
 }
 
 impl Line {
-    fn new(folder: &std::path::Path, tools: usize, rules: usize) -> Self {
-        Self::with_grants(folder, tools, rules, &[])
+    fn new(directory: &std::path::Path, tools: usize, rules: usize) -> Self {
+        Self::with_grants(directory, tools, rules, &[])
     }
 
-    fn with_grants(folder: &std::path::Path, tools: usize, rules: usize, yes: &[Grant]) -> Self {
+    fn with_grants(directory: &std::path::Path, tools: usize, rules: usize, yes: &[Grant]) -> Self {
         let grants = Arc::new(GrantsInMemory::default());
         grants.add(yes).unwrap();
         let registry = Arc::new(Registry::new());
@@ -91,16 +91,16 @@ impl Line {
             layers: vec![LayerSpec::new("user", LayerTrust::Trusted, rules)],
             ..Rules::default()
         };
-        let wall = PathWall::open(&PathRules::new(folder)).unwrap();
+        let sandbox = PathSandbox::open(&PathRules::new(directory)).unwrap();
         let journal = Arc::new(MemoryJournal::holding(usize::MAX));
-        let gate = Gate::builder(registry, rules, wall, journal)
+        let gate = Gate::builder(registry, rules, sandbox, journal)
             .grants(grants)
             .build()
             .unwrap();
         Self {
             gate,
             session: Arc::new(Session::new("bench")),
-            passage: Passage::default(),
+            passage: BatchContext::default(),
         }
     }
 
@@ -115,9 +115,9 @@ impl Line {
 }
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     std::fs::write(
-        folder.path().join("two.txt"),
+        directory.path().join("two.txt"),
         "0123456789abcdef0123456789abcde\n".repeat(64),
     )
     .unwrap();
@@ -130,9 +130,9 @@ fn main() {
         .enable_time()
         .build()
         .unwrap();
-    let small = Line::new(folder.path(), 10, 10);
-    let tools = Line::new(folder.path(), 10_000, 10);
-    let rules = Line::new(folder.path(), 10, 1_000);
+    let small = Line::new(directory.path(), 10, 10);
+    let tools = Line::new(directory.path(), 10_000, 10);
+    let rules = Line::new(directory.path(), 10, 1_000);
     let yes = Grant {
         id: "g".into(),
         at_ms: 0,
@@ -140,13 +140,13 @@ fn main() {
         scope: GrantScope::Tool,
     };
     let (some, granted) = (
-        Arc::new(Line::new(folder.path(), 10, 200)),
-        Arc::new(Line::with_grants(folder.path(), 10, 200, &[yes])),
+        Arc::new(Line::new(directory.path(), 10, 200)),
+        Arc::new(Line::with_grants(directory.path(), 10, 200, &[yes])),
     );
     let path: Args = [("path".to_owned(), "two.txt".into())]
         .into_iter()
         .collect();
-    let file = folder.path().join("two.txt");
+    let file = directory.path().join("two.txt");
     // Whoever calls a tool is a task of the runtime, as a conversation is; coming in from
     // another thread for every call would measure the wake-up of a sleeping thread.
     let (small, tools, rules) = (Arc::new(small), Arc::new(tools), Arc::new(rules));

@@ -1,5 +1,5 @@
 //! The loop as a person runs it: the program itself, a provider on loopback that answers at
-//! once, the durable journal and the walls up.
+//! once, the durable journal and the sandbox up.
 //!
 //! Measured at the provider: from the last byte of an answer with a call to the first byte
 //! of the next request.
@@ -23,8 +23,8 @@ use toolgate_journal::{Options, SqliteJournal};
 use toolgate_model::{ToolCall, ToolResult};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_sandbox::command::{self, CommandSpec, CommandWall, Deadlines, WallRules};
-use toolgate_sandbox::{PathRules, PathWall};
+use toolgate_sandbox::command::{self, CommandSandbox, CommandSpec, Deadlines, SandboxRules};
+use toolgate_sandbox::{PathRules, PathSandbox};
 use toolgate_testkit::{Loopback, Told};
 
 /// How many calls one turn makes.
@@ -43,7 +43,7 @@ fn main() {
             ("read_file 2 KiB", "at most 2 ms"),
         ] {
             // Beside every figure: the machine is not the same from minute to minute.
-            let (commits, shell) = (commits(), shell_behind_walls());
+            let (commits, shell) = (commits(), shell_behind_sandboxes());
             let turns: Vec<Turn> = (0..TURNS)
                 .map(|_| Turn::take(&program, wire, tool))
                 .collect();
@@ -51,7 +51,7 @@ fn main() {
             let floor = if tool.starts_with("run_command") {
                 let ns = commits.ns + shell.ns;
                 (
-                    "`bash -c true` behind the walls and the commits",
+                    "`bash -c true` in the sandbox and the commits",
                     Figure { ns },
                 )
             } else {
@@ -113,16 +113,16 @@ struct Turn {
     peak_kib: u64,
 }
 
-/// A folder where a project would be: what lies under `/tmp` is shown to commands apart from
+/// A directory where a project would be: what lies under `/tmp` is shown to commands apart from
 /// everything else there, and costs more.
-fn folder() -> TempDir {
+fn directory() -> TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 impl Turn {
     fn take(program: &Path, wire: Wire, tool: &str) -> Self {
-        let folder = folder();
-        let (workspace, home) = (folder.path().join("ws"), folder.path().join("home"));
+        let directory = directory();
+        let (workspace, home) = (directory.path().join("ws"), directory.path().join("home"));
         std::fs::create_dir(&workspace).unwrap();
         std::fs::create_dir(&home).unwrap();
         let limits = "[tools]\nmax_tool_iterations_per_user_turn = 1000\n";
@@ -197,8 +197,8 @@ fn peak_kib(process: u32) -> u64 {
 
 /// What two durable commits take on this machine now: one before a call, one after it.
 fn commits() -> Figure {
-    let folder = folder();
-    let journal = SqliteJournal::open(folder.path().join("j.db"), Options::default()).unwrap();
+    let directory = directory();
+    let journal = SqliteJournal::open(directory.path().join("j.db"), Options::default()).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_time()
@@ -227,17 +227,17 @@ fn commits() -> Figure {
     median(&taken)
 }
 
-/// What a shell takes behind the walls that does nothing.
-fn shell_behind_walls() -> Figure {
-    let folder = folder();
-    let paths = PathWall::open(&PathRules::new(folder.path())).unwrap();
-    let wall = CommandWall::start(&WallRules::new(paths)).unwrap();
+/// What a shell takes in the sandbox that does nothing.
+fn shell_behind_sandboxes() -> Figure {
+    let directory = directory();
+    let paths = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
+    let sandbox = CommandSandbox::start(&SandboxRules::new(paths)).unwrap();
     let mut taken = Vec::new();
     for _ in 0..100 {
-        let mut spec = CommandSpec::line("true", folder.path());
+        let mut spec = CommandSpec::line("true", directory.path());
         spec.env = vec![("PATH".into(), "/usr/bin:/bin".into())];
         let began = Instant::now();
-        let running = wall.run(spec).unwrap();
+        let running = sandbox.run(spec).unwrap();
         running.drive(Deadlines::default(), None, |_, _| {});
         taken.push(began.elapsed());
     }

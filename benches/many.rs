@@ -22,11 +22,11 @@ use tokio::runtime::Runtime;
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage, Rules, Settings};
+use toolgate_gate::{BatchContext, Gate, Rules, Settings};
 use toolgate_journal::{Options, SqliteJournal};
 use toolgate_model::{Args, Call, ToolCall};
-use toolgate_sandbox::command::{self, CommandWall, WallRules};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::command::{self, CommandSandbox, SandboxRules};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::{CommandSettings, ToolSettings, register_all};
 
 /// Calls of one conversation.
@@ -49,8 +49,8 @@ fn main() {
         (true, true) => vec![1, 4],
         (false, true) => vec![1, 10, 100, 1_000],
     };
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let workspace = folder.path().join("workspace");
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let workspace = directory.path().join("workspace");
     std::fs::create_dir(&workspace).unwrap();
     let text = "0123456789abcdef0123456789abcde\n".repeat(64);
     std::fs::write(workspace.join("two.txt"), text).unwrap();
@@ -59,11 +59,11 @@ fn main() {
         .enable_time()
         .build()
         .unwrap();
-    let paths = PathWall::open(&PathRules::new(&workspace)).unwrap();
+    let paths = PathSandbox::open(&PathRules::new(&workspace)).unwrap();
     let registry = Arc::new(registry(&workspace, &paths));
     idle(&runtime, if quick { 100 } else { IDLE });
     for conversations in sizes {
-        let database = folder.path().join(format!("{conversations}.db"));
+        let database = directory.path().join(format!("{conversations}.db"));
         let journal = Arc::new(SqliteJournal::open(database, Options::default()).unwrap());
         let gate = Gate::builder(
             Arc::clone(&registry),
@@ -72,7 +72,7 @@ fn main() {
             journal,
         )
         .settings(Settings {
-            command_wall: true,
+            command_sandbox: true,
             max_commands,
             ..Settings::default()
         })
@@ -82,10 +82,10 @@ fn main() {
     }
 }
 
-fn registry(workspace: &Path, paths: &PathWall) -> Registry {
-    let wall = CommandWall::start(&WallRules::new(paths.clone())).unwrap();
+fn registry(workspace: &Path, paths: &PathSandbox) -> Registry {
+    let sandbox = CommandSandbox::start(&SandboxRules::new(paths.clone())).unwrap();
     let commands = CommandSettings {
-        wall: Ok(wall).into(),
+        sandbox: Ok(sandbox).into(),
         roots: vec![workspace.to_owned()],
         env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
         ..CommandSettings::default()
@@ -130,9 +130,9 @@ struct Taken {
 
 async fn converse(gate: Gate, number: usize) -> Taken {
     let session = Arc::new(Session::new(format!("many_{number}")));
-    let passage = Passage {
+    let passage = BatchContext {
         approver: Some(Arc::new(ApproveAll)),
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let args =
         |key: &str, value: &str| -> Args { [(key.to_owned(), value.into())].into_iter().collect() };

@@ -43,9 +43,9 @@ fuzz_target!(|input: &[u8]| {
             let names: Vec<&str> = path.split('/').collect();
             let deepest = compiled.deepest();
             assert!(deepest.is_none_or(|deepest| names.len() <= deepest));
-            for (index, folder) in names[..names.len() - 1].iter().enumerate() {
+            for (index, directory) in names[..names.len() - 1].iter().enumerate() {
                 assert!(
-                    compiled.may_hold(folder.as_ref(), index + 1),
+                    compiled.may_hold(directory.as_ref(), index + 1),
                     "{tidy} {path}"
                 );
             }

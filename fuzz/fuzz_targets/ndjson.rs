@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_providers::decode::{DecodeFault, DecodeLimits, Ended, NdjsonDecoder};
+use toolgate_providers::decode::{DecodeError, DecodeLimits, Ended, NdjsonDecoder};
 
 /// Small, so that the fuzzer reaches both sides of every limit.
 const LIMITS: DecodeLimits = DecodeLimits {
@@ -14,7 +14,7 @@ const LIMITS: DecodeLimits = DecodeLimits {
 fn read<'a>(
     limits: DecodeLimits,
     chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<String>, Result<Ended, DecodeFault>) {
+) -> (Vec<String>, Result<Ended, DecodeError>) {
     let mut decoder = NdjsonDecoder::new(limits);
     let mut lines = Vec::new();
     for chunk in chunks {

@@ -1,4 +1,4 @@
-//! The path wall: in any tree with links, every path is read and written where a model
+//! The path sandbox: in any tree with links, every path is read and written where a model
 //! without a file system says, by either method; and whatever bytes a path is made of,
 //! nothing outside is read, nothing is changed before a commit, nothing is left behind.
 #![no_main]
@@ -17,7 +17,7 @@ use libfuzzer_sys::{Corpus, fuzz_target};
 use place::{CANARY, METHODS, Place, options};
 use reference::{Answer, Landing, Node, Tree};
 use toolgate_model::ErrorKind;
-use toolgate_sandbox::paths::{Failure, FileKind, PathError, PathWall};
+use toolgate_sandbox::paths::{Failure, FileKind, PathError, PathSandbox};
 
 /// Few names, so that links and paths meet often; the model knows which are denied.
 const NAMES: &[&str] = &[
@@ -26,26 +26,26 @@ const NAMES: &[&str] = &[
 ];
 
 fuzz_target!(|input: &[u8]| -> Corpus {
-    match walls_stand(&mut Unstructured::new(input)) {
+    match sandboxes_stand(&mut Unstructured::new(input)) {
         Ok(()) => Corpus::Keep,
         Err(_) => Corpus::Reject,
     }
 });
 
-fn walls_stand(u: &mut Unstructured<'_>) -> Result<()> {
+fn sandboxes_stand(u: &mut Unstructured<'_>) -> Result<()> {
     let tree = tree(u)?;
     let paths = (0..6).map(|_| path(u)).collect::<Result<Vec<String>>>()?;
     let place = Place::in_memory();
     build(&place, &tree);
     let outside = (place.outside(), place.stamps());
-    let walls = METHODS.map(|method| place.wall(method));
-    for (wall, path) in walls
+    let sandboxes = METHODS.map(|method| place.sandbox(method));
+    for (sandbox, path) in sandboxes
         .iter()
-        .flat_map(|wall| paths.iter().map(move |path| (wall, path)))
+        .flat_map(|sandbox| paths.iter().map(move |path| (sandbox, path)))
     {
-        let told = || format!("{path:?} by {:?} in {tree:#?}", wall.method());
+        let told = || format!("{path:?} by {:?} in {tree:#?}", sandbox.method());
         assert_eq!(
-            read(wall, path),
+            read(sandbox, path),
             reference::read(&tree, path),
             "reading {}",
             told()
@@ -56,26 +56,26 @@ fn walls_stand(u: &mut Unstructured<'_>) -> Result<()> {
             .is_some_and(|last| !matches!(last, "" | "."))
         {
             assert_eq!(
-                write(wall, path),
+                write(sandbox, path),
                 reference::write(&tree, path),
                 "writing {}",
                 told()
             );
         }
     }
-    any_bytes(&walls, Path::new(OsStr::from_bytes(u.bytes(u.len())?)));
+    any_bytes(&sandboxes, Path::new(OsStr::from_bytes(u.bytes(u.len())?)));
     assert_eq!((place.outside(), place.stamps()), outside);
     assert!(place.leftovers().is_empty());
     Ok(())
 }
 
 /// Both methods say the same about a path of any bytes, and neither reads what is outside.
-fn any_bytes(walls: &[PathWall], path: &Path) {
-    let answers = walls.iter().map(|wall| {
-        let read = wall
+fn any_bytes(sandboxes: &[PathSandbox], path: &Path) {
+    let answers = sandboxes.iter().map(|sandbox| {
+        let read = sandbox
             .open_read(path)
             .and_then(|mut file| file.read_all(1 << 20));
-        let staged = wall
+        let staged = sandbox
             .stage(path, options(true))
             .map(|staged| staged.path().to_path_buf());
         (read, staged)
@@ -108,14 +108,14 @@ fn tree(u: &mut Unstructured<'_>) -> Result<Tree> {
     'entries: for _ in 0..u.int_in_range(1..=14)? {
         let path = format!("ws/{}", below(u)?);
         let node = match u.int_in_range(0..=8)? {
-            0 | 1 => Node::Folder,
+            0 | 1 => Node::Directory,
             2..=4 => Node::File,
             _ => Node::Link(target(u)?),
         };
         for (at, _) in path.match_indices('/').skip(1) {
             match tree.get(&path[..at]) {
-                None => drop(tree.insert(path[..at].to_owned(), Node::Folder)),
-                Some(Node::Folder) => {}
+                None => drop(tree.insert(path[..at].to_owned(), Node::Directory)),
+                Some(Node::Directory) => {}
                 Some(_) => continue 'entries,
             }
         }
@@ -164,7 +164,7 @@ fn build(place: &Place, tree: &Tree) {
     for (path, node) in tree {
         let at = top.join(path);
         match node {
-            Node::Folder => std::fs::create_dir(&at).expect("a folder"),
+            Node::Directory => std::fs::create_dir(&at).expect("a directory"),
             Node::File => {
                 std::fs::write(&at, path.strip_prefix("ws/").unwrap_or(path)).expect("a file")
             }
@@ -186,28 +186,28 @@ fn refusal(error: &PathError) -> Answer {
             ..
         } => Answer::Loop,
         PathError::NotAFile {
-            kind: FileKind::Folder,
+            kind: FileKind::Directory,
             ..
-        } => Answer::Folder,
+        } => Answer::Directory,
         other => match other.kind() {
             ErrorKind::OutsideSandbox => Answer::Outside,
             ErrorKind::DeniedPattern => Answer::Denied,
             ErrorKind::NotFound => Answer::Missing,
-            ErrorKind::NotADirectory => Answer::NotFolder,
+            ErrorKind::NotADirectory => Answer::NotDirectory,
             kind => panic!("{kind}: {other}"),
         },
     }
 }
 
-fn read(wall: &PathWall, path: &str) -> Answer {
-    match place::read(wall, path) {
+fn read(sandbox: &PathSandbox, path: &str) -> Answer {
+    match place::read(sandbox, path) {
         Ok(content) => Answer::File(content),
         Err(error) => refusal(&error),
     }
 }
 
-fn write(wall: &PathWall, path: &str) -> Landing {
-    match wall.stage(path, options(true)) {
+fn write(sandbox: &PathSandbox, path: &str) -> Landing {
+    match sandbox.stage(path, options(true)) {
         Ok(staged) => Landing::At(
             staged.path().to_string_lossy().into_owned(),
             staged.replaces().is_some(),

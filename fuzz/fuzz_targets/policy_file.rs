@@ -33,7 +33,7 @@ fuzz_target!(|input: &[u8]| {
                 .expect("path rules of a file without mistakes");
             assert!(!trusted || effective.ignored().is_empty());
         }
-        Err(ConfigError::Mistakes(mistakes)) => {
+        Err(ConfigError::SettingErrors(mistakes)) => {
             assert!(!mistakes.all().is_empty());
             let drawn = mistakes.to_string();
             assert!(drawn.chars().all(|c| c == '\n' || !c.is_control()));

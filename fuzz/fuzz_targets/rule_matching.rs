@@ -76,8 +76,8 @@ fn agree(u: &mut Unstructured<'_>) -> Result<()> {
             side_effects: u.arbitrary()?,
             requires_approval: u.arbitrary()?,
             risk: Risk::Low,
-            command_wall: u.arbitrary()?,
-            wall_from_facts: u.arbitrary()?,
+            command_sandbox: u.arbitrary()?,
+            sandbox_from_facts: u.arbitrary()?,
         };
         let decision = policy.decide(question);
         let (action, layer) = naive::decide(&settings, &layers, &question);
@@ -87,7 +87,7 @@ fn agree(u: &mut Unstructured<'_>) -> Result<()> {
             assert_eq!(decision.source.layer, layer, "{}", told());
         }
         assert_eq!(decision.kind.is_some(), action == Deny);
-        // A path that climbs is fitted by strict rules alone and refused by the wall; what is
+        // A path that climbs is fitted by strict rules alone and refused by the sandbox; what is
         // reachable is said about the others.
         let climbs = facts
             .paths()

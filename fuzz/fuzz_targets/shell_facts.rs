@@ -70,7 +70,7 @@ fn within(part: &Facts, whole: &Facts) -> bool {
             .all(|run| whole.runs.iter().any(|other| other.words == run.words))
 }
 
-/// Whether a line may leave variables, functions, another folder or an open here-document
+/// Whether a line may leave variables, functions, another directory or an open here-document
 /// behind; rather too often than too seldom.
 fn changes_the_shell(line: &str) -> bool {
     const WORDS: [&str; 20] = [

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use toolgate_providers::decode::{DecodeFault, DecodeLimits, Ended, SseDecoder};
+use toolgate_providers::decode::{DecodeError, DecodeLimits, Ended, SseDecoder};
 
 /// Small, so that the fuzzer reaches both sides of every limit.
 const LIMITS: DecodeLimits = DecodeLimits {
@@ -11,7 +11,7 @@ const LIMITS: DecodeLimits = DecodeLimits {
     max_event: 64,
 };
 
-type Read = (Vec<(String, String)>, Result<Ended, DecodeFault>);
+type Read = (Vec<(String, String)>, Result<Ended, DecodeError>);
 
 fn read<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> Read {
     let mut decoder = SseDecoder::new(LIMITS);

@@ -21,7 +21,7 @@ fuzz_target!(|input: &[u8]| {
         assert!(order.argv.first().is_some_and(|program| program.starts_with(b"/")));
         assert!(order.cwd.starts_with(b"/"));
         for mask in &order.masks {
-            assert!(usize::from(mask.folder) < order.folders.len());
+            assert!(usize::from(mask.directory) < order.directories.len());
             assert!(!mask.path.starts_with(b"/"));
             assert!(mask.path.split(|byte| *byte == b'/').all(|part| part != b".."));
         }

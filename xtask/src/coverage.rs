@@ -51,7 +51,7 @@ pub(crate) fn run() -> Done {
 /// The first version of LLVM whose tools read what the compilers of today write.
 const FIRST: u32 = 19;
 
-/// The folder of LLVM's tools: the compiler's own version, else the nearest before it that can
+/// The directory of LLVM's tools: the compiler's own version, else the nearest before it that can
 /// read its format. Debian's package where there is none.
 fn llvm() -> Result<PathBuf, String> {
     let version = Command::new("rustc")
@@ -65,11 +65,11 @@ fn llvm() -> Result<PathBuf, String> {
         .and_then(|version| version.split('.').next())
         .and_then(|major| major.parse().ok())
         .ok_or("rustc does not say which LLVM it has")?;
-    let folder = |major: u32| PathBuf::from(format!("/usr/lib/llvm-{major}/bin"));
-    let is_there = |major: &u32| folder(*major).join("llvm-cov").exists();
+    let directory = |major: u32| PathBuf::from(format!("/usr/lib/llvm-{major}/bin"));
+    let is_there = |major: &u32| directory(*major).join("llvm-cov").exists();
     let majors = || (FIRST..=newest).rev();
     if let Some(major) = majors().find(is_there) {
-        return Ok(folder(major));
+        return Ok(directory(major));
     }
     for major in majors().filter(|_| has("apt-get", &["--version"])) {
         let package = format!("llvm-{major}");
@@ -78,7 +78,7 @@ fn llvm() -> Result<PathBuf, String> {
             Command::new("apt-get").args(["install", "-q", "-y", &package]),
         );
         if installed.is_ok() && is_there(&major) {
-            return Ok(folder(major));
+            return Ok(directory(major));
         }
     }
     Err(format!(
@@ -86,9 +86,9 @@ fn llvm() -> Result<PathBuf, String> {
     ))
 }
 
-fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
-    let entries =
-        std::fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+fn files(directory: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
+    let entries = std::fs::read_dir(directory)
+        .map_err(|error| format!("{}: {error}", directory.display()))?;
     let all = entries.filter_map(Result::ok).map(|entry| entry.path());
     Ok(all
         .filter(|path| path.extension().is_some_and(|found| found == ending))
@@ -96,9 +96,9 @@ fn files(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, String> {
 }
 
 fn test_binaries(target: &Path) -> Result<Vec<PathBuf>, String> {
-    let folder = target.join("debug/deps");
-    let entries =
-        std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    let directory = target.join("debug/deps");
+    let entries = std::fs::read_dir(&directory)
+        .map_err(|error| format!("{}: {error}", directory.display()))?;
     let all = entries.filter_map(Result::ok).map(|entry| entry.path());
     Ok(all
         .filter(|path| path.extension().is_none() && path.is_file())

@@ -46,7 +46,7 @@ pub(crate) fn one(target: &str, seconds: u32) -> Done {
         )?;
     }
     let fuzz = root().join("fuzz");
-    // What is found goes to the first folder; the second is only read.
+    // What is found goes to the first directory; the second is only read.
     let corpus = format!("corpus/{target}");
     let seeds = format!("seeds/{target}");
     std::fs::create_dir_all(fuzz.join(&corpus))

@@ -21,7 +21,7 @@ cargo xtask COMMAND
   coverage    region coverage of model, policy and gate (needs LLVM's tools)
   fuzz [TARGET] [SECONDS]
               one fuzz target, or all of them (needs a nightly toolchain)
-  mutants     mutants of the decisions in policy, path wall and planning
+  mutants     mutants of the decisions in policy, path sandbox and planning
 ";
 
 fn main() -> ExitCode {

@@ -13,7 +13,7 @@ pub(crate) fn say(text: &str) {
     eprintln!("{text}");
 }
 
-/// The folder of the workspace.
+/// The directory of the workspace.
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here).to_path_buf()

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use toolgate_config::{Effective, GrantFile};
-use toolgate_engine::Around;
+use toolgate_engine::TurnContext;
 use toolgate_gate::approve::{ApproveAll, Approver};
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::middleware::{AskAlways, RepetitionGuard};
@@ -15,11 +15,11 @@ use toolgate_gate::registry::{Definition, Registry};
 use toolgate_gate::session::{KeptOnDisk, Session};
 use toolgate_gate::store::Store;
 use toolgate_gate::tool::{Described, ToolSpec};
-use toolgate_gate::{Entropy, Gate, Passage, Settings, SystemClock, SystemEntropy};
+use toolgate_gate::{BatchContext, Entropy, Gate, Settings, SystemClock, SystemEntropy};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, Facts, ToolError, ToolResult};
 use toolgate_policy::{Policy, Trust, misnamed};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 use toolgate_shell::LineContext;
 use toolgate_tools::web::{PrivateHosts, WebSettings};
 use toolgate_tools::{
@@ -29,17 +29,17 @@ use toolgate_tools::{
 
 use crate::args::{Approve, Common};
 use crate::configured::{configuration, workspace};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::input::{self, Input};
 use crate::log;
 use crate::out::Out;
 use crate::own;
 use crate::record::{self, Record};
+use crate::sandboxes::{CommandContext, tell_unreported};
 use crate::secrets;
 use crate::signals;
 use crate::terminal::Terminal;
-use crate::walls::{AroundCommands, tell_unreported};
 
 /// Everything a command needs.
 pub(crate) struct App {
@@ -56,7 +56,7 @@ pub(crate) struct App {
 const RUN_COMMAND: &str = "run_command";
 
 /// What a command is about to do, so that nothing is started that it does not need: the
-/// command wall costs some milliseconds, and a record is a file.
+/// command sandbox costs some milliseconds, and a record is a file.
 #[derive(Clone, Copy)]
 pub(crate) enum Purpose<'a> {
     /// To look at tools and rules; nothing runs.
@@ -71,7 +71,7 @@ pub(crate) enum Purpose<'a> {
 
 impl Purpose<'_> {
     /// Whether it has to be known how commands would run. What an autonomous model is asked
-    /// about besides depends on their wall too.
+    /// about besides depends on their sandbox too.
     fn needs_commands(self, trust: Trust) -> bool {
         let runs = |tool: &str| {
             let mut aliases = toolgate_tools::aliases().into_iter();
@@ -121,7 +121,7 @@ fn tell_misnamed(config: &Effective, registry: &Registry, out: &Out) {
 }
 
 impl App {
-    pub(crate) fn load(common: &Common, out: &Out, purpose: Purpose<'_>) -> Result<Self, Failure> {
+    pub(crate) fn load(common: &Common, out: &Out, purpose: Purpose<'_>) -> Result<Self, CliError> {
         Self::load_with(common, out, purpose, |_| {})
     }
 
@@ -131,7 +131,7 @@ impl App {
         out: &Out,
         purpose: Purpose<'_>,
         last_word: impl FnOnce(&mut Settings),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         Self::load_from(&Home::find()?, common, out, purpose, last_word)
     }
 
@@ -142,7 +142,7 @@ impl App {
         out: &Out,
         (workspace, config): (PathBuf, Effective),
         asked_with: Vec<(String, String)>,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         let home = Home::find()?;
         let purpose = Purpose::RunAll;
         Self::build(
@@ -163,7 +163,7 @@ impl App {
         out: &Out,
         purpose: Purpose<'_>,
         last_word: impl FnOnce(&mut Settings),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         let workspace = workspace(common)?;
         let config = configuration(common, home, &workspace)?;
         Self::build(
@@ -185,15 +185,15 @@ impl App {
         (workspace, config): (PathBuf, Effective),
         asked_with: Vec<(String, String)>,
         last_word: impl FnOnce(&mut Settings),
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         for ignored in config.ignored() {
             out.remark(format!("{ignored}; `toolgate trust` lets this file widen"));
         }
-        let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+        let usage = |error: &dyn std::fmt::Display| CliError::usage(error.to_string());
         let registry = Arc::new(Registry::new());
-        let wall = PathWall::open(&own::path_rules(common, &config, home)?)
+        let sandbox = PathSandbox::open(&own::path_rules(common, &config, home)?)
             .map_err(|error| usage(&error))?;
-        let around = AroundCommands::new(&config, home, &wall);
+        let around = CommandContext::new(&config, home, &sandbox);
         let trust = config.rules().settings.trust;
         let (record, redactor) = std::thread::scope(|scope| {
             if purpose.needs_commands(trust) {
@@ -209,7 +209,7 @@ impl App {
                 .chain(secrets::of_headers(&config))
                 .chain(asked_with);
             let redactor = Redactor::new(known);
-            let redactor = redactor.map_err(|error| Failure::internal(error.to_string()))?;
+            let redactor = redactor.map_err(|error| CliError::internal(error.to_string()))?;
             let tools = tool_settings(&config, Arc::clone(&around.settings), record.store())?;
             let described = described(&config);
             if described.is_empty() {
@@ -227,7 +227,7 @@ impl App {
         }
         let grants =
             Arc::new(GrantFile::at(home.grants(), &workspace).map_err(|error| usage(&error))?);
-        let mut settings = config.gate_settings(around.wall().is_some());
+        let mut settings = config.gate_settings(around.sandbox().is_some());
         last_word(&mut settings);
         let repeatable = registry
             .list()
@@ -235,7 +235,7 @@ impl App {
             .filter(|entry| entry.spec().repeatable)
             .map(|entry| entry.spec().name.clone())
             .collect::<Vec<_>>();
-        let mut builder = Gate::builder(registry, config.rules(), wall, record.journal());
+        let mut builder = Gate::builder(registry, config.rules(), sandbox, record.journal());
         // The first is the outermost: these see what came of everything else.
         if common.metrics.is_some() {
             builder = builder.middleware(Arc::new(common.counted.0.clone()));
@@ -274,7 +274,7 @@ impl App {
     }
 
     /// One call from a name and the text of its arguments.
-    pub(crate) fn call_from(&self, id: &str, tool: &str, args: &OsStr) -> Result<Call, Failure> {
+    pub(crate) fn call_from(&self, id: &str, tool: &str, args: &OsStr) -> Result<Call, CliError> {
         let limits = self.limits();
         Ok(match input::arguments(args, limits.max_bytes)? {
             Input::Whole(text) => Call::from_text(id, tool, &text, limits),
@@ -309,8 +309,8 @@ impl App {
         session: &Arc<Session>,
         approver: Option<Arc<dyn Approver>>,
         events: EventSink,
-    ) -> Result<Around, Failure> {
-        Ok(Around {
+    ) -> Result<TurnContext, CliError> {
+        Ok(TurnContext {
             gate: self.gate.clone(),
             session: Arc::clone(session),
             clock: Arc::new(SystemClock),
@@ -336,12 +336,12 @@ impl App {
         &self,
         session: Session,
         calls: Vec<Call>,
-        passage: &Passage,
+        passage: &BatchContext,
         out: &Out,
     ) -> Vec<ToolResult> {
         let session = Arc::new(session);
         self.record
-            .mend(self.gate.wall(), &self.workspace, out)
+            .mend(self.gate.sandbox(), &self.workspace, out)
             .await;
         self.record.begin(&session, &self.workspace).await;
         let results = self.gate.run(&session, calls, passage).await;
@@ -356,10 +356,10 @@ impl App {
     }
 
     /// A conversation nobody had before.
-    pub(crate) fn fresh_id(&self, kind: &str) -> Result<String, Failure> {
+    pub(crate) fn fresh_id(&self, kind: &str) -> Result<String, CliError> {
         let bits = SystemEntropy
             .bits()
-            .ok_or_else(|| Failure::internal("the system has no randomness"))?;
+            .ok_or_else(|| CliError::internal("the system has no randomness"))?;
         Ok(format!("{kind}_{bits:032x}"))
     }
 
@@ -376,7 +376,7 @@ impl App {
     }
 
     /// What a model is offered: nothing where tools are off, the configured ones where a person answers.
-    pub(crate) fn definitions(&self) -> Result<Vec<Definition>, Failure> {
+    pub(crate) fn definitions(&self) -> Result<Vec<Definition>, CliError> {
         let tools = &self.config.settings().tools;
         if tools.mode == Mode::Disabled {
             return Ok(Vec::new());
@@ -387,23 +387,23 @@ impl App {
         let found = self.gate.registry().definitions(profile);
         found
             .map(|all| all.to_vec())
-            .map_err(|error| Failure::usage(error.to_string()))
+            .map_err(|error| CliError::usage(error.to_string()))
     }
 
     /// The rules as one policy.
-    pub(crate) fn policy(&self) -> Result<Policy, Failure> {
+    pub(crate) fn policy(&self) -> Result<Policy, CliError> {
         let rules = self.config.rules();
         let registry = self.gate.registry();
         registry
             .policy(rules.settings, &rules.layers)
-            .map_err(|error| Failure::usage(error.to_string()))
+            .map_err(|error| CliError::usage(error.to_string()))
     }
 
     /// What a command line would touch.
     pub(crate) fn command_facts(&self, line: &str) -> Facts {
         let roots: Vec<String> = self
             .gate
-            .wall()
+            .sandbox()
             .roots()
             .iter()
             .map(|root| root.path().to_string_lossy().into_owned())
@@ -425,9 +425,9 @@ fn tool_settings(
     config: &Effective,
     commands: Arc<CommandSettings>,
     store: Arc<dyn Store>,
-) -> Result<ToolSettings, Failure> {
+) -> Result<ToolSettings, CliError> {
     let tools = &config.settings().tools;
-    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+    let usage = |error: &dyn std::fmt::Display| CliError::usage(error.to_string());
     let private_hosts =
         PrivateHosts::new(&tools.web_fetch.private_hosts).map_err(|error| usage(&error))?;
     let search = &config.settings().search;

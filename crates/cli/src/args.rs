@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use crate::counted::Counted;
 
 /// Stands between a language model and your machine: checks its tool calls, asks you,
-/// runs them behind walls and hands the results back.
+/// runs them in a sandbox and hands the results back.
 #[derive(Debug, Parser)]
 #[command(
     name = "toolgate",
@@ -26,7 +26,7 @@ pub(crate) struct Cli {
 /// Options of every command.
 #[derive(Clone, Debug, Default, Args)]
 pub(crate) struct Common {
-    /// The folder that tools may use [default: the current one]
+    /// The directory that tools may use [default: the current one]
     #[arg(long, global = true, value_name = "DIR")]
     pub(crate) workspace: Option<PathBuf>,
     /// A further configuration file, trusted, above the user's and the project's
@@ -131,7 +131,7 @@ pub(crate) enum Command {
     /// Shows the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Says which walls stand around commands on this machine, and what to do where one does not
+    /// Says which sandboxes stand around commands on this machine, and what to do where one does not
     Doctor,
     /// Shows what Toolgate does, on a throw-away workspace, with nothing configured
     Demo,
@@ -140,9 +140,9 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Writes the manual pages into a folder, or the main one to standard output
+    /// Writes the manual pages into a directory, or the main one to standard output
     Man {
-        /// The folder
+        /// The directory
         dir: Option<PathBuf>,
     },
 }

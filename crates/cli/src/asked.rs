@@ -13,7 +13,7 @@ use toolgate_providers::http::{Client, Endpoint, HttpTimeouts, Secret};
 use toolgate_providers::request::{Effort, Reasoning, RequestOptions};
 
 use crate::args::Asked;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
 /// A provider that a person can name.
@@ -113,7 +113,7 @@ impl Source {
     }
 
     /// The one that is meant.
-    pub(crate) fn chosen(config: &Effective, asked: &Asked) -> Result<Self, Failure> {
+    pub(crate) fn chosen(config: &Effective, asked: &Asked) -> Result<Self, CliError> {
         let providers = &config.settings().providers;
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
         let mut source = match (&asked.provider, names.as_slice()) {
@@ -122,7 +122,7 @@ impl Source {
                 .map(|provider| Self::configured(name, provider))
                 .or_else(|| Self::built_in(name))
                 .ok_or_else(|| {
-                    Failure::usage(format!(
+                    CliError::usage(format!(
                         "there is no provider {name:?}; configured are {}, built in are {}",
                         if names.is_empty() {
                             "none".to_owned()
@@ -138,7 +138,7 @@ impl Source {
             },
             (None, []) => return Err(nobody()),
             (None, several) => {
-                return Err(Failure::usage(format!(
+                return Err(CliError::usage(format!(
                     "say which provider is asked with --provider; configured are {}",
                     several.join(", ")
                 )));
@@ -178,7 +178,7 @@ impl Source {
     }
 
     /// Where it is, with its key.
-    pub(crate) fn endpoint(&self, wire: Wire) -> Result<Endpoint, Failure> {
+    pub(crate) fn endpoint(&self, wire: Wire) -> Result<Endpoint, CliError> {
         let key = self.key()?;
         let base = self.base_url.as_deref();
         Endpoint::new(wire, base, key.as_ref(), self.headers.clone())
@@ -186,7 +186,7 @@ impl Source {
     }
 
     /// A way there.
-    pub(crate) fn client(&self, endpoint: Endpoint, out: &Out) -> Result<Client, Failure> {
+    pub(crate) fn client(&self, endpoint: Endpoint, out: &Out) -> Result<Client, CliError> {
         if !endpoint.secrets().is_empty() && !endpoint.is_encrypted() && !endpoint.is_local() {
             out.remark(format!(
                 "the key of {} goes unencrypted to {}",
@@ -201,11 +201,11 @@ impl Source {
         Client::new(endpoint, timeouts).map_err(|error| self.usage(&error))
     }
 
-    fn usage(&self, error: &dyn std::fmt::Display) -> Failure {
-        Failure::usage(format!("provider {}: {error}", self.name))
+    fn usage(&self, error: &dyn std::fmt::Display) -> CliError {
+        CliError::usage(format!("provider {}: {error}", self.name))
     }
 
-    fn key(&self) -> Result<Option<Secret>, Failure> {
+    fn key(&self) -> Result<Option<Secret>, CliError> {
         if let Some(command) = &self.key_command {
             return self.key_from(command).map(Some);
         }
@@ -214,23 +214,23 @@ impl Source {
         };
         match std::env::var(variable) {
             Ok(key) if !key.trim().is_empty() => Ok(Some(Secret::new(&key))),
-            _ if self.key_is_wanted => Err(Failure::usage(format!(
+            _ if self.key_is_wanted => Err(CliError::usage(format!(
                 "[providers.{}]: the environment variable {variable}, which api_key_env names, is not set or empty; set it, or leave api_key_env out where no key is needed",
                 self.name
             ))),
             // A server of one's own may need none; the provider says if it does.
             _ if self.base_url.is_some() => Ok(None),
-            _ => Err(Failure::usage(format!(
+            _ => Err(CliError::usage(format!(
                 "provider {}: the environment variable {variable}, which holds its key, is not set",
                 self.name
             ))),
         }
     }
 
-    fn key_from(&self, command: &[String]) -> Result<Secret, Failure> {
+    fn key_from(&self, command: &[String]) -> Result<Secret, CliError> {
         let fail = |why: String| {
             let program = command.first().map_or("", String::as_str);
-            Failure::usage(format!(
+            CliError::usage(format!(
                 "provider {}: api_key_command {program:?} {why}",
                 self.name
             ))
@@ -279,8 +279,8 @@ fn usual_variable(provider: &Configured) -> Option<String> {
     variable.map(str::to_owned)
 }
 
-fn nobody() -> Failure {
-    Failure::usage(
+fn nobody() -> CliError {
+    CliError::usage(
         "there is nobody to ask: configure a provider, as in\n\n    [providers.mine]\n    kind = \"anthropic\"\n    model = \"…\"\n    api_key_env = \"ANTHROPIC_API_KEY\"\n\nor say --provider anthropic --model …, or play a recording with --script FILE",
     )
 }

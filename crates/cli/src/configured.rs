@@ -8,27 +8,27 @@ use toolgate_policy::Trust;
 
 use crate::args::Common;
 use crate::clean::{Clean, say};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 
 /// The file in which a project speaks for itself.
 pub(crate) const PROJECT_FILE: &str = "toolgate.toml";
 
-/// The folder that tools may use, with links resolved.
-pub(crate) fn workspace(common: &Common) -> Result<PathBuf, Failure> {
+/// The directory that tools may use, with links resolved.
+pub(crate) fn workspace(common: &Common) -> Result<PathBuf, CliError> {
     let given = common
         .workspace
         .clone()
         .unwrap_or_else(|| PathBuf::from("."));
     let found = given
         .canonicalize()
-        .map_err(|error| Failure::usage(format!("workspace {}: {error}", given.display())))?;
+        .map_err(|error| CliError::usage(format!("workspace {}: {error}", given.display())))?;
     if found.is_dir() {
         Ok(found)
     } else {
-        Err(Failure::usage(format!(
-            "workspace {} is no folder",
+        Err(CliError::usage(format!(
+            "workspace {} is no directory",
             given.display()
         )))
     }
@@ -39,7 +39,7 @@ pub(crate) fn configuration(
     common: &Common,
     home: &Home,
     workspace: &Path,
-) -> Result<Effective, Failure> {
+) -> Result<Effective, CliError> {
     let trust = common.trust.as_deref().map(trust_level).transpose()?;
     let profiles = profiles(common.profile.as_deref())?;
     let load = || -> Result<Effective, ConfigError> {
@@ -60,23 +60,23 @@ pub(crate) fn configuration(
         })
     };
     load().map_err(|error| match error {
-        ConfigError::Mistakes(mistakes) => Failure::usage(say!(
+        ConfigError::SettingErrors(mistakes) => CliError::usage(say!(
             "the configuration has mistakes\n{}",
             Clean::painted(&mistakes.pictures(Out::colours_on_stderr()))
         )),
-        other => Failure::usage(other.to_string()),
+        other => CliError::usage(other.to_string()),
     })
 }
 
 /// The profiles there are; the one of the command line has to be among them.
-fn profiles(wanted: Option<&str>) -> Result<Vec<String>, Failure> {
+fn profiles(wanted: Option<&str>) -> Result<Vec<String>, CliError> {
     let all = toolgate_tools::profiles().into_iter();
     let known: Vec<String> = all.map(|profile| profile.name).collect();
     let Some(unknown) = wanted.filter(|name| !known.iter().any(|one| one == name)) else {
         return Ok(known);
     };
     let near = nearest(unknown, known.iter().map(String::as_str));
-    Err(Failure::usage(format!(
+    Err(CliError::usage(format!(
         "there is no profile {unknown:?}{}; known are {}",
         near.map(|name| format!(", did you mean {name:?}?"))
             .unwrap_or_default(),
@@ -84,18 +84,18 @@ fn profiles(wanted: Option<&str>) -> Result<Vec<String>, Failure> {
     )))
 }
 
-/// Whether a name is an empty folder: while commands run, the wall keeps the names of files
-/// that do not exist vacant with such folders, and a killed run leaves them until the next.
+/// Whether a name is an empty directory: while commands run, the sandbox keeps the names of files
+/// that do not exist vacant with such directories, and a killed run leaves them until the next.
 fn is_vacant(file: &Path) -> bool {
     std::fs::read_dir(file).is_ok_and(|mut entries| entries.next().is_none())
 }
 
-fn trust_level(name: &str) -> Result<Trust, Failure> {
+fn trust_level(name: &str) -> Result<Trust, CliError> {
     let all = [Trust::Supervised, Trust::Guided, Trust::Autonomous];
     all.into_iter()
         .find(|level| level.as_str() == name)
         .ok_or_else(|| {
-            Failure::usage(format!(
+            CliError::usage(format!(
                 "{name:?} is no trust level; known are supervised, guided and autonomous"
             ))
         })

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use toolgate_gate::middleware::Metrics;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// The counts of this process. Clones share them.
 #[derive(Clone, Default)]
@@ -22,10 +22,10 @@ impl fmt::Debug for Counted {
 impl Counted {
     /// Writes the counts, whole or not at all: who collects them may look at any time, and
     /// is mostly somebody else, so that everybody may read the file.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        let folder = path.parent().filter(|one| !one.as_os_str().is_empty());
+    pub(crate) fn write(&self, path: &Path) -> Result<(), CliError> {
+        let directory = path.parent().filter(|one| !one.as_os_str().is_empty());
         let written = || -> std::io::Result<()> {
-            let mut file = tempfile::NamedTempFile::new_in(folder.unwrap_or(Path::new(".")))?;
+            let mut file = tempfile::NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))?;
             file.write_all(self.0.render().as_bytes())?;
             let readable = std::fs::Permissions::from_mode(0o644);
             file.as_file().set_permissions(readable)?;
@@ -33,6 +33,6 @@ impl Counted {
             Ok(())
         };
         written()
-            .map_err(|error| Failure::internal(format!("the metrics {}: {error}", path.display())))
+            .map_err(|error| CliError::internal(format!("the metrics {}: {error}", path.display())))
     }
 }

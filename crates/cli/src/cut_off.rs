@@ -10,7 +10,7 @@ use toolgate_gate::journal::{
 use toolgate_gate::output::approval_text;
 use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::Content;
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::clean::style::{BOLD, DIM, GREEN, YELLOW};
 use crate::clean::{Clean, say};
@@ -175,7 +175,7 @@ impl CutOff {
     pub(crate) async fn settle(
         &self,
         journal: &dyn FullJournal,
-        wall: &PathWall,
+        sandbox: &PathSandbox,
         chosen: Option<Choice>,
     ) -> Result<Vec<Settled<'_>>, JournalError> {
         let choice = chosen.unwrap_or(Choice::Keep);
@@ -184,7 +184,7 @@ impl CutOff {
         let mut settled = Vec::new();
         for call in &self.calls {
             if !waiting || call.half_changed {
-                settled.push(settle(journal, wall, call, chosen, given_up).await?);
+                settled.push(settle(journal, sandbox, call, chosen, given_up).await?);
             }
         }
         if let Some(turn) = self.turn.open {
@@ -288,13 +288,13 @@ pub(crate) struct Settled<'a> {
 
 async fn settle<'a>(
     journal: &dyn FullJournal,
-    wall: &PathWall,
+    sandbox: &PathSandbox,
     call: &'a Unfinished,
     chosen: Option<Choice>,
     given_up: bool,
 ) -> Result<Settled<'a>, JournalError> {
     let recovery = if call.half_changed {
-        let recovery = journal.recover(call, wall).await?;
+        let recovery = journal.recover(call, sandbox).await?;
         // The person has chosen: a change that cannot be mended does not wait any longer.
         if recovery.hindered.is_some() && chosen.is_some() {
             journal.give_up(call, &recovery).await?;

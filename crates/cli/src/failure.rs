@@ -6,7 +6,7 @@ use crate::clean::Clean;
 
 /// Why a command could not do its job.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum CliError {
     /// The command line or the configuration is wrong.
     Usage(Clean),
     /// An approver has to answer, and there is none.
@@ -15,7 +15,7 @@ pub(crate) enum Failure {
     Internal(Clean),
 }
 
-impl Failure {
+impl CliError {
     pub(crate) fn usage(message: impl Into<Clean>) -> Self {
         Self::Usage(message.into())
     }

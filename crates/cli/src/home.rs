@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
-/// Folders of this person.
+/// Directories of this person.
 #[derive(Clone, Debug)]
 pub(crate) struct Home {
     /// Configuration: `config.toml`.
@@ -14,27 +14,27 @@ pub(crate) struct Home {
 }
 
 impl Home {
-    /// Everything in one folder.
-    pub(crate) fn at(folder: PathBuf) -> Self {
+    /// Everything in one directory.
+    pub(crate) fn at(directory: PathBuf) -> Self {
         Self {
-            config: folder.clone(),
-            data: folder,
+            config: directory.clone(),
+            data: directory,
         }
     }
 
-    /// `TOOLGATE_HOME`, else the platform's folders. A machine without any has to be told.
-    pub(crate) fn find() -> Result<Self, Failure> {
-        let folder = |name: &str| {
+    /// `TOOLGATE_HOME`, else the platform's directories. A machine without any has to be told.
+    pub(crate) fn find() -> Result<Self, CliError> {
+        let directory = |name: &str| {
             std::env::var_os(name)
                 .filter(|value| !value.is_empty())
                 .map(PathBuf::from)
         };
-        if let Some(home) = folder("TOOLGATE_HOME") {
+        if let Some(home) = directory("TOOLGATE_HOME") {
             return Ok(Self::at(home));
         }
-        let home = folder("HOME");
+        let home = directory("HOME");
         let under = |xdg: &str, rest: &str| {
-            folder(xdg)
+            directory(xdg)
                 .filter(|path| path.is_absolute())
                 .or_else(|| home.as_ref().map(|home| home.join(rest)))
                 .map(|path| path.join("toolgate"))
@@ -44,7 +44,7 @@ impl Home {
             under("XDG_DATA_HOME", ".local/share"),
         ) {
             (Some(config), Some(data)) => Ok(Self { config, data }),
-            _ => Err(Failure::usage(
+            _ => Err(CliError::usage(
                 "neither TOOLGATE_HOME nor HOME is set; say where Toolgate keeps its files",
             )),
         }
@@ -64,9 +64,9 @@ impl Home {
         self.data.join("outputs")
     }
 
-    /// What the command wall has to clear up after a crash.
-    pub(crate) fn wall_records(&self) -> PathBuf {
-        self.data.join("wall")
+    /// What the command sandbox has to clear up after a crash.
+    pub(crate) fn sandbox_records(&self) -> PathBuf {
+        self.data.join("sandbox")
     }
 
     /// The runs that go on, with what they started.

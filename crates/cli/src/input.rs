@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// What came, or how much it was if it was too much.
 pub(crate) enum Input {
@@ -31,17 +31,17 @@ pub(crate) fn read(reader: &mut dyn Read, limit: usize) -> std::io::Result<Input
 }
 
 /// A call's arguments: the words themselves, or standard input for `-`.
-pub(crate) fn arguments(words: &OsStr, limit: usize) -> Result<Input, Failure> {
+pub(crate) fn arguments(words: &OsStr, limit: usize) -> Result<Input, CliError> {
     if words == "-" {
         return read(&mut std::io::stdin().lock(), limit)
-            .map_err(|error| Failure::internal(format!("cannot read standard input: {error}")));
+            .map_err(|error| CliError::internal(format!("cannot read standard input: {error}")));
     }
     // Bytes that are not UTF-8 are not JSON either; they settle as a bad call.
     Ok(Input::Whole(words.as_encoded_bytes().to_vec()))
 }
 
 /// A whole file, or standard input, of at most `limit` bytes.
-pub(crate) fn file(path: Option<&Path>, limit: usize) -> Result<Vec<u8>, Failure> {
+pub(crate) fn file(path: Option<&Path>, limit: usize) -> Result<Vec<u8>, CliError> {
     let (name, input) = match path.filter(|path| *path != Path::new("-")) {
         None => (
             "standard input".to_owned(),
@@ -54,9 +54,9 @@ pub(crate) fn file(path: Option<&Path>, limit: usize) -> Result<Vec<u8>, Failure
     };
     match input {
         Ok(Input::Whole(bytes)) => Ok(bytes),
-        Ok(Input::TooLarge) => Err(Failure::usage(format!(
+        Ok(Input::TooLarge) => Err(CliError::usage(format!(
             "{name}: more than {limit} bytes; split it"
         ))),
-        Err(error) => Err(Failure::usage(format!("{name}: {error}"))),
+        Err(error) => Err(CliError::usage(format!("{name}: {error}"))),
     }
 }

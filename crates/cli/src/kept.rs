@@ -8,7 +8,7 @@ use toolgate_journal::SqliteReader;
 
 use crate::args::Common;
 use crate::configured::{configuration, workspace};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::record;
 
@@ -22,22 +22,22 @@ pub(crate) struct Kept {
 
 impl Kept {
     /// Finds a conversation by its name.
-    pub(crate) async fn find(common: &Common, id: &str) -> Result<Self, Failure> {
+    pub(crate) async fn find(common: &Common, id: &str) -> Result<Self, CliError> {
         let found = Self::look(common, id).await?;
-        found.ok_or_else(|| Failure::internal(nothing_of(id)))
+        found.ok_or_else(|| CliError::internal(nothing_of(id)))
     }
 
     /// The conversation of this name, if it is on record.
-    pub(crate) async fn look(common: &Common, id: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) async fn look(common: &Common, id: &str) -> Result<Option<Self>, CliError> {
         let home = Home::find()?;
         let workspace = workspace(common)?;
         let config = configuration(common, &home, &workspace)?;
         let journal = record::path(common, &config, &home);
         let reader = SqliteReader::open(&journal)
-            .map_err(|trouble| Failure::internal(trouble.to_string()))?;
+            .map_err(|trouble| CliError::internal(trouble.to_string()))?;
         let reader: Arc<dyn ReadJournal> = Arc::new(reader);
         let found = reader.conversation(&id.into()).await;
-        let found = found.map_err(|error| Failure::internal(error.message))?;
+        let found = found.map_err(|error| CliError::internal(error.message))?;
         Ok(found.map(|conversation| Self {
             conversation,
             journal,
@@ -46,10 +46,10 @@ impl Kept {
     }
 
     /// Refuses while another process works on it.
-    pub(crate) fn nobody_works_on_it(&self) -> Result<(), Failure> {
+    pub(crate) fn nobody_works_on_it(&self) -> Result<(), CliError> {
         match self.conversation.held_by {
             None => Ok(()),
-            Some(process) => Err(Failure::internal(format!(
+            Some(process) => Err(CliError::internal(format!(
                 "process {process} works on conversation {}; wait until it ends, or end it",
                 self.conversation.id
             ))),
@@ -57,14 +57,14 @@ impl Kept {
     }
 
     /// The options for the conversation's own workspace and this journal.
-    pub(crate) fn common(&self, common: &Common) -> Result<Common, Failure> {
+    pub(crate) fn common(&self, common: &Common) -> Result<Common, CliError> {
         let mut common = common.clone();
         common.journal = Some(self.journal.clone());
         let Some(recorded) = self.conversation.workspace.as_ref().map(PathBuf::from) else {
             return Ok(common);
         };
         if common.workspace.is_some() && workspace(&common)? != recorded {
-            return Err(Failure::usage(format!(
+            return Err(CliError::usage(format!(
                 "conversation {} is about {}; leave --workspace out",
                 self.conversation.id,
                 recorded.display()

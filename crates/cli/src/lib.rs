@@ -32,12 +32,12 @@ mod panics;
 mod presets;
 mod question;
 mod record;
+mod sandboxes;
 mod secrets;
 mod signals;
 mod terminal;
 mod tty;
 mod undo;
-mod walls;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -47,7 +47,7 @@ use tokio::runtime::Runtime;
 
 use args::Cli;
 use clean::Clean;
-use failure::Failure;
+use failure::CliError;
 use log::Log;
 use out::Out;
 
@@ -90,10 +90,11 @@ fn misread(error: clap::Error, args: &[OsString]) -> ExitCode {
     }
 }
 
-fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
+fn run(cli: Cli, out: &Out) -> Result<u8, CliError> {
     let log = cli.common.log.as_deref().map(Log::start).transpose()?;
     let (counted, metrics) = (cli.common.counted.clone(), cli.common.metrics.clone());
-    let runtime = runtime().map_err(|error| Failure::internal(format!("cannot start: {error}")))?;
+    let runtime =
+        runtime().map_err(|error| CliError::internal(format!("cannot start: {error}")))?;
     let done = runtime.block_on(commands::run(cli, out));
     // A thread that waits for a key is not waited for.
     runtime.shutdown_background();
@@ -131,7 +132,7 @@ mod tests {
     #[test]
     fn a_tool_that_blocks_and_a_slow_disk_hold_neither_the_clock_nor_who_listens() {
         let long = Duration::from_secs(20);
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let end = Arc::new(Mutex::new(()));
         let until = Arc::clone(&end);
         let (to, blocked) = channel();
@@ -150,7 +151,7 @@ mod tests {
             hook: Some(Arc::new(hook)),
             ..Options::default()
         };
-        let journal = SqliteJournal::open(folder.path().join("journal.db"), options).unwrap();
+        let journal = SqliteJournal::open(directory.path().join("journal.db"), options).unwrap();
         let runtime = super::runtime().unwrap();
         // Let go before the runtime, which waits for its workers, however this ends.
         let held = end.lock().unwrap();

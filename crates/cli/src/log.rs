@@ -26,7 +26,7 @@ use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Level, Metadata, Subscriber};
 
 use crate::clock;
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// The most characters of a field's text.
 const MOST_CHARS: usize = 200;
@@ -54,9 +54,9 @@ struct Open {
 
 impl Log {
     /// Opens the file, which only its owner can read, and listens from now on.
-    pub(crate) fn start(path: &Path) -> Result<Self, Failure> {
+    pub(crate) fn start(path: &Path) -> Result<Self, CliError> {
         let told = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!("the log {}: {why}", path.display()))
+            CliError::usage(format!("the log {}: {why}", path.display()))
         };
         let mut options = OpenOptions::new();
         options.append(true).create(true).mode(0o600);

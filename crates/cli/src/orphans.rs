@@ -1,6 +1,6 @@
 //! What a run that was killed left running: ended by the next start.
 //!
-//! Commands end with the program that ran them, because the kernel tells their wall. A
+//! Commands end with the program that ran them, because the kernel tells their sandbox. A
 //! supervisor that cannot be told, for it is stopped or hangs, is found by the number and
 //! the beginning that the run put down while it went on: a process that only has the same
 //! number is another one and left alone.
@@ -150,11 +150,11 @@ impl Drop for Noted {
 
 /// Puts this process down, with what it starts, until the end. Without a place to put it a
 /// run goes on all the same: this is the second net.
-pub(crate) fn note(folder: &Path) -> Option<Noted> {
+pub(crate) fn note(directory: &Path) -> Option<Noted> {
     let mut run = Run::this()?;
     let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700).create(folder).ok()?;
-    let path = folder.join(named(run.run));
+    builder.recursive(true).mode(0o700).create(directory).ok()?;
+    let path = directory.join(named(run.run));
     run.write(&path).ok()?;
     let (over, until) = channel();
     let place = path.clone();
@@ -189,8 +189,8 @@ fn named_by(path: &Path) -> Option<Process> {
 }
 
 /// Ends what dead runs left, and tells the person.
-pub(crate) fn end(folder: &Path, out: &Out) {
-    let left = end_all(folder);
+pub(crate) fn end(directory: &Path, out: &Out) {
+    let left = end_all(directory);
     if left > 0 {
         let noun = if left == 1 { "process" } else { "processes" };
         out.remark(format!("ended {left} {noun} that a killed run had left"));
@@ -198,12 +198,12 @@ pub(crate) fn end(folder: &Path, out: &Out) {
 }
 
 /// Ends what dead runs left. How many processes that were.
-fn end_all(folder: &Path) -> usize {
+fn end_all(directory: &Path) -> usize {
     let (Some(boot), Some(namespace)) = (boot(), namespace()) else {
         return 0;
     };
     let mut ended = 0;
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         let path = entry.path();
         let read = fs::read(&path).ok();
         let run = read.and_then(|bytes| serde_json::from_slice::<Run>(&bytes).ok());
@@ -236,15 +236,15 @@ mod tests {
         Command::new("sleep").arg("600").spawn().unwrap()
     }
 
-    fn put(folder: &Path, name: &str, run: &Run) -> PathBuf {
-        let path = folder.join(name);
+    fn put(directory: &Path, name: &str, run: &Run) -> PathBuf {
+        let path = directory.join(name);
         fs::write(&path, serde_json::to_vec(run).unwrap()).unwrap();
         path
     }
 
     #[test]
     fn only_what_a_dead_run_started_is_ended() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let mut children: Vec<Child> = (0..4).map(|_| sleeper()).collect();
         let processes: Vec<Process> = children
             .iter()
@@ -265,24 +265,24 @@ mod tests {
             began: reused.began + 1,
             ..reused
         };
-        let gone = put(folder.path(), "dead.json", &run(dead, vec![left, other]));
-        let kept = put(folder.path(), "alive.json", &run(me.run, vec![held]));
+        let gone = put(directory.path(), "dead.json", &run(dead, vec![left, other]));
+        let kept = put(directory.path(), "alive.json", &run(me.run, vec![held]));
         let boot = Run {
             boot: "another".to_owned(),
             ..run(dead, vec![elsewhere])
         };
-        let boot = put(folder.path(), "boot.json", &boot);
+        let boot = put(directory.path(), "boot.json", &boot);
         let half = |run: Process| {
-            let path = folder.path().join(named(run)).with_extension("half");
+            let path = directory.path().join(named(run)).with_extension("half");
             fs::write(&path, "{\"boot").unwrap();
             path
         };
         let (half, being_written) = (half(dead), half(me.run));
-        assert_eq!(end_all(folder.path()), 1);
+        assert_eq!(end_all(directory.path()), 1);
         assert!(!left.lives() && reused.lives() && held.lives() && elsewhere.lives());
         assert!(!gone.exists() && kept.exists() && !boot.exists());
         assert!(!half.exists() && being_written.exists());
-        assert_eq!(end_all(folder.path()), 0);
+        assert_eq!(end_all(directory.path()), 0);
         for child in &mut children {
             child.kill().unwrap();
             child.wait().unwrap();
@@ -291,8 +291,8 @@ mod tests {
 
     #[test]
     fn a_run_is_put_down_with_what_it_starts_and_forgotten_when_it_ends() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("runs");
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("runs");
         let noted = note(&place).unwrap();
         // Started later, and below another one.
         let mut shell = Command::new("sh")

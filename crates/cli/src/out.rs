@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::args::Common;
 use crate::clean::{Clean, say, style};
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// Standard output for what was asked for, standard error for everything else.
 pub(crate) struct Out {
@@ -23,22 +23,22 @@ impl Out {
     }
 
     /// One JSON line on standard output. It may be a terminal, so nothing in it acts on one.
-    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), Failure> {
+    pub(crate) fn json_line(&self, value: &impl Serialize) -> Result<(), CliError> {
         self.raw(Clean::json_line(value).map_err(no_json)?)
     }
 
     /// Indented JSON on standard output.
-    pub(crate) fn json_page(&self, value: &impl Serialize) -> Result<(), Failure> {
+    pub(crate) fn json_page(&self, value: &impl Serialize) -> Result<(), CliError> {
         self.raw(Clean::json_page(value).map_err(no_json)?)
     }
 
     /// Text with colours on standard output; a line end is added.
-    pub(crate) fn text(&self, text: impl Into<Clean>) -> Result<(), Failure> {
+    pub(crate) fn text(&self, text: impl Into<Clean>) -> Result<(), CliError> {
         shown(say!("{}\n", text.into()))
     }
 
     /// Text on standard output as it is, without colours.
-    pub(crate) fn raw(&self, text: impl Into<Clean>) -> Result<(), Failure> {
+    pub(crate) fn raw(&self, text: impl Into<Clean>) -> Result<(), CliError> {
         let text = text.into();
         let mut stdout = io::stdout().lock();
         written(
@@ -63,7 +63,7 @@ impl Out {
     }
 
     /// Why the command failed, on standard error.
-    pub(crate) fn failure(&self, failure: &Failure) {
+    pub(crate) fn failure(&self, failure: &CliError) {
         told(say!("{} {}", style::RED.on("toolgate:"), failure.message()));
     }
 
@@ -96,7 +96,7 @@ pub(crate) fn told_in_pieces(text: impl Into<Clean>) {
 }
 
 /// Text with colours on standard output.
-pub(crate) fn shown(text: impl Into<Clean>) -> Result<(), Failure> {
+pub(crate) fn shown(text: impl Into<Clean>) -> Result<(), CliError> {
     let mut stdout = anstream::AutoStream::auto(io::stdout());
     let text = text.into();
     written(write!(stdout, "{}", text.as_str()).and_then(|()| stdout.flush()))
@@ -108,14 +108,14 @@ pub(crate) fn colours_wanted() -> bool {
         && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
 }
 
-fn no_json(error: serde_json::Error) -> Failure {
-    Failure::internal(say!("cannot write JSON: {}", error))
+fn no_json(error: serde_json::Error) -> CliError {
+    CliError::internal(say!("cannot write JSON: {}", error))
 }
 
 /// A reader that has gone has seen what it wanted; every other trouble is told.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+fn written(result: io::Result<()>) -> Result<(), CliError> {
     match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::internal(say!(
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::internal(say!(
             "cannot write to standard output: {}",
             error
         ))),

@@ -1,4 +1,4 @@
-//! What of this machine is Toolgate's own: the one list that the walls are given.
+//! What of this machine is Toolgate's own: the one list that the sandbox are given.
 //!
 //! A tool that could change the configuration would say itself what it may do, and one that
 //! could read the record would read what others were shown. So neither is a tool's to touch,
@@ -10,7 +10,7 @@ use toolgate_config::Effective;
 use toolgate_sandbox::paths::{OwnPlaces, PathRules};
 
 use crate::args::Common;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::record;
 
@@ -20,19 +20,19 @@ const BESIDE_THE_RECORD: [&str; 3] = ["-wal", "-shm", "-journal"];
 /// Links that are followed before a path is called endless.
 const MOST_LINKS: usize = 40;
 
-/// The rules of the path wall, with what is Toolgate's own.
+/// The rules of the path sandbox, with what is Toolgate's own.
 pub(crate) fn path_rules(
     common: &Common,
     config: &Effective,
     home: &Home,
-) -> Result<PathRules, Failure> {
+) -> Result<PathRules, CliError> {
     let rules = config.path_rules();
     let own = own_places(common, config, home)?;
-    for folder in config.command_folders() {
-        let (_, path) = followed(&folder.path)?;
+    for directory in config.command_directories() {
+        let (_, path) = followed(&directory.path)?;
         if let Some(place) = own.closed_around(&path) {
-            return Err(Failure::usage(format!(
-                "the granted folder {} lies in {}, where Toolgate keeps its own files: commands may not see it; remove the grant",
+            return Err(CliError::usage(format!(
+                "the granted directory {} lies in {}, where Toolgate keeps its own files: commands may not see it; remove the grant",
                 path.display(),
                 place.display()
             )));
@@ -40,11 +40,11 @@ pub(crate) fn path_rules(
     }
     Ok(PathRules {
         own,
-        ..rules.map_err(|error| Failure::usage(error.to_string()))?
+        ..rules.map_err(|error| CliError::usage(error.to_string()))?
     })
 }
 
-fn own_places(common: &Common, config: &Effective, home: &Home) -> Result<OwnPlaces, Failure> {
+fn own_places(common: &Common, config: &Effective, home: &Home) -> Result<OwnPlaces, CliError> {
     let journal = record::path(common, config, home);
     let beside = BESIDE_THE_RECORD.iter().map(|ending| {
         let mut name = journal.clone().into_os_string();
@@ -75,9 +75,9 @@ fn own_places(common: &Common, config: &Effective, home: &Home) -> Result<OwnPla
 
 /// Where a path leads, and the links on the way: who changes one of them changes where it
 /// leads. As far as nothing is there, the names are taken as they are.
-fn followed(path: &Path) -> Result<(Vec<PathBuf>, PathBuf), Failure> {
+fn followed(path: &Path) -> Result<(Vec<PathBuf>, PathBuf), CliError> {
     let absolute = std::path::absolute(path)
-        .map_err(|error| Failure::usage(format!("{}: {error}", path.display())))?;
+        .map_err(|error| CliError::usage(format!("{}: {error}", path.display())))?;
     let mut links = Vec::new();
     let mut place = PathBuf::from("/");
     let mut left: Vec<PathBuf> = parts(&absolute);
@@ -91,7 +91,7 @@ fn followed(path: &Path) -> Result<(Vec<PathBuf>, PathBuf), Failure> {
             continue;
         };
         if links.len() >= MOST_LINKS {
-            return Err(Failure::usage(format!(
+            return Err(CliError::usage(format!(
                 "{}: too many links lead there",
                 path.display()
             )));
@@ -123,8 +123,8 @@ mod tests {
 
     #[test]
     fn a_place_is_where_its_links_lead_and_each_of_them_is_told() {
-        let folder = tempfile::tempdir().unwrap();
-        let top = folder.path().canonicalize().unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let top = directory.path().canonicalize().unwrap();
         std::fs::create_dir_all(top.join("dots/toolgate")).unwrap();
         symlink("dots", top.join("settings")).unwrap();
         symlink(top.join("settings/toolgate"), top.join("mine")).unwrap();

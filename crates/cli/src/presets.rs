@@ -4,7 +4,7 @@ use toolgate_config::Effective;
 use toolgate_config::settings::Preset;
 use toolgate_engine::CODER;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// What the preset is for that is always there.
 const FOR_CODER: &str =
@@ -25,13 +25,13 @@ pub(crate) fn all(config: &Effective) -> Vec<(String, Option<String>)> {
 }
 
 /// The preset of this name.
-pub(crate) fn named(config: &Effective, name: &str) -> Result<Preset, Failure> {
+pub(crate) fn named(config: &Effective, name: &str) -> Result<Preset, CliError> {
     match config.settings().presets.get(name) {
         Some(preset) => Ok(preset.clone()),
         None if name == CODER => Ok(Preset::default()),
         None => {
             let known: Vec<String> = all(config).into_iter().map(|(name, _)| name).collect();
-            Err(Failure::usage(format!(
+            Err(CliError::usage(format!(
                 "there is no preset {name:?}; known are {}; `toolgate config presets` says what they are for",
                 known.join(", ")
             )))

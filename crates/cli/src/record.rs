@@ -9,11 +9,11 @@ use toolgate_gate::journal::{Batch, Class, Entry, FullJournal, Image, Journal, J
 use toolgate_gate::output::approval_text;
 use toolgate_gate::session::{ReadLog, Session};
 use toolgate_gate::store::{Space, Store};
-use toolgate_journal::{MemoryJournal, MemoryStore, Options, SqliteJournal, Trouble};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_journal::{MemoryJournal, MemoryStore, Options, SqliteError, SqliteJournal};
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::args::Common;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 
@@ -29,7 +29,7 @@ pub(crate) enum Record {
     /// Nowhere for long: nothing will run.
     Passing,
     /// The file cannot be used. Tools stop and say why; the program goes on.
-    Broken(Trouble),
+    Broken(SqliteError),
 }
 
 /// The journal's file: what the command line says, else the configuration, else the default.
@@ -77,17 +77,17 @@ impl Record {
     }
 
     /// The journal's file, for what cannot be done without it.
-    pub(crate) fn durable(&self) -> Result<&Arc<dyn FullJournal>, Failure> {
+    pub(crate) fn durable(&self) -> Result<&Arc<dyn FullJournal>, CliError> {
         match self {
             Self::Durable { journal, .. } => Ok(journal),
-            Self::Broken(trouble) => Err(Failure::internal(trouble.to_string())),
-            Self::Passing => Err(Failure::internal("there is no journal")),
+            Self::Broken(trouble) => Err(CliError::internal(trouble.to_string())),
+            Self::Passing => Err(CliError::internal("there is no journal")),
         }
     }
 
     /// Brings changes of files to an end that a crash cut off in the middle: all files of a
     /// change are as they were, or as they were to be.
-    pub(crate) async fn mend(&self, wall: &PathWall, workspace: &Path, out: &Out) {
+    pub(crate) async fn mend(&self, sandbox: &PathSandbox, workspace: &Path, out: &Out) {
         let Self::Durable { journal, .. } = self else {
             return;
         };
@@ -101,7 +101,7 @@ impl Record {
             .filter(|call| call.half_changed && call.workspace.as_deref() == Some(&*here));
         for call in cut_off {
             let mended = async {
-                let recovery = journal.recover(call, wall).await?;
+                let recovery = journal.recover(call, sandbox).await?;
                 if let Some(problem) = &recovery.hindered {
                     let problem = approval_text(&problem.message);
                     return Ok(format!(
@@ -141,9 +141,9 @@ impl Record {
     }
 
     /// The same for one that is there: whoever else works on it is named instead.
-    pub(crate) async fn go_on(&self, session: &Session, workspace: &Path) -> Result<(), Failure> {
+    pub(crate) async fn go_on(&self, session: &Session, workspace: &Path) -> Result<(), CliError> {
         let taken = self.durable()?.begin(session.id(), Some(workspace)).await;
-        taken.map_err(|error| Failure::internal(error.message))?;
+        taken.map_err(|error| CliError::internal(error.message))?;
         recall(&*self.store(), session, workspace).await;
         Ok(())
     }

@@ -6,13 +6,13 @@
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
-use crate::failure::Failure;
+use crate::failure::CliError;
 
 /// A token that the first interrupt or termination cancels. The second ends the program.
-pub(crate) fn stop_token() -> Result<CancellationToken, Failure> {
+pub(crate) fn stop_token() -> Result<CancellationToken, CliError> {
     let listen = |kind| {
         signal(kind)
-            .map_err(|error| Failure::internal(format!("cannot listen for signals: {error}")))
+            .map_err(|error| CliError::internal(format!("cannot listen for signals: {error}")))
     };
     let mut interrupt = listen(SignalKind::interrupt())?;
     let mut terminate = listen(SignalKind::terminate())?;

@@ -109,7 +109,7 @@ fn is_no(line: &str) -> bool {
 /// What can be answered.
 fn choices(request: &ApprovalRequest) -> Clean {
     let open = if could_open(request) {
-        "[o] yes, and open the folders  [oc] the same for this conversation  "
+        "[o] yes, and open the directories  [oc] the same for this conversation  "
     } else {
         ""
     };
@@ -212,8 +212,11 @@ fn question(request: &ApprovalRequest) -> Vec<Line> {
             ));
         }
         if !item.could_open.is_empty() {
-            let folders = item.could_open.join(", ");
-            lines.push(below(DIM, say!("[o] would open for reading: {}", folders)));
+            let directories = item.could_open.join(", ");
+            lines.push(below(
+                DIM,
+                say!("[o] would open for reading: {}", directories),
+            ));
         }
         if !item.would_remember.is_empty() {
             let grants = item.would_remember.join("; ");

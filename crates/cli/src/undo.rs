@@ -1,11 +1,11 @@
 //! The tool behind `toolgate undo`: files get back what they held.
 //!
 //! ```text
-//! Back, Back, … ──▶ still as planned? ──▶ stage all, sync ──▶ intend ──▶ rename all ──▶ sync folders
+//! Back, Back, … ──▶ still as planned? ──▶ stage all, sync ──▶ intend ──▶ rename all ──▶ sync directories
 //!                                                             journal    one fails: take all back
 //! ```
 //!
-//! It goes the way of every tool, through the gate: policy, approval, walls and journal
+//! It goes the way of every tool, through the gate: policy, approval, sandboxes and journal
 //! hold for a person's undo too, and what it did can be taken back like anything else. It
 //! is made for one call, with the contents in it, and never offered to a model.
 
@@ -23,7 +23,7 @@ use toolgate_gate::tool::{
 use toolgate_journal::undo::Found;
 use toolgate_model::{Args, Category, ErrorKind, Facts, FileDigest, Risk, ToolError};
 use toolgate_sandbox::paths::{
-    FileKind, FileStat, PathError, PathWall, StageOptions, Staged, StagedDelete,
+    FileKind, FileStat, PathError, PathSandbox, StageOptions, Staged, StagedDelete,
 };
 
 use crate::difference;
@@ -44,7 +44,7 @@ const PREVIEW: Limits = Limits {
 /// A file and what it is to hold again.
 #[derive(Clone, Debug)]
 pub(crate) struct Back {
-    /// Its name for the wall.
+    /// Its name for the sandbox.
     pub(crate) name: PathBuf,
     /// Where that is: absolute, links resolved.
     pub(crate) place: PathBuf,
@@ -70,8 +70,11 @@ pub(crate) struct Current {
 
 impl Current {
     /// Reads a file; nothing if there is none.
-    pub(crate) fn look(wall: &PathWall, name: &std::path::Path) -> Result<Option<Self>, PathError> {
-        match wall.open_read(name) {
+    pub(crate) fn look(
+        sandbox: &PathSandbox,
+        name: &std::path::Path,
+    ) -> Result<Option<Self>, PathError> {
+        match sandbox.open_read(name) {
             Ok(mut handle) => Ok(Some(Self {
                 bytes: handle.read_all(LARGEST)?,
                 stat: handle.stat,
@@ -217,7 +220,7 @@ struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // Folders made for the first can only go when the others have left them.
+        // Directories made for the first can only go when the others have left them.
         while self.steps.pop().is_some() {}
     }
 }
@@ -231,7 +234,7 @@ impl Prepared {
         };
         for file in files {
             let failed = |error: PathError| path_error(&error);
-            let current = Current::look(cx.wall(), &file.name).map_err(failed)?;
+            let current = Current::look(cx.sandbox(), &file.name).map_err(failed)?;
             if Current::found(current.as_ref()).sha256 != file.found.sha256 {
                 return Err(ToolError::new(
                     ErrorKind::StaleFile,
@@ -350,7 +353,7 @@ fn write(step: &mut Step) -> Option<&mut Staged> {
 fn stage(file: &Back, current: Option<&Current>, cx: &RunCtx) -> Result<Step, ToolError> {
     let failed = |error: PathError| path_error(&error);
     let Some(content) = &file.content else {
-        let staged = cx.wall().stage_delete(&file.name);
+        let staged = cx.sandbox().stage_delete(&file.name);
         return staged.map(Step::Delete).map_err(failed);
     };
     let random = cx.entropy().bits();
@@ -359,7 +362,7 @@ fn stage(file: &Back, current: Option<&Current>, cx: &RunCtx) -> Result<Step, To
         create_parents: true,
         nonce: random.ok_or_else(|| ToolError::failed("the system has no randomness"))?,
     };
-    let mut staged = cx.wall().stage(&file.name, options).map_err(failed)?;
+    let mut staged = cx.sandbox().stage(&file.name, options).map_err(failed)?;
     if let Some(mode) = file.mode {
         staged.takes_after(&rights(mode, current));
     }

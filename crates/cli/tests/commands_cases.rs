@@ -143,7 +143,7 @@ fn exec(place: &Place, line: &str, timeout_ms: u64, vars: &[(&str, &str)]) -> Va
     says(command)
 }
 
-/// Every program needs these, and the wall sets them itself.
+/// Every program needs these, and the sandbox sets them itself.
 const ALWAYS: [&str; 6] = ["HOME", "PATH", "TERM", "PWD", "TMPDIR", "TOOLGATE_HOME"];
 
 #[test]
@@ -205,7 +205,7 @@ fn probes_of_the_sample_do_not_get_through() {
 }
 
 fn probe(row: &Value, user: User) -> Result<(), String> {
-    // What a configuration or a limit of its own needs is tried at the wall itself.
+    // What a configuration or a limit of its own needs is tried at the sandbox itself.
     let special = [
         "network",
         "limit_processes",

@@ -91,16 +91,16 @@ fn has_own_main(root: &Path, file: &str) -> bool {
     })
 }
 
-/// Whether a file is a program of tests or part of one: a folder's parts are named in its `main.rs`.
+/// Whether a file is a program of tests or part of one: a directory's parts are named in its `main.rs`.
 fn is_compiled(root: &Path, file: &str) -> bool {
-    let Some((folder, part)) = file.rsplit_once('/') else {
+    let Some((directory, part)) = file.rsplit_once('/') else {
         return false;
     };
     let part = part.trim_end_matches(".rs");
-    if folder.ends_with("/tests") || part == "main" || !folder.contains("/tests/") {
+    if directory.ends_with("/tests") || part == "main" || !directory.contains("/tests/") {
         return true;
     }
-    let main = std::fs::read_to_string(root.join("crates").join(folder).join("main.rs"));
+    let main = std::fs::read_to_string(root.join("crates").join(directory).join("main.rs"));
     main.is_ok_and(|main| main.lines().any(|line| line == format!("mod {part};")))
 }
 

@@ -124,7 +124,7 @@ fn after_expiry(bench: &Bench, typed: [&str; 2]) -> program::Done {
     let line = format!(
         "{} run --script {} go < /dev/null",
         env!("CARGO_BIN_EXE_toolgate"),
-        bench.home_folder().join("two.toml").display()
+        bench.home_directory().join("two.toml").display()
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
@@ -150,7 +150,7 @@ fn a_yes_that_comes_too_late_is_none_to_the_next_question() {
     let line = format!(
         "{} run --script {} go < /dev/null",
         env!("CARGO_BIN_EXE_toolgate"),
-        bench.home_folder().join("two.toml").display()
+        bench.home_directory().join("two.toml").display()
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
@@ -180,7 +180,7 @@ fn what_is_typed_before_a_question_is_no_answer_to_it() {
         env!("CARGO_BIN_EXE_toolgate")
     );
     bench.home("early.sh", &format!("echo 'type > '; {early}\n"));
-    let line = format!("bash {}", bench.home_folder().join("early.sh").display());
+    let line = format!("bash {}", bench.home_directory().join("early.sh").display());
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
     let done = answer(command, ["y\n", "n\n"]);

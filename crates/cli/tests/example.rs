@@ -26,7 +26,7 @@ fn the_example_is_loaded_its_rules_hold_and_its_tools_run() {
     bench.home("config.toml", example());
     // Its own journal is not for tests to write to.
     let run = |args: &[&str]| {
-        let journal = bench.home_folder().join("journal.db");
+        let journal = bench.home_directory().join("journal.db");
         bench.run(&[args, &["--journal", journal.to_str().unwrap()]].concat())
     };
 

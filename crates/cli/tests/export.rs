@@ -169,7 +169,7 @@ fn what_files_held_before_is_never_exported() {
 #[test]
 fn a_file_is_written_and_mistakes_are_said() {
     let bench = talked();
-    let file = bench.home_folder().join("talk.html");
+    let file = bench.home_directory().join("talk.html");
     let name = file.to_str().unwrap();
     let done = bench.run(&[
         "journal", "export", TALK, "--format", "html", "--output", name,
@@ -189,7 +189,7 @@ fn a_file_is_written_and_mistakes_are_said() {
         "--format",
         "md",
         "-o",
-        "no/such/folder",
+        "no/such/directory",
     ]);
     assert_eq!(nowhere.code, Some(1), "{nowhere:?}");
     let format = bench.run(&["journal", "export", TALK, "--format", "pdf"]);

@@ -148,8 +148,8 @@ fn assert_clean(what: &str, done: &Done) {
     assert!(!has_key(done.stderr.as_bytes()), "{what}: {}", done.stderr);
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).unwrap();
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap();
     entries
         .map(|entry| entry.unwrap().path())
         .flat_map(|path| match path.is_dir() {
@@ -239,7 +239,7 @@ fn a_file_that_holds_the_key_is_read_without_it() {
 
 /// No file of the program but its configuration holds the key.
 fn assert_not_kept(what: &str, bench: &Bench) {
-    for file in files(&bench.home_folder()) {
+    for file in files(&bench.home_directory()) {
         let is_config = file.ends_with("config.toml");
         let bytes = std::fs::read(&file).unwrap();
         assert!(is_config || !has_key(&bytes), "{what}: {}", file.display());

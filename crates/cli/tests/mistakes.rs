@@ -100,16 +100,16 @@ fn a_configuration_that_is_wrong_is_shown_with_its_place() {
         clean(&done);
     }
     let bench = Bench::new();
-    // An empty folder is what the command wall leaves there while a command runs.
-    let folder = bench.workspace().join("toolgate.toml");
-    std::fs::create_dir(&folder).unwrap();
+    // An empty directory is what the command sandbox leaves there while a command runs.
+    let directory = bench.workspace().join("toolgate.toml");
+    std::fs::create_dir(&directory).unwrap();
     bench.write("a.txt", "hello\n");
     let vacant = bench.run(&["exec", "read_file", r#"{"path":"a.txt"}"#]);
     assert_eq!(vacant.code, Some(0), "{vacant:?}");
-    std::fs::write(folder.join("x"), "").unwrap();
+    std::fs::write(directory.join("x"), "").unwrap();
     let done = bench.run(&["exec", "read_file", "{}"]);
     assert_eq!(done.code, Some(2));
-    assert!(done.stderr.contains("is a folder"), "{done:?}");
+    assert!(done.stderr.contains("is a directory"), "{done:?}");
 }
 
 #[test]

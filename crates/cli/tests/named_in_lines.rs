@@ -1,4 +1,4 @@
-//! What a line names is judged like what a file tool is given, as far as the wall would refuse it.
+//! What a line names is judged like what a file tool is given, as far as the sandbox would refuse it.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,8 +21,8 @@ const ALLOW: &str = "[[tools.rules]]\ntool = \"*\"\naction = \"allow\"\n\
 
 fn bench(more: &str) -> Bench {
     let bench = Bench::new();
-    for folder in [".git/hooks", ".ssh", "src/core", "sub"] {
-        std::fs::create_dir_all(bench.workspace().join(folder)).unwrap();
+    for directory in [".git/hooks", ".ssh", "src/core", "sub"] {
+        std::fs::create_dir_all(bench.workspace().join(directory)).unwrap();
     }
     for file in [
         ".env",

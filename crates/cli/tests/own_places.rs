@@ -31,7 +31,7 @@ struct Layout {
 
 const LAYOUTS: [Layout; 5] = [
     Layout {
-        name: "the home folder is the workspace",
+        name: "the home directory is the workspace",
         env: &[("HOME", "")],
         options: &[],
         kept: &[".config/toolgate/config.toml", ".CONFIG/Toolgate/new"],
@@ -43,7 +43,7 @@ const LAYOUTS: [Layout; 5] = [
         ],
     },
     Layout {
-        name: "everything is in one folder of the workspace",
+        name: "everything is in one directory of the workspace",
         env: &[("TOOLGATE_HOME", "tg")],
         options: &[],
         kept: &[],
@@ -55,7 +55,7 @@ const LAYOUTS: [Layout; 5] = [
         ],
     },
     Layout {
-        name: "the folders of the platform are in the workspace",
+        name: "the directories of the platform are in the workspace",
         env: &[
             ("XDG_CONFIG_HOME", "cfg"),
             ("XDG_DATA_HOME", "kept"),
@@ -114,17 +114,17 @@ fn kind(result: &Value) -> &str {
     result["error"]["kind"].as_str().unwrap_or("none")
 }
 
-/// Every file of a folder with what it holds, but for what Toolgate itself writes.
-fn contents(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+/// Every file of a directory with what it holds, but for what Toolgate itself writes.
+fn contents(directory: &Path) -> BTreeMap<String, Vec<u8>> {
     let mut all = BTreeMap::new();
-    let mut left = vec![folder.to_path_buf()];
+    let mut left = vec![directory.to_path_buf()];
     while let Some(next) = left.pop() {
         for entry in std::fs::read_dir(next).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 left.push(path);
             } else if path.extension().is_some_and(|ending| ending == "toml") {
-                let name = path.strip_prefix(folder).unwrap().display().to_string();
+                let name = path.strip_prefix(directory).unwrap().display().to_string();
                 all.insert(name, std::fs::read(&path).unwrap());
             }
         }
@@ -213,20 +213,22 @@ fn commands_neither_change_the_configuration_nor_see_the_record() {
         let is_there = |path: &&&str| bench.workspace().join(path).exists();
         let there: Vec<_> = layout.closed.iter().filter(is_there).collect();
         let ways: [fn(&str, &str, &str) -> String; 4] = [
-            |path, folder, _| format!("mkdir -p {folder}; echo bad > {path}"),
-            |path, folder, top| format!("rm -rf {top}; mkdir -p {folder}; echo bad > {path}"),
-            |path, folder, top| format!("mv {top} away; mkdir -p {folder}; echo bad > {path}"),
-            |path, folder, top| {
+            |path, directory, _| format!("mkdir -p {directory}; echo bad > {path}"),
+            |path, directory, top| format!("rm -rf {top}; mkdir -p {directory}; echo bad > {path}"),
+            |path, directory, top| {
+                format!("mv {top} away; mkdir -p {directory}; echo bad > {path}")
+            },
+            |path, directory, top| {
                 format!(
-                    "mkdir -p x/{folder}; echo bad > x/{path}; mv x/{top} .; ln x/{path} {path}"
+                    "mkdir -p x/{directory}; echo bad > x/{path}; mv x/{top} .; ln x/{path} {path}"
                 )
             },
         ];
         for way in ways {
             let lines = layout.kept.iter().chain(layout.closed).map(|path| {
-                let (folder, _) = path.rsplit_once('/').unwrap_or((".", path));
+                let (directory, _) = path.rsplit_once('/').unwrap_or((".", path));
                 let (top, _) = path.split_once('/').unwrap_or((path, ""));
-                way(path, folder, top)
+                way(path, directory, top)
             });
             let line = lines.collect::<Vec<_>>().join("; ");
             let result = exec(&bench, layout, "run_command", &json!({"command": line}));
@@ -258,8 +260,8 @@ fn commands_neither_change_the_configuration_nor_see_the_record() {
 #[test]
 fn nobody_works_where_toolgate_keeps_its_files() {
     let bench = Bench::new();
-    std::fs::create_dir_all(bench.home_folder().join("inside")).unwrap();
-    let home = bench.home_folder();
+    std::fs::create_dir_all(bench.home_directory().join("inside")).unwrap();
+    let home = bench.home_directory();
     for workspace in [home.clone(), home.join("inside")] {
         let mut command = bench.toolgate();
         command.arg("--workspace").arg(&workspace);

@@ -53,15 +53,15 @@ fn calls() -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Everything in a folder: names, and what files hold.
-fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
+/// Everything in a directory: names, and what files hold.
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
-    let mut folders = vec![folder.to_path_buf()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).unwrap() {
+    let mut directories = vec![directory.to_path_buf()];
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(&directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path.clone());
+                directories.push(path.clone());
             }
             let content = std::fs::read(&path).ok();
             found.insert(path, content);
@@ -73,8 +73,8 @@ fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
 /// Runs the program under `strace`; what it came to, and the system calls that change a file
 /// or reach for the network.
 fn traced(bench: &Bench, args: &[&str]) -> (Done, Vec<String>) {
-    let folder = tempfile::tempdir().unwrap();
-    let log = folder.path().join("log");
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
     let mut command = bench.command(Path::new("strace"));
     command.args(["-f", "-qqq", "-e", "trace=%file,%network,fchmod,fchown"]);
     command.arg("-o").arg(&log);
@@ -126,18 +126,18 @@ fn planning_any_built_in_tool_changes_no_file_and_reaches_for_no_network() {
         bench.write("a.txt", "old\n");
         std::fs::create_dir(bench.workspace().join("deep")).unwrap();
         bench.write("deep/b.txt", "old too\n");
-        let wall = bench.home_folder().join("wall");
+        let sandbox = bench.home_directory().join("sandbox");
         let everything = || {
-            let home = contents(&bench.home_folder()).into_iter();
-            let kept = home.filter(|(path, _)| !path.starts_with(&wall));
+            let home = contents(&bench.home_directory()).into_iter();
+            let kept = home.filter(|(path, _)| !path.starts_with(&sandbox));
             (contents(&bench.workspace()), kept.collect::<Vec<_>>())
         };
         let before = everything();
         let (done, mut effects) = traced(&bench, &["policy", "explain", tool, &args.to_string()]);
         // Before a command is planned the program finds out how commands run here, and keeps
-        // what it needs for that in a folder of its own. That is no part of the plan.
+        // what it needs for that in a directory of its own. That is no part of the plan.
         if tool == "run_command" {
-            effects.retain(|line| !line.contains(&format!("\"{}", wall.display())));
+            effects.retain(|line| !line.contains(&format!("\"{}", sandbox.display())));
             // Whether the system can be shown without owners is tried on mounts that are
             // attached nowhere, in a user namespace of a child.
             effects.retain(|line| !is_trial_mount(line));

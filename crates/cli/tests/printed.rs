@@ -80,7 +80,7 @@ fn at_terminal(bench: &Bench, args: &[&str], keys: &[&str]) -> Done {
     let args: Vec<String> = args.iter().map(quoted).collect();
     let program = env!("CARGO_BIN_EXE_toolgate");
     bench.home("ask.sh", &format!("exec {program} {}\n", args.join(" ")));
-    let line = format!("bash {}", bench.home_folder().join("ask.sh").display());
+    let line = format!("bash {}", bench.home_directory().join("ask.sh").display());
     let mut command = bench.command(Path::new("script"));
     command.args([
         "--quiet",
@@ -113,9 +113,9 @@ fn toml(text: &str) -> String {
 
 /// A workspace with such a name.
 fn hostile_workspace(bench: &Bench) -> PathBuf {
-    let folder = bench.workspace().join(NAME);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+    let directory = bench.workspace().join(NAME);
+    std::fs::create_dir_all(&directory).unwrap();
+    directory
 }
 
 fn plan(call: &Value) -> Value {
@@ -172,7 +172,7 @@ fn hostile_record(bench: &Bench, workspace: &Path) {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let path = bench.home_folder().join("journal.db");
+        let path = bench.home_directory().join("journal.db");
         let journal = SqliteJournal::open(path, Options::default()).unwrap();
         let id = NAME.into();
         journal.begin(&id, Some(workspace)).await.unwrap();
@@ -366,7 +366,7 @@ fn a_model_that_sends_hostile_texts_is_shown_harmlessly() {
     );
     let bench = Bench::new();
     bench.home("talk.toml", &script);
-    let file = bench.home_folder().join("talk.toml");
+    let file = bench.home_directory().join("talk.toml");
     let file = file.to_str().unwrap();
     for approve in ["none", "all"] {
         for more in [&[][..], &["--json"], &["--quiet"]] {

@@ -227,7 +227,7 @@ fn without_a_word_and_without_a_terminal_nothing_is_settled() {
 #[test]
 fn a_conversation_that_somebody_works_on_is_left_alone() {
     let bench = Bench::new();
-    // Where the project has a file of its own, the running command's wall needs no folder in
+    // Where the project has a file of its own, the running command's sandbox needs no directory in
     // its place, and others can read the configuration meanwhile.
     bench.write("toolgate.toml", "");
     let mut child = start(&bench);

@@ -135,7 +135,7 @@ fn it_e2e_01_a_whole_turn_over_each_wire_runs_records_and_goes_on() {
         }
         assert_sound(&bench);
         // The key went to the provider, and nowhere else.
-        for entry in walk(&bench.home_folder()) {
+        for entry in walk(&bench.home_directory()) {
             let bytes = std::fs::read(&entry).unwrap();
             let found = bytes
                 .windows(KEY.len())
@@ -146,9 +146,9 @@ fn it_e2e_01_a_whole_turn_over_each_wire_runs_records_and_goes_on() {
     }
 }
 
-fn walk(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+fn walk(directory: &std::path::Path) -> Vec<std::path::PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(walk(&path));

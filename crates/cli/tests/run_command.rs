@@ -235,7 +235,7 @@ fn arguments_that_cannot_be_meant_are_refused_before_anything_runs() {
 #[test]
 fn where_a_command_may_not_run_is_told_before_anybody_is_asked() {
     let bench = Bench::new();
-    let (inside, outside) = (bench.workspace(), bench.home_folder());
+    let (inside, outside) = (bench.workspace(), bench.home_directory());
     std::os::unix::fs::symlink(outside, inside.join("out")).unwrap();
     std::fs::create_dir(inside.join(".ssh")).unwrap();
     std::os::unix::fs::symlink(".ssh", inside.join("hidden")).unwrap();
@@ -487,7 +487,7 @@ fn an_interrupt_ends_the_command_and_settles_the_call() {
 }
 
 #[test]
-fn a_granted_folder_is_readable_and_nothing_else_outside_is() {
+fn a_granted_directory_is_readable_and_nothing_else_outside_is() {
     let bench = Bench::new();
     let outside = tempfile::tempdir().unwrap();
     std::fs::set_permissions(outside.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
@@ -513,7 +513,7 @@ fn a_granted_folder_is_readable_and_nothing_else_outside_is() {
 }
 
 #[test]
-fn without_walls_every_command_is_asked_about_and_says_so() {
+fn without_sandboxes_every_command_is_asked_about_and_says_so() {
     let bench = Bench::new();
     bench.home(
         "config.toml",
@@ -536,12 +536,12 @@ fn doctor_says_what_stands_and_exits_by_it() {
         (Some(0), &json!(false)),
         "{page}"
     );
-    assert_eq!(page["commands"], "walled");
-    let names: Vec<&str> = page["walls"]
+    assert_eq!(page["commands"], "sandboxed");
+    let names: Vec<&str> = page["protections"]
         .as_array()
         .unwrap()
         .iter()
-        .map(|wall| wall["name"].as_str().unwrap())
+        .map(|sandbox| sandbox["name"].as_str().unwrap())
         .collect();
     assert_eq!(
         names,
@@ -556,19 +556,20 @@ fn doctor_says_what_stands_and_exits_by_it() {
     );
     let text = bench.run(&["doctor"]);
     assert!(
-        text.stdout.contains("Commands run behind every wall."),
+        text.stdout
+            .contains("Commands run inside every layer of the sandbox."),
         "{text:?}"
     );
     bench.home(
         "config.toml",
-        "[tools.sandbox]\ngrants = ['/no/such/folder']\n",
+        "[tools.sandbox]\ngrants = ['/no/such/directory']\n",
     );
     let refused = bench.run(&["doctor"]);
     assert_eq!(refused.code, Some(1), "{refused:?}");
-    assert!(refused.stdout.contains("/no/such/folder"), "{refused:?}");
+    assert!(refused.stdout.contains("/no/such/directory"), "{refused:?}");
 }
 
-/// What a person can do in a checkout, inside the walls.
+/// What a person can do in a checkout, inside the sandbox.
 #[test]
 fn ordinary_work_goes_through() {
     let bench = Bench::new();
@@ -628,15 +629,15 @@ fn a_flood_is_read_in_bounded_memory_and_kept_within_its_quota() {
         .find_map(|line| line.strip_prefix("KiB "));
     let memory: u64 = memory.unwrap().parse().unwrap();
     assert!(memory <= 64 << 10, "{memory} KiB, at most 64 MiB");
-    let kept = bytes_beneath(&bench.home_folder().join("outputs"));
+    let kept = bytes_beneath(&bench.home_directory().join("outputs"));
     assert!(
         (64 << 20..(64 << 20) + 1024).contains(&kept),
         "{kept} bytes on disk"
     );
 }
 
-fn bytes_beneath(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).unwrap().map(Result::unwrap);
+fn bytes_beneath(directory: &Path) -> u64 {
+    let entries = std::fs::read_dir(directory).unwrap().map(Result::unwrap);
     entries
         .map(|entry| match entry.metadata().unwrap() {
             stat if stat.is_dir() => bytes_beneath(&entry.path()),
@@ -661,7 +662,7 @@ fn a_new_repository_needs_a_grant_and_the_denial_names_it() {
 }
 
 #[test]
-fn only_an_answer_that_says_so_opens_a_folder_to_a_command() {
+fn only_an_answer_that_says_so_opens_a_directory_to_a_command() {
     let outside = tempfile::tempdir().unwrap();
     std::fs::write(outside.path().join("lib.txt"), "from outside\n").unwrap();
     let file = outside.path().join("lib.txt").display().to_string();
@@ -687,9 +688,9 @@ fn only_an_answer_that_says_so_opens_a_folder_to_a_command() {
     }
 }
 
-/// The folders a toolchain needs, as the person who runs the tests has them.
+/// The directories a toolchain needs, as the person who runs the tests has them.
 fn toolchain() -> (PathBuf, PathBuf, PathBuf) {
-    let folder = |name: &str, rest: &str| {
+    let directory = |name: &str, rest: &str| {
         let home = std::env::var_os("HOME")
             .map(PathBuf::from)
             .unwrap_or_default();
@@ -701,8 +702,8 @@ fn toolchain() -> (PathBuf, PathBuf, PathBuf) {
         .unwrap();
     let sysroot = String::from_utf8(sysroot.stdout).unwrap();
     (
-        folder("CARGO_HOME", ".cargo"),
-        folder("RUSTUP_HOME", ".rustup"),
+        directory("CARGO_HOME", ".cargo"),
+        directory("RUSTUP_HOME", ".rustup"),
         sysroot.trim().into(),
     )
 }
@@ -719,7 +720,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 #[test]
-fn cargo_builds_this_project_offline_behind_the_wall() {
+fn cargo_builds_this_project_offline_behind_the_sandbox() {
     let bench = Bench::new();
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     for name in ["Cargo.toml", "Cargo.lock", "benches", "crates", "xtask"] {
@@ -741,9 +742,9 @@ fn cargo_builds_this_project_offline_behind_the_wall() {
         "{refused}"
     );
     let grants = [&cargo_home, &rustup_home, &sysroot];
-    let grants = grants.iter().filter(|folder| folder.is_dir());
+    let grants = grants.iter().filter(|directory| directory.is_dir());
     let grants: Vec<String> = grants
-        .map(|folder| format!("'{}'", folder.display()))
+        .map(|directory| format!("'{}'", directory.display()))
         .collect();
     bench.home(
         "config.toml",

@@ -196,7 +196,7 @@ fn what_is_wrong_with_the_record_is_told_before_who_is_asked() {
     bench.write("s.toml", "[[steps]]\ntext = \"hi\"\n");
     let done = bench.run(&["run", "--script", "s.toml", "x"]);
     let id = conversation(&done);
-    let journal = bench.home_folder().join("journal.db");
+    let journal = bench.home_directory().join("journal.db");
     let whole = std::fs::read(&journal).unwrap();
     // Where SQLite keeps the number that a program gives to its tables.
     let mut newer = whole.clone();

@@ -453,7 +453,7 @@ fn whoever_goes_on_says_only_what_is_different() {
         .as_str()
         .unwrap()
         .to_owned();
-    // From another folder, with nothing but the conversation's name.
+    // From another directory, with nothing but the conversation's name.
     let elsewhere = tempfile::tempdir().unwrap();
     let mut command = bench.toolgate();
     command

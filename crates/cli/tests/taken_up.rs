@@ -54,13 +54,13 @@ fn running() -> (Bench, Child) {
 fn running_with(settings: &str) -> (Bench, Child) {
     let bench = Bench::new();
     bench.home("config.toml", settings);
-    // Where the project has a file of its own, the wall needs no folder in its place.
+    // Where the project has a file of its own, the sandbox needs no directory in its place.
     bench.write("toolgate.toml", "");
     bench.home("first.toml", FIRST);
     bench.home("second.toml", SECOND);
     let mut command = bench.toolgate();
     command.args(["run", "--approve", "all", "--script"]);
-    command.arg(bench.home_folder().join("first.toml"));
+    command.arg(bench.home_directory().join("first.toml"));
     let child = command
         .arg("go")
         .stdin(Stdio::null())
@@ -131,7 +131,7 @@ fn exported(bench: &Bench, id: &str) -> Vec<(String, String)> {
 }
 
 fn go_on(bench: &Bench, id: &str) -> Done {
-    let script = bench.home_folder().join("second.toml");
+    let script = bench.home_directory().join("second.toml");
     let script = script.to_str().unwrap();
     bench.run(&["run", "--conversation", id, "--script", script, "go on"])
 }
@@ -141,7 +141,7 @@ fn typing(bench: &Bench, id: &str, typed: &str) -> Done {
     let line = format!(
         "{} --quiet run --conversation {id} --script {} 'go on' < /dev/null",
         env!("CARGO_BIN_EXE_toolgate"),
-        bench.home_folder().join("second.toml").display()
+        bench.home_directory().join("second.toml").display()
     );
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
@@ -267,7 +267,7 @@ fn what_a_killed_run_left_running_is_ended_by_the_next_start() {
     let left = || started.iter().filter(|process| process.lives()).count();
     let below = |process: &&Process| !Process::started_by(process.pid.unsigned_abs()).is_empty();
     let watchers: Vec<&Process> = started.iter().filter(below).collect();
-    let runs = bench.home_folder().join("runs");
+    let runs = bench.home_directory().join("runs");
     until("all of them are put down", || {
         let mut files = std::fs::read_dir(&runs).unwrap().flatten();
         let text = files.find_map(|file| std::fs::read_to_string(file.path()).ok());
@@ -340,7 +340,7 @@ fn a_record_of_a_newer_toolgate_is_left_alone_and_stops_tools_not_the_conversati
     bench.write("a.txt", "x");
     let made = bench.run(&["exec", "read_file", r#"{"path":"a.txt"}"#]);
     assert_eq!(made.code, Some(0), "{made:?}");
-    let journal = bench.home_folder().join("journal.db");
+    let journal = bench.home_directory().join("journal.db");
     let mut bytes = std::fs::read(&journal).unwrap();
     // Where SQLite keeps the number that a program gives to its tables.
     bytes[60..64].copy_from_slice(&99_u32.to_be_bytes());
@@ -393,7 +393,7 @@ fn a_record_whose_making_is_cut_off_is_there_whole_or_not_at_all() {
             assert_eq!(next.code, Some(0), "{at}: {next:?}");
             let verified = bench.run(&["journal", "verify"]);
             assert_eq!(verified.code, Some(0), "{at}: {verified:?}");
-            let names: Vec<_> = std::fs::read_dir(bench.home_folder())
+            let names: Vec<_> = std::fs::read_dir(bench.home_directory())
                 .unwrap()
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
                 .filter(|name| !name.starts_with("journal.db"))
@@ -412,7 +412,7 @@ fn an_empty_file_in_the_records_place_is_completed_by_the_next_command_that_writ
     let bench = Bench::new();
     bench.write("a.txt", "x");
     bench.home("journal.db", "");
-    let journal = bench.home_folder().join("journal.db");
+    let journal = bench.home_directory().join("journal.db");
     std::fs::set_permissions(&journal, std::fs::Permissions::from_mode(0o600)).unwrap();
     let looked = bench.run(&["journal", "list"]);
     assert_eq!(looked.code, Some(1), "{looked:?}");

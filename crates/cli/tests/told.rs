@@ -105,7 +105,7 @@ fn metrics_count_every_call_and_replace_the_file_at_the_end() {
 #[test]
 fn a_file_that_cannot_be_written_is_said() {
     let bench = Bench::new();
-    let nowhere = "no/such/folder/file";
+    let nowhere = "no/such/directory/file";
     let logged = bench.run(&["exec", "list_directory", "{}", "--log", nowhere]);
     assert_eq!(logged.code, Some(2), "{logged:?}");
     assert!(

@@ -48,8 +48,8 @@ fn undone(bench: &Bench, more: &[&str]) -> Done {
 
 /// Every file of the workspace with its content.
 fn files(bench: &Bench) -> Vec<(String, String)> {
-    fn walk(folder: &Path, name: &str, found: &mut Vec<(String, String)>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    fn walk(directory: &Path, name: &str, found: &mut Vec<(String, String)>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let entry = entry.unwrap();
             let name = format!("{name}/{}", entry.file_name().to_str().unwrap());
             if entry.path().is_dir() {
@@ -158,7 +158,7 @@ fn one_turn_is_taken_back_and_the_next_one_too() {
     let bench = Bench::new();
     let script = |name: &str, calls: &str| {
         let text = format!("[[steps]]\n{calls}\n[[steps]]\ntext = \"done\"\n");
-        let file = bench.home_folder().join(name);
+        let file = bench.home_directory().join(name);
         std::fs::write(&file, text).unwrap();
         file.to_str().unwrap().to_owned()
     };
@@ -273,7 +273,7 @@ fn an_unknown_conversation_and_another_workspace_are_refused() {
     let unknown = bench.run(&["undo", "other", "--yes"]);
     assert_eq!(unknown.code, Some(1), "{unknown:?}");
     assert!(unknown.stderr.contains("journal list"), "{unknown:?}");
-    let home = bench.home_folder();
+    let home = bench.home_directory();
     let elsewhere = bench.run(&["--workspace", home.to_str().unwrap(), "undo", TALK, "--yes"]);
     assert_eq!(elsewhere.code, Some(2), "{elsewhere:?}");
     assert!(elsewhere.stderr.contains("is about"), "{elsewhere:?}");

@@ -27,7 +27,7 @@ fn at_terminal(bench: &Bench, size: Option<(u16, u16)>, args: &[&str], keys: &[&
         "ask.sh",
         &format!("{stty}exec {program} {}\n", args.join(" ")),
     );
-    let line = format!("bash {}", bench.home_folder().join("ask.sh").display());
+    let line = format!("bash {}", bench.home_directory().join("ask.sh").display());
     let mut command = bench.command(Path::new("script"));
     command.args(["--quiet", "--return", "--command", &line, "/dev/null"]);
     answer(command, keys.iter().copied())
@@ -273,7 +273,7 @@ fn each_call_of_a_batch_is_whole() {
         .replace("FIRST", &long_command("touch one"))
         .replace("SECOND", &long_command("touch two"));
     bench.home("three.toml", &script);
-    let script = bench.home_folder().join("three.toml");
+    let script = bench.home_directory().join("three.toml");
     let script = script.to_str().unwrap();
     let keys: Vec<&str> = std::iter::repeat_n("\n", 20).collect();
     let done = at_terminal(&bench, None, &["run", "--script", script, "go"], &keys);
@@ -426,7 +426,7 @@ fn an_edit_below_a_key_is_in_the_question_and_the_whole_call() {
         json!({"name": "edit_file", "args": {"path": "setup.sh", "edits": edit}}),
     ];
     bench.home("calls.jsonl", &format!("{}\n{}\n", calls[0], calls[1]));
-    let calls = bench.home_folder().join("calls.jsonl");
+    let calls = bench.home_directory().join("calls.jsonl");
     let args = ["batch", calls.to_str().unwrap()];
     let done = at_terminal(&bench, Some((200, 300)), &args, &["w\n", "n\n"]);
     let shown = joined(&done);
@@ -449,7 +449,7 @@ text = "Done."
 fn a_yes_to_an_imitated_question_does_not_answer_the_real_one() {
     let bench = Bench::new();
     bench.home("imitation.toml", IMITATION);
-    let script = bench.home_folder().join("imitation.toml");
+    let script = bench.home_directory().join("imitation.toml");
     let args = ["run", "--script", script.to_str().unwrap(), "go"];
     // The first is typed for the imitation, the second for the question.
     let done = at_terminal(&bench, None, &args, &["y\n", "n\n"]);

@@ -9,14 +9,14 @@ use crate::catalog::{Join, Key, ROOT, Shape};
 use crate::key_path::KeyPath;
 use crate::layer::{Ignored, Layer, LayerName, Origin};
 use crate::merge::{Merged, Setting, disagreements};
-use crate::mistake::{ConfigError, Fault, Mistake, Mistakes};
 use crate::options::Options;
 use crate::picture::visible;
 use crate::policy::{self, Layers};
 use crate::read::Found;
+use crate::setting_error::{ConfigError, SettingError, SettingErrorKind, SettingErrors};
 use crate::settings::Settings;
 use crate::source::Source;
-use crate::{read, walls};
+use crate::{read, sandboxes};
 
 /// The file of a project, and whether the person trusts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ pub struct Project {
 /// Where a configuration comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources {
-    /// The folder that is worked in; relative roots start here.
+    /// The directory that is worked in; relative roots start here.
     pub workspace: PathBuf,
     /// The user's own file.
     pub user: Option<Source>,
@@ -79,7 +79,7 @@ impl Effective {
         let layers = layers(sources).map_err(wrong)?;
         let merged = Merged::of(&layers, &sources.workspace);
         let mut mistakes = disagreements(&merged);
-        mistakes.extend(walls::bad_patterns(&merged, &sources.workspace));
+        mistakes.extend(sandboxes::bad_patterns(&merged, &sources.workspace));
         if !mistakes.is_empty() {
             return Err(wrong(mistakes));
         }
@@ -88,12 +88,12 @@ impl Effective {
         let mut settings: Settings = serde_json::from_value(tree(&merged)).map_err(|error| {
             // The catalog and the types disagree: nothing that a file could say.
             let everything = Source::new("built-in", Vec::new());
-            let fault = Fault::Unusable {
+            let fault = SettingErrorKind::Unusable {
                 key: "settings".to_owned(),
                 message: error.to_string(),
             };
             match everything {
-                Ok(source) => wrong(vec![Mistake::new(&source, 0..0, fault)]),
+                Ok(source) => wrong(vec![SettingError::new(&source, 0..0, fault)]),
                 Err(error) => ConfigError::Read(error),
             }
         })?;
@@ -114,7 +114,7 @@ impl Effective {
         &self.settings
     }
 
-    /// The folder that is worked in.
+    /// The directory that is worked in.
     pub fn workspace(&self) -> &Path {
         &self.workspace
     }
@@ -244,7 +244,7 @@ fn hidden(value: Value) -> Value {
     }
 }
 
-fn layers(sources: &Sources) -> Result<Vec<Layer>, Vec<Mistake>> {
+fn layers(sources: &Sources) -> Result<Vec<Layer>, Vec<SettingError>> {
     let project = sources.project.as_ref();
     let files = [
         (LayerName::User, sources.user.as_ref(), true),
@@ -281,7 +281,7 @@ fn layers(sources: &Sources) -> Result<Vec<Layer>, Vec<Mistake>> {
 }
 
 /// Names of profiles that there are not, also where the file of a project is ignored.
-fn unknown_profiles(layer: &Layer, known: &[String]) -> Vec<Mistake> {
+fn unknown_profiles(layer: &Layer, known: &[String]) -> Vec<SettingError> {
     let names_one = |path: &KeyPath| match path.names() {
         [section, key] => section == "tools" && key == "profile",
         [section, _, key] => section == "presets" && key == "profile",
@@ -293,15 +293,15 @@ fn unknown_profiles(layer: &Layer, known: &[String]) -> Vec<Mistake> {
         if !names_one(&found.path) || known.clone().any(|one| one == name) {
             return None;
         }
-        let fault = Fault::unknown_value(found.path.to_string(), name, known.clone());
+        let fault = SettingErrorKind::unknown_value(found.path.to_string(), name, known.clone());
         let source = layer.source.as_ref()?;
-        Some(Mistake::new(source, found.places.span.clone(), fault))
+        Some(SettingError::new(source, found.places.span.clone(), fault))
     };
     layer.found.iter().filter_map(unknown).collect()
 }
 
-fn wrong(all: Vec<Mistake>) -> ConfigError {
-    ConfigError::Mistakes(Mistakes { all })
+fn wrong(all: Vec<SettingError>) -> ConfigError {
+    ConfigError::SettingErrors(SettingErrors { all })
 }
 
 /// The merged values as one tree, without what stands for rules.

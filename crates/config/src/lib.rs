@@ -5,7 +5,7 @@
 //! options ───────────────────────────────────┼─▶ merge ──▶ Effective ─┬─▶ settings()        values as types
 //! catalog (defaults) ────────────────────────┘      │                 ├─▶ rules()           for policy
 //!                                                   │                 ├─▶ gate_settings()   for the gate
-//! TrustStore ─▶ is the project's file trusted?      ▼                 ├─▶ path_rules()      for the path wall
+//! TrustStore ─▶ is the project's file trusted?      ▼                 ├─▶ path_rules()      for the path sandbox
 //! GrantFile  ─▶ remembered approvals             Ignored              └─▶ show(), schema()
 //! ```
 //!
@@ -25,23 +25,23 @@ mod effective;
 mod key_path;
 mod layer;
 mod merge;
-mod mistake;
 mod options;
 mod picture;
 mod policy;
 mod read;
+mod sandboxes;
 mod schema;
+mod setting_error;
 pub mod settings;
 mod source;
 mod store;
-mod walls;
 
 pub use catalog::{KnownKey, keys};
 pub use effective::{Effective, Project, Shown, Sources};
 pub use layer::{Ignored, LayerName, Origin};
-pub use mistake::{ConfigError, Fault, Mistake, Mistakes};
 pub use options::Options;
 pub use schema::schema;
+pub use setting_error::{ConfigError, SettingError, SettingErrorKind, SettingErrors};
 pub use settings::Settings;
 pub use source::{MAX_FILE_BYTES, ReadError, Source};
 pub use store::{GrantFile, StoreError, TrustStore, TrustedFile};

@@ -15,7 +15,7 @@
 use toolgate_gate::output::approval_text;
 use unicode_width::UnicodeWidthChar;
 
-use crate::mistake::Mistake;
+use crate::setting_error::SettingError;
 use crate::source::before;
 
 /// How wide the shown part of a line may be.
@@ -76,7 +76,7 @@ impl Ink {
 }
 
 /// Draws a mistake.
-pub(crate) fn draw(mistake: &Mistake, colours: bool) -> String {
+pub(crate) fn draw(mistake: &SettingError, colours: bool) -> String {
     let ink = Ink { colours };
     let (line, column) = mistake.place();
     let number = line.to_string();
@@ -107,7 +107,7 @@ pub(crate) fn draw(mistake: &Mistake, colours: bool) -> String {
 }
 
 /// The line as it is shown, and where the caret starts and how long it is.
-fn excerpt(mistake: &Mistake) -> (String, (usize, usize)) {
+fn excerpt(mistake: &SettingError) -> (String, (usize, usize)) {
     let text = mistake.source.text();
     let head = before(text, mistake.span.start);
     let start = head.rfind('\n').map_or(0, |at| at + 1);

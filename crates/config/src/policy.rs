@@ -12,8 +12,8 @@ use crate::effective::Effective;
 use crate::key_path::KeyPath;
 use crate::layer::{LayerName, Origin};
 use crate::merge::{Merged, Part, tidy};
-use crate::mistake::{Fault, Mistake};
-use crate::settings::Folder;
+use crate::setting_error::{SettingError, SettingErrorKind};
+use crate::settings::DirectoryGrant;
 
 /// The layers of rules, the lowest first.
 pub(crate) type Layers = Vec<LayerSpec>;
@@ -45,7 +45,7 @@ impl Effective {
 ///
 /// # Errors
 /// A rule that was read and cannot be made into one; dropping it could lift a denial.
-pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Mistake>> {
+pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<SettingError>> {
     let mut layers = Vec::new();
     for name in [
         LayerName::BuiltIn,
@@ -68,7 +68,9 @@ pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Mi
         layer.allowlist = parts.listed("allowlist");
         layer.denylist = parts.listed("denylist").unwrap_or_default();
         if name == LayerName::BuiltIn {
-            layer.rules.extend(merged.unwalled.as_ref().map(unwalled));
+            layer
+                .rules
+                .extend(merged.unsandboxed.as_ref().map(unsandboxed));
         }
         layers.push(layer);
     }
@@ -76,13 +78,13 @@ pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Mi
     Ok(layers)
 }
 
-/// The lowest trusted word on commands where the person has switched their wall off: without
-/// it they would be refused for want of a wall, and any rule of the person's still comes
-/// before it. A project that wants the wall back does not make anybody less careful.
-fn unwalled(origin: &Origin) -> RuleSpec {
+/// The lowest trusted word on commands where the person has switched their sandbox off: without
+/// it they would be refused for want of a sandbox, and any rule of the person's still comes
+/// before it. A project that wants the sandbox back does not make anybody less careful.
+fn unsandboxed(origin: &Origin) -> RuleSpec {
     let mut rule = RuleSpec::new("*", Action::Ask);
     rule.command = Some(Vec::new());
-    rule.message = Some("Commands run without a wall: `command_sandbox` is `off`.".to_owned());
+    rule.message = Some("Commands run without a sandbox: `command_sandbox` is `off`.".to_owned());
     rule.origin = Some("command_sandbox = \"off\"".to_owned());
     rule.source = origin.rule_source();
     rule
@@ -129,7 +131,7 @@ impl<'m> PartsOf<'m> {
         })
     }
 
-    fn rules(&self) -> Result<Vec<RuleSpec>, Box<Mistake>> {
+    fn rules(&self) -> Result<Vec<RuleSpec>, Box<SettingError>> {
         let Some(Part {
             value: Value::Array(entries),
             places: Some((source, places)),
@@ -148,11 +150,11 @@ impl<'m> PartsOf<'m> {
                     Ok(rule)
                 }
                 Err(error) => {
-                    let fault = Fault::Unusable {
+                    let fault = SettingErrorKind::Unusable {
                         key: "tools.rules".to_owned(),
                         message: error.to_string(),
                     };
-                    Err(Box::new(Mistake::new(source, span, fault)))
+                    Err(Box::new(SettingError::new(source, span, fault)))
                 }
             }
         };
@@ -162,21 +164,26 @@ impl<'m> PartsOf<'m> {
 
 /// The roots of an untrusted project as a fence of rules.
 ///
-/// They do not become roots of the wall: the first root is the folder that paths
+/// They do not become roots of the sandbox: the first root is the directory that paths
 /// in rules start from, and moving it would change what the person's rules mean.
 fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
     let setting = merged
         .settings
         .get(&KeyPath::of(["tools", "sandbox", "allowed_roots"]))?;
     let part = setting.parts.iter().find(|part| !part.trusted)?;
-    let base = setting.value().as_ref().map(folders).unwrap_or_default();
+    let base = setting
+        .value()
+        .as_ref()
+        .map(directories)
+        .unwrap_or_default();
     let base = tidy(&workspace.join(base.first()?.path()));
-    let narrowed = folders(&part.value);
-    let pattern = |folder: &Folder| pattern(&tidy(&workspace.join(folder.path())), &base);
+    let narrowed = directories(&part.value);
+    let pattern =
+        |directory: &DirectoryGrant| pattern(&tidy(&workspace.join(directory.path())), &base);
     let readable: Vec<String> = narrowed.iter().filter_map(pattern).collect();
     let writable: Vec<String> = narrowed
         .iter()
-        .filter(|folder| folder.access(RootAccess::ReadWrite) == RootAccess::ReadWrite)
+        .filter(|directory| directory.access(RootAccess::ReadWrite) == RootAccess::ReadWrite)
         .filter_map(pattern)
         .collect();
     let rule = |action| {
@@ -211,15 +218,15 @@ fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
     ))
 }
 
-fn folders(value: &Value) -> Vec<Folder> {
+fn directories(value: &Value) -> Vec<DirectoryGrant> {
     serde_json::from_value(value.clone()).unwrap_or_default()
 }
 
-/// A folder and everything in it, as paths of calls are written; nothing if it is no text.
-fn pattern(folder: &Path, base: &Path) -> Option<String> {
-    let (text, start) = match folder.strip_prefix(base) {
+/// A directory and everything in it, as paths of calls are written; nothing if it is no text.
+fn pattern(directory: &Path, base: &Path) -> Option<String> {
+    let (text, start) = match directory.strip_prefix(base) {
         Ok(inside) => (inside.to_str()?, ""),
-        Err(_) => (folder.to_str()?.trim_start_matches('/'), "/"),
+        Err(_) => (directory.to_str()?.trim_start_matches('/'), "/"),
     };
     let mut pattern = start.to_owned();
     for c in text.chars() {

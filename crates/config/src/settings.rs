@@ -118,8 +118,8 @@ impl Approval {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Sandbox {
-    /// Folders that tools may use; the first is the working folder.
-    pub allowed_roots: Vec<Folder>,
+    /// Directories that tools may use; the first is the working directory.
+    pub allowed_roots: Vec<DirectoryGrant>,
     /// Paths that are neither read nor written, besides the built-in ones.
     pub denied_patterns: Vec<String>,
     /// Paths that are not written, besides the built-in ones.
@@ -128,18 +128,18 @@ pub struct Sandbox {
     pub allow_absolute: bool,
     /// Whether the built-in denied paths count.
     pub include_default_denies: bool,
-    /// Whether commands need a wall.
-    pub command_sandbox: CommandSandbox,
+    /// Whether commands need a sandbox.
+    pub command_sandbox: CommandSandboxMode,
     /// What commands reach of the network.
     pub network: Network,
-    /// Further folders for commands.
-    pub grants: Vec<Folder>,
+    /// Further directories for commands.
+    pub grants: Vec<DirectoryGrant>,
 }
 
-/// Whether commands run behind the command wall.
+/// Whether commands run in the command sandbox.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum CommandSandbox {
+pub enum CommandSandboxMode {
     /// Behind it, or not at all.
     Required,
     /// Without it, each one asked about.
@@ -158,32 +158,32 @@ pub enum Network {
     On,
 }
 
-/// A folder: text, or a table with what may be done there.
+/// A directory: text, or a table with what may be done there.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum Folder {
-    /// Just the folder.
+pub enum DirectoryGrant {
+    /// Just the directory.
     Plain(PathBuf),
-    /// The folder and what may be done there.
+    /// The directory and what may be done there.
     With {
-        /// The folder.
+        /// The directory.
         path: PathBuf,
         /// What may be done there.
-        access: Option<FolderAccess>,
+        access: Option<DirectoryAccess>,
     },
 }
 
-/// What may be done in a folder.
+/// What may be done in a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum FolderAccess {
+pub enum DirectoryAccess {
     /// Reading.
     Read,
     /// Reading and writing.
     Write,
 }
 
-impl Folder {
+impl DirectoryGrant {
     /// Where it is, as it was written.
     pub fn path(&self) -> &Path {
         match self {
@@ -195,11 +195,11 @@ impl Folder {
     pub const fn access(&self, unsaid: RootAccess) -> RootAccess {
         match self {
             Self::With {
-                access: Some(FolderAccess::Read),
+                access: Some(DirectoryAccess::Read),
                 ..
             } => RootAccess::ReadOnly,
             Self::With {
-                access: Some(FolderAccess::Write),
+                access: Some(DirectoryAccess::Write),
                 ..
             } => RootAccess::ReadWrite,
             Self::Plain(_) | Self::With { access: None, .. } => unsaid,

@@ -35,13 +35,13 @@ pub enum ReadError {
         /// The file.
         name: String,
     },
-    /// It is a folder.
-    #[error("{name} is a folder, not a configuration file; name the file in it")]
-    Folder {
-        /// The folder.
+    /// It is a directory.
+    #[error("{name} is a directory, not a configuration file; name the file in it")]
+    DirectoryGrant {
+        /// The directory.
         name: String,
     },
-    /// It is neither a file nor a folder.
+    /// It is neither a file nor a directory.
     #[error("{name} is no regular file; pipes and devices are not read as configuration")]
     NotRegular {
         /// What was named.
@@ -129,7 +129,7 @@ impl Source {
         };
         let kind = file.metadata().map_err(refused)?.file_type();
         if kind.is_dir() {
-            return Err(ReadError::Folder { name: shown() });
+            return Err(ReadError::DirectoryGrant { name: shown() });
         }
         if !kind.is_file() {
             return Err(ReadError::NotRegular { name: shown() });

@@ -44,7 +44,7 @@ fn holds(bytes: Vec<u8>, trusted: bool) {
             effective.path_rules().unwrap();
             assert!(!trusted || effective.ignored().is_empty());
         }
-        Err(ConfigError::Mistakes(mistakes)) => {
+        Err(ConfigError::SettingErrors(mistakes)) => {
             assert!(!mistakes.all().is_empty());
             let lines = u32::try_from(source.text().split('\n').count()).unwrap();
             for mistake in mistakes.all() {

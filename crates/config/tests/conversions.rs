@@ -1,4 +1,4 @@
-//! What the gate, policy and the walls get.
+//! What the gate, policy and the sandbox get.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -17,7 +17,7 @@ use toolgate_gate::OnError;
 use toolgate_gate::plan::Mode as ToolsMode;
 use toolgate_model::{Action, Facts, Run};
 use toolgate_policy::LayerTrust;
-use toolgate_sandbox::paths::{PathRules, PathWall, RootAccess, RootRule, StageOptions};
+use toolgate_sandbox::paths::{PathRules, PathSandbox, RootAccess, RootRule, StageOptions};
 
 fn runs(words: &str) -> Facts {
     let words = words.split(' ').map(str::to_owned).collect();
@@ -66,7 +66,7 @@ fn every_setting_of_the_gate_comes_from_its_key() {
         (settings.max_output_bytes, settings.max_output_lines),
         (2048, Some(11))
     );
-    assert!(!settings.command_wall);
+    assert!(!settings.command_sandbox);
 }
 
 #[test]
@@ -114,7 +114,7 @@ fn rules_keep_their_layer_file_and_line() {
 }
 
 #[test]
-fn without_a_wall_commands_are_refused_until_the_configuration_says_otherwise() {
+fn without_a_sandbox_commands_are_refused_until_the_configuration_says_otherwise() {
     let allow = "[[tools.rules]]\ntool = 'run_command'\naction = 'allow'\ncommand = ['ls']\n";
     let off = "tools.sandbox.command_sandbox = 'off'\n";
     for (user, config, command, expected) in [
@@ -202,7 +202,7 @@ fn the_latest_trusted_list_of_allowed_commands_counts_and_an_untrusted_one_besid
 }
 
 #[test]
-fn roots_and_grants_become_folders_of_the_walls() {
+fn roots_and_grants_become_directories_of_the_sandboxes() {
     let effective = user(
         "[tools.sandbox]
          allowed_roots = [
@@ -251,7 +251,7 @@ fn roots_and_grants_become_folders_of_the_walls() {
     );
     assert!(rules.allow_absolute && !rules.include_default_denies);
     assert_eq!(
-        plain(effective.command_folders()),
+        plain(effective.command_directories()),
         [
             ("/opt", ReadOnly),
             ("/var", ReadWrite),
@@ -319,16 +319,16 @@ fn the_rule_that_a_denial_prints_opens_the_path() {
         ".git/rebase-merge/git-rebase-todo",
         "toolgate.toml",
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        let rules = PathRules::new(folder.path());
-        let staged = PathWall::open(&rules).unwrap().stage(path, options());
+        let directory = tempfile::tempdir().unwrap();
+        let rules = PathRules::new(directory.path());
+        let staged = PathSandbox::open(&rules).unwrap().stage(path, options());
         let text = staged.map(drop).unwrap_err().to_string();
         let (_, rule) = text.split_once("configuration:\n").expect(&text);
         let named = user(&format!("{before}\n{rule}\n"))
             .path_rules()
             .unwrap()
             .named;
-        let opened = PathWall::open(&PathRules { named, ..rules }).unwrap();
+        let opened = PathSandbox::open(&PathRules { named, ..rules }).unwrap();
         let staged = opened.stage(path, options());
         let mut staged = staged.unwrap_or_else(|error| panic!("{path}: {error}"));
         staged.write_all(b"x").unwrap();

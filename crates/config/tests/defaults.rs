@@ -41,7 +41,7 @@ fn table() -> Vec<(&'static str, Value)> {
         ("tools.approval.blocked_commands", json!([])),
         ("tools.approval.allowed_paths", json!([])),
         ("tools.approval.blocked_paths", json!([])),
-        // Seed 001, 6.3, and the walls.
+        // Seed 001, 6.3, and the sandbox.
         ("tools.sandbox.allowed_roots", json!(["."])),
         ("tools.sandbox.denied_patterns", json!([])),
         ("tools.sandbox.protected_paths", json!([])),
@@ -121,7 +121,7 @@ fn without_any_file_the_gate_gets_its_own_defaults() {
     assert_eq!(settings.max_concurrent, own.max_concurrent);
     assert_eq!(settings.on_error, OnError::Continue);
     assert_eq!(settings.approval_timeout, Some(Duration::from_secs(60)));
-    assert!(!settings.command_wall && effective.gate_settings(true).command_wall);
+    assert!(!settings.command_sandbox && effective.gate_settings(true).command_sandbox);
     assert!(effective.is_built_in("tools.approval.timeout_seconds"));
 }
 
@@ -146,7 +146,7 @@ fn without_any_file_policy_gets_the_built_in_allowlist_and_its_own_defaults() {
 }
 
 #[test]
-fn without_any_file_the_path_wall_gets_the_workspace_and_its_own_defaults() {
+fn without_any_file_the_path_sandbox_gets_the_workspace_and_its_own_defaults() {
     assert_eq!(
         built_in().path_rules().unwrap(),
         PathRules::new(workspace())

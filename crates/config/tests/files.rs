@@ -9,9 +9,9 @@ use toolgate_config::{MAX_FILE_BYTES, ReadError, Source};
 
 #[test]
 fn what_is_no_file_is_refused_with_a_reason() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = |name: &str| folder.path().join(name);
-    fs::create_dir(path("folder")).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::create_dir(path("directory")).unwrap();
     fs::write(path("large"), "#".repeat(MAX_FILE_BYTES + 1)).unwrap();
     fs::write(path("binary"), b"[tools]\nmode = \"\xff\"\n").unwrap();
     let _listener = UnixListener::bind(path("socket")).unwrap();
@@ -23,7 +23,7 @@ fn what_is_no_file_is_refused_with_a_reason() {
     assert!(pipe.success());
     for (name, words) in [
         ("nothing", "there is no configuration file"),
-        ("folder", "is a folder, not a configuration file"),
+        ("directory", "is a directory, not a configuration file"),
         ("large", "is larger than 1048576 bytes"),
         ("binary", "is not UTF-8: line 2 has a byte that is no text"),
         ("socket", "is no regular file"),
@@ -36,15 +36,15 @@ fn what_is_no_file_is_refused_with_a_reason() {
     }
     assert!(matches!(Source::read_if_there(&path("nothing")), Ok(None)));
     assert!(matches!(
-        Source::read_if_there(&path("folder")),
-        Err(ReadError::Folder { .. })
+        Source::read_if_there(&path("directory")),
+        Err(ReadError::DirectoryGrant { .. })
     ));
 }
 
 #[test]
 fn a_file_of_exactly_the_largest_size_is_read() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("full.toml");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("full.toml");
     fs::write(&path, "#".repeat(MAX_FILE_BYTES)).unwrap();
     assert_eq!(Source::read(&path).unwrap().text().len(), MAX_FILE_BYTES);
 }

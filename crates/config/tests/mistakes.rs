@@ -9,11 +9,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use support::{Texts, profiles, source, workspace};
-use toolgate_config::{ConfigError, Effective, Fault, Mistakes, Sources};
+use toolgate_config::{ConfigError, Effective, SettingErrorKind, SettingErrors, Sources};
 
 fn corpus() -> Vec<PathBuf> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mistakes");
-    let mut files: Vec<PathBuf> = fs::read_dir(folder)
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data/mistakes");
+    let mut files: Vec<PathBuf> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "toml"))
@@ -22,7 +22,7 @@ fn corpus() -> Vec<PathBuf> {
     files
 }
 
-fn mistakes_of(text: &str) -> Mistakes {
+fn mistakes_of(text: &str) -> SettingErrors {
     let sources = Sources {
         workspace: workspace(),
         user: Some(source("toolgate.toml", text)),
@@ -30,7 +30,7 @@ fn mistakes_of(text: &str) -> Mistakes {
         ..Sources::default()
     };
     match Effective::load(&sources) {
-        Err(ConfigError::Mistakes(mistakes)) => mistakes,
+        Err(ConfigError::SettingErrors(mistakes)) => mistakes,
         Err(other) => panic!("{other}"),
         Ok(_) => panic!("no mistake was found in {text:?}"),
     }
@@ -112,7 +112,7 @@ fn mistakes_of_all_files_are_reported_together_in_the_order_of_the_layers() {
         config: "[tools\n",
         ..Texts::default()
     };
-    let Err(ConfigError::Mistakes(mistakes)) = texts.load() else {
+    let Err(ConfigError::SettingErrors(mistakes)) = texts.load() else {
         panic!("no mistakes")
     };
     let files: Vec<&str> = mistakes
@@ -123,7 +123,7 @@ fn mistakes_of_all_files_are_reported_together_in_the_order_of_the_layers() {
     assert_eq!(files, ["user.toml", "toolgate.toml", "config.toml"]);
     assert!(matches!(
         mistakes.all().first().unwrap().fault,
-        Fault::WrongType { .. }
+        SettingErrorKind::WrongType { .. }
     ));
     assert_eq!(mistakes.all().first().unwrap().place(), (2, 8));
 }

@@ -24,19 +24,19 @@ fn grant(id: &str) -> Grant {
     }
 }
 
-/// A folder with a project in it and a place for stores.
+/// A directory with a project in it and a place for stores.
 fn ground() -> (TempDir, TrustStore) {
-    let folder = tempdir().unwrap();
-    fs::create_dir(folder.path().join("project")).unwrap();
-    fs::write(folder.path().join("project/toolgate.toml"), "[tools]\n").unwrap();
-    let store = TrustStore::at(folder.path().join("home/trust.json"));
-    (folder, store)
+    let directory = tempdir().unwrap();
+    fs::create_dir(directory.path().join("project")).unwrap();
+    fs::write(directory.path().join("project/toolgate.toml"), "[tools]\n").unwrap();
+    let store = TrustStore::at(directory.path().join("home/trust.json"));
+    (directory, store)
 }
 
 #[test]
 fn trust_is_bound_to_the_place_and_the_content() {
-    let (folder, store) = ground();
-    let file = folder.path().join("project/toolgate.toml");
+    let (directory, store) = ground();
+    let file = directory.path().join("project/toolgate.toml");
     assert!(!store.is_trusted(&file, b"[tools]\n").unwrap());
     let trusted = store.trust(&file, b"[tools]\n", 42).unwrap();
     assert_eq!((trusted.at_ms, trusted.sha256.len()), (42, 64));
@@ -44,8 +44,8 @@ fn trust_is_bound_to_the_place_and_the_content() {
     assert!(!store.is_trusted(&file, b"[tools]\n\n").unwrap());
     assert!(store.project(&file).unwrap().unwrap().trusted);
 
-    fs::create_dir(folder.path().join("copy")).unwrap();
-    let copy = folder.path().join("copy/toolgate.toml");
+    fs::create_dir(directory.path().join("copy")).unwrap();
+    let copy = directory.path().join("copy/toolgate.toml");
     fs::copy(&file, &copy).unwrap();
     assert!(!store.project(&copy).unwrap().unwrap().trusted);
 
@@ -55,18 +55,22 @@ fn trust_is_bound_to_the_place_and_the_content() {
 
 #[test]
 fn a_link_to_a_trusted_file_of_another_project_is_not_trusted() {
-    let (folder, store) = ground();
-    let file = folder.path().join("project/toolgate.toml");
+    let (directory, store) = ground();
+    let file = directory.path().join("project/toolgate.toml");
     store.trust(&file, b"[tools]\n", 0).unwrap();
-    fs::create_dir(folder.path().join("hostile")).unwrap();
-    let link = folder.path().join("hostile/toolgate.toml");
+    fs::create_dir(directory.path().join("hostile")).unwrap();
+    let link = directory.path().join("hostile/toolgate.toml");
     symlink(&file, &link).unwrap();
     assert!(!store.project(&link).unwrap().unwrap().trusted);
-    // A link to the folder is the same place.
-    symlink(folder.path().join("project"), folder.path().join("alias")).unwrap();
+    // A link to the directory is the same place.
+    symlink(
+        directory.path().join("project"),
+        directory.path().join("alias"),
+    )
+    .unwrap();
     assert!(
         store
-            .project(&folder.path().join("alias/toolgate.toml"))
+            .project(&directory.path().join("alias/toolgate.toml"))
             .unwrap()
             .unwrap()
             .trusted
@@ -75,8 +79,8 @@ fn a_link_to_a_trusted_file_of_another_project_is_not_trusted() {
 
 #[test]
 fn trust_is_listed_replaced_and_taken_back() {
-    let (folder, store) = ground();
-    let file = folder.path().join("project/toolgate.toml");
+    let (directory, store) = ground();
+    let file = directory.path().join("project/toolgate.toml");
     store.trust(&file, b"one", 1).unwrap();
     store.trust(&file, b"two", 2).unwrap();
     let listed = store.list().unwrap();
@@ -92,10 +96,10 @@ fn trust_is_listed_replaced_and_taken_back() {
 
 #[test]
 fn trust_in_a_project_that_is_gone_can_be_taken_back_by_its_listed_name() {
-    let (folder, store) = ground();
-    let file = folder.path().join("project/toolgate.toml");
+    let (directory, store) = ground();
+    let file = directory.path().join("project/toolgate.toml");
     store.trust(&file, b"one", 1).unwrap();
-    fs::remove_dir_all(folder.path().join("project")).unwrap();
+    fs::remove_dir_all(directory.path().join("project")).unwrap();
     let listed = store.list().unwrap();
     assert!(
         store
@@ -106,13 +110,13 @@ fn trust_in_a_project_that_is_gone_can_be_taken_back_by_its_listed_name() {
 
 #[test]
 fn stores_are_nobody_elses_to_read_or_write() {
-    let (folder, store) = ground();
+    let (directory, store) = ground();
     store
-        .trust(&folder.path().join("project/toolgate.toml"), b"x", 1)
+        .trust(&directory.path().join("project/toolgate.toml"), b"x", 1)
         .unwrap();
-    let file = folder.path().join("home/trust.json");
+    let file = directory.path().join("home/trust.json");
     assert_eq!(mode(&file), 0o600);
-    assert_eq!(mode(&folder.path().join("home")), 0o700);
+    assert_eq!(mode(&directory.path().join("home")), 0o700);
     fs::set_permissions(&file, fs::Permissions::from_mode(0o620)).unwrap();
     let error = store.list().unwrap_err().to_string();
     assert!(
@@ -123,16 +127,16 @@ fn stores_are_nobody_elses_to_read_or_write() {
 
 #[test]
 fn grants_are_kept_per_project_listed_and_taken_back() {
-    let (folder, _) = ground();
+    let (directory, _) = ground();
     let other = tempdir().unwrap();
-    let path = folder.path().join("grants.json");
-    let here = GrantFile::at(&path, &folder.path().join("project")).unwrap();
+    let path = directory.path().join("grants.json");
+    let here = GrantFile::at(&path, &directory.path().join("project")).unwrap();
     let there = GrantFile::at(&path, other.path()).unwrap();
     assert_eq!(here.list().unwrap(), []);
     here.add(&[grant("a"), grant("b")]).unwrap();
     there.add(&[grant("c")]).unwrap();
     // As a later run finds them.
-    let again = GrantFile::at(&path, &folder.path().join("project/.")).unwrap();
+    let again = GrantFile::at(&path, &directory.path().join("project/.")).unwrap();
     assert_eq!(again.list().unwrap(), [grant("a"), grant("b")]);
     assert_eq!(there.list().unwrap(), [grant("c")]);
     assert!(!there.revoke("a").unwrap());
@@ -147,8 +151,8 @@ fn grants_are_kept_per_project_listed_and_taken_back() {
 #[test]
 fn every_scope_of_a_grant_survives_the_file() {
     use toolgate_model::Access;
-    let folder = tempdir().unwrap();
-    let file = GrantFile::at(folder.path().join("grants.json"), folder.path()).unwrap();
+    let directory = tempdir().unwrap();
+    let file = GrantFile::at(directory.path().join("grants.json"), directory.path()).unwrap();
     let scopes = [
         GrantScope::Tool,
         GrantScope::Command(vec!["npm".into(), "run".into()]),
@@ -171,9 +175,9 @@ fn every_scope_of_a_grant_survives_the_file() {
 
 #[test]
 fn a_damaged_file_is_refused_and_never_written_over() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("grants.json");
-    let file = GrantFile::at(&path, folder.path()).unwrap();
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("grants.json");
+    let file = GrantFile::at(&path, directory.path()).unwrap();
     let trust = TrustStore::at(&path);
     for damage in [
         "",
@@ -205,21 +209,21 @@ fn a_damaged_file_is_refused_and_never_written_over() {
 
 #[test]
 fn what_a_killed_writer_left_behind_is_in_nobodys_way() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("grants.json");
-    fs::write(folder.path().join("grants.json.new"), "half a fi").unwrap();
-    let file = GrantFile::at(&path, folder.path()).unwrap();
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("grants.json");
+    fs::write(directory.path().join("grants.json.new"), "half a fi").unwrap();
+    let file = GrantFile::at(&path, directory.path()).unwrap();
     assert_eq!(file.list().unwrap(), []);
     file.add(&[grant("a")]).unwrap();
     assert_eq!(file.list().unwrap(), [grant("a")]);
-    assert!(!folder.path().join("grants.json.new").exists());
+    assert!(!directory.path().join("grants.json.new").exists());
 }
 
 #[test]
 fn writers_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
-    let folder = tempdir().unwrap();
-    let path = folder.path().join("grants.json");
-    let open = || GrantFile::at(&path, folder.path()).unwrap();
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("grants.json");
+    let open = || GrantFile::at(&path, directory.path()).unwrap();
     std::thread::scope(|scope| {
         for writer in 0..8 {
             // Each with its own handle on the lock, as processes would have.
@@ -254,10 +258,10 @@ fn writers_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
 
 #[test]
 fn a_project_without_a_file_has_none() {
-    let (folder, store) = ground();
+    let (directory, store) = ground();
     assert!(
         store
-            .project(&folder.path().join("toolgate.toml"))
+            .project(&directory.path().join("toolgate.toml"))
             .unwrap()
             .is_none()
     );

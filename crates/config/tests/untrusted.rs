@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use support::Texts;
-use toolgate_config::settings::{CommandSandbox, Network};
+use toolgate_config::settings::{CommandSandboxMode, Network};
 use toolgate_config::{Effective, Options};
 use toolgate_gate::OnError;
 use toolgate_gate::plan::Mode as ToolsMode;
@@ -302,7 +302,7 @@ fn sizes(effective: &Effective) -> Vec<(&'static str, u64)> {
         ),
         (
             "command sandbox",
-            u64::from(tools.sandbox.command_sandbox == CommandSandbox::Off),
+            u64::from(tools.sandbox.command_sandbox == CommandSandboxMode::Off),
         ),
         (
             "network",
@@ -366,7 +366,7 @@ proptest! {
         let (new, old) = (with.settings(), without.settings());
         prop_assert_eq!(&new.tools.environment.keep, &old.tools.environment.keep);
         prop_assert!(contains_all(&new.tools.environment.strip, &old.tools.environment.strip));
-        prop_assert_eq!(with.command_folders(), without.command_folders());
+        prop_assert_eq!(with.command_directories(), without.command_directories());
         prop_assert_eq!(&new.tools.profile, &old.tools.profile);
         prop_assert_eq!(&new.tools.definitions, &old.tools.definitions);
         prop_assert_eq!(
@@ -376,7 +376,7 @@ proptest! {
 
         let (with, without) = (policy(&with), policy(&without));
         for call in &calls {
-            let [side_effects, requires_approval, command_wall, wall_from_facts] = call.flags;
+            let [side_effects, requires_approval, command_sandbox, sandbox_from_facts] = call.flags;
             let mut args = Args::new();
             args.insert("path".to_owned(), call.facts.reads.first().cloned().unwrap_or_default().into());
             let question = Question {
@@ -386,8 +386,8 @@ proptest! {
                 side_effects,
                 requires_approval,
                 risk: call.risk,
-                command_wall,
-                wall_from_facts,
+                command_sandbox,
+                sandbox_from_facts,
             };
             let (new, old) = (with.judge(question), without.judge(question));
             prop_assert!(new.decision.action >= old.decision.action, "{call:?}\n{new:?}\n{old:?}");

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use serde_json::Value;
 use toolgate_gate::journal::Record;
 use toolgate_model::{Call, CallId, ErrorKind, ToolError, ToolResult};
-use toolgate_providers::request::HistoryFault;
+use toolgate_providers::request::HistoryError;
 use toolgate_providers::{Content, Message, Reply, StreamEvent};
 
 use crate::discarded::discarded;
@@ -78,7 +78,7 @@ impl History {
     /// A conversation that was held elsewhere, as it can be gone on with: every call has its
     /// one result, in call order. A call without one gets one that says so; a result without
     /// a call is a mistake of whoever carries it in.
-    pub fn carried_in(messages: Vec<Message>) -> Result<Vec<Message>, HistoryFault> {
+    pub fn carried_in(messages: Vec<Message>) -> Result<Vec<Message>, HistoryError> {
         let mut history = Self::default();
         for message in messages {
             match message {
@@ -86,7 +86,7 @@ impl History {
                     for result in results {
                         let call = result.call_id.clone();
                         if !history.settled(result) {
-                            return Err(HistoryFault::UnknownResult { call });
+                            return Err(HistoryError::UnknownResult { call });
                         }
                     }
                 }

@@ -80,7 +80,7 @@ const ENGLISH: Words = Words {
     or: " or ",
     read_first: "Read a file with {} before you change it; a file that changed since has to be read again.",
     small_changes: "Change files with {}: no more than what the task needs, in the style that is there.",
-    commands: "Use {} to build and to run tests. Commands run behind walls: some paths and the network may be closed, and a refusal says why.",
+    commands: "Use {} to build and to run tests. Commands run in a sandbox: some paths and the network may be closed, and a refusal says why.",
     search: "Find things with {} rather than by reading everything.",
     todos: "Keep track of longer tasks with {}.",
     always: [

@@ -9,10 +9,10 @@ use toolgate_gate::approve::Approver;
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::journal::Record;
 use toolgate_gate::session::Session;
-use toolgate_gate::{ByHand, Clock, Gate, Passage};
+use toolgate_gate::{BatchContext, ByHand, Clock, Gate};
 use toolgate_model::{Call, CallId, Event, ToolResult};
-use toolgate_providers::request::HistoryFault;
-use toolgate_providers::{Message, Provider, StreamFault};
+use toolgate_providers::request::HistoryError;
+use toolgate_providers::{Message, Provider, StreamError};
 
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
 
@@ -21,7 +21,7 @@ const NOTED: Duration = Duration::from_millis(250);
 
 /// What stands around a turn.
 #[derive(Clone)]
-pub struct Around {
+pub struct TurnContext {
     /// Runs calls and puts everything on record.
     pub gate: Gate,
     /// The conversation.
@@ -41,7 +41,7 @@ pub struct Around {
 /// Every decision is [`Turn`]'s; this carries them out.
 pub async fn run_turn(
     provider: &mut dyn Provider,
-    around: &Around,
+    around: &TurnContext,
     mut turn: Turn,
     prompt: Prompt,
 ) -> Finished {
@@ -52,7 +52,7 @@ pub async fn run_turn(
         unkept.watch(&step.next, around);
         let input = match (done, step.next) {
             (_, Next::Finish(finished)) => return finished,
-            (Err(fault), _) => Input::Broken(StreamFault::History(fault)),
+            (Err(fault), _) => Input::Broken(StreamError::History(fault)),
             (Ok(()), Next::Run(calls)) => {
                 let results = around.run_batch(calls).await;
                 if around.cancel.is_cancelled() {
@@ -102,7 +102,7 @@ async fn wait_for(next: Next, provider: &mut dyn Provider) -> Input {
 struct Unkept(Option<Instant>);
 
 impl Unkept {
-    fn watch(&mut self, next: &Next, around: &Around) {
+    fn watch(&mut self, next: &Next, around: &TurnContext) {
         self.0 = match next {
             // What a journal refuses is not offered again until the answer is whole.
             Next::Listen { unkept: true } if !around.gate.is_refused(&around.session) => {
@@ -125,13 +125,13 @@ impl Unkept {
     }
 }
 
-impl Around {
+impl TurnContext {
     /// Does what a step says, in order. All of it is done, also after a message that does not fit.
     async fn carry_out(
         &self,
         effects: Vec<Effect>,
         provider: &mut dyn Provider,
-    ) -> Result<(), HistoryFault> {
+    ) -> Result<(), HistoryError> {
         let mut done = Ok(());
         for effect in effects {
             match effect {
@@ -165,8 +165,8 @@ impl Around {
         self.gate.hand_over(&self.session, calls, &passage).await
     }
 
-    fn passage(&self) -> Passage {
-        Passage {
+    fn passage(&self) -> BatchContext {
+        BatchContext {
             approver: self.approver.clone(),
             events: self.events.clone(),
             cancel: self.cancel.clone(),

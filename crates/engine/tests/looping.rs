@@ -13,7 +13,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use toolgate_engine::{
-    Around, Context, Finished, History, Outcome, Prompt, ToolsFor, Turn, TurnSettings, run_turn,
+    Context, Finished, History, Outcome, Prompt, ToolsFor, Turn, TurnContext, TurnSettings,
+    run_turn,
 };
 use toolgate_gate::Gate;
 use toolgate_gate::execute::EventSink;
@@ -25,7 +26,7 @@ use toolgate_journal::MemoryJournal;
 use toolgate_model::{ErrorKind, Event, Status, ToolResult};
 use toolgate_providers::provider::Played;
 use toolgate_providers::replay::Script;
-use toolgate_providers::request::{Conversation, HistoryFault, Tools};
+use toolgate_providers::request::{Conversation, HistoryError, Tools};
 use toolgate_providers::{Content, Message, Provider, Refused, StopReason, StreamEvent, Wire};
 use toolgate_testkit::{Act, FakeClock, FaultyJournal, Scripted, Workspace, kinds, paused};
 
@@ -37,7 +38,7 @@ struct Noting {
 }
 
 impl Provider for Noting {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         self.inner.push(message)?;
         self.said.push(message.clone());
         Ok(())
@@ -55,7 +56,7 @@ impl Provider for Noting {
 
 struct Table {
     provider: Noting,
-    around: Around,
+    around: TurnContext,
     journal: MemoryJournal,
     events: mpsc::Receiver<Event>,
     _workspace: Workspace,
@@ -83,7 +84,7 @@ impl Table {
         let gate = Gate::builder(
             registry,
             toolgate_gate::Rules::default(),
-            workspace.wall().clone(),
+            workspace.sandbox().clone(),
             recorded,
         )
         .settings(toolgate_gate::Settings {
@@ -93,7 +94,7 @@ impl Table {
         .build()
         .unwrap();
         let (sink, events) = EventSink::channel(4096);
-        let around = Around {
+        let around = TurnContext {
             gate,
             session: Arc::new(Session::new("c")),
             clock: Arc::new(FakeClock::default()),
@@ -696,7 +697,7 @@ fn a_conversation_that_was_held_elsewhere_is_gone_on_with_and_on_record() {
             results: vec![ToolResult::ok("9".into(), "look", "x")],
         };
         let fault = History::carried_in(vec![Message::user("hello"), stranger]).unwrap_err();
-        assert!(matches!(fault, HistoryFault::UnknownResult { .. }));
+        assert!(matches!(fault, HistoryError::UnknownResult { .. }));
     });
 }
 

@@ -24,8 +24,8 @@ use toolgate_gate::journal::Record;
 use toolgate_model::{BadCall, Call, ErrorKind, Event, ToolCall, ToolError, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{
-    Content, Message, ProviderError, ProviderErrorKind, Refused, Seal, StopReason, StreamEvent,
-    StreamFault, Usage,
+    Content, Message, ProviderError, ProviderErrorKind, Refused, Seal, StopReason, StreamError,
+    StreamEvent, Usage,
 };
 
 /// What the world does next, whatever the machine waits for.
@@ -43,8 +43,8 @@ enum Move {
     Breaks,
 }
 
-fn fault(retryable: bool) -> StreamFault {
-    StreamFault::Provider(ProviderError {
+fn fault(retryable: bool) -> StreamError {
+    StreamError::Provider(ProviderError {
         kind: if retryable {
             ProviderErrorKind::Overloaded
         } else {
@@ -80,7 +80,7 @@ fn moves() -> impl Strategy<Value = Move> {
         4 => Just(Move::Says(StreamEvent::End(Ok(StopReason::EndTurn)))),
         1 => Just(Move::Says(StreamEvent::End(Ok(StopReason::MaxTokens)))),
         1 => any::<bool>().prop_map(|cut| {
-            let fault = if cut { StreamFault::Cut } else { fault(true) };
+            let fault = if cut { StreamError::Cut } else { fault(true) };
             Move::Says(StreamEvent::End(Err(fault)))
         }),
         1 => (any::<bool>(), prop::option::of(0_u64..100)).prop_map(|(r, s)| Move::Refuses(r, s)),
@@ -202,7 +202,7 @@ fn play(settings: TurnSettings, moves: Vec<Move>) -> Seen {
         let input = match (&step.next, one) {
             (Next::Finish(_), _) => break,
             (_, Move::Cancels) => Input::Cancel,
-            (_, Move::Breaks) => Input::Broken(StreamFault::Cut),
+            (_, Move::Breaks) => Input::Broken(StreamError::Cut),
             (Next::Ask(_), Move::Refuses(again, seconds)) => Input::Refused(Refused {
                 fault: fault(again),
                 retry_after: seconds.map(Duration::from_secs),
@@ -401,14 +401,14 @@ fn a_question_is_asked_again_only_before_a_byte_of_the_answer_came() {
             vec![
                 waits(),
                 Move::Says(StreamEvent::Text("x".into())),
-                Move::Says(StreamEvent::End(Err(StreamFault::Cut))),
+                Move::Says(StreamEvent::End(Err(StreamError::Cut))),
             ],
             1,
         ),
         (
             vec![
                 waits(),
-                Move::Says(StreamEvent::End(Err(StreamFault::Nothing))),
+                Move::Says(StreamEvent::End(Err(StreamError::Nothing))),
                 waits(),
                 refused(false, None),
             ],

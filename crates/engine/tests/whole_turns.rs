@@ -21,7 +21,7 @@ use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
-use toolgate_engine::{Around, Finished, Prompt, Retry, Turn, TurnSettings, run_turn};
+use toolgate_engine::{Finished, Prompt, Retry, Turn, TurnContext, TurnSettings, run_turn};
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Remember, Unanswered};
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::journal::Record;
@@ -29,9 +29,9 @@ use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::{Gate, OnError, Rules, Settings};
 use toolgate_model::{BadCall, Call, CallId, ErrorKind, Event, ToolError};
-use toolgate_providers::request::{HistoryFault, Tools};
+use toolgate_providers::request::{HistoryError, Tools};
 use toolgate_providers::{
-    Content, Message, Provider, Refused, StopReason, StreamEvent, StreamFault,
+    Content, Message, Provider, Refused, StopReason, StreamError, StreamEvent,
 };
 use toolgate_testkit::{
     Act, Count, FakeClock, FaultyJournal, Scripted, Step, Workspace, paused, raw_call,
@@ -99,7 +99,7 @@ fn answer() -> impl Strategy<Value = Result<Said, bool>> {
     let end = prop_oneof![
         6 => Just(Ok(StopReason::ToolUse)),
         1 => Just(Ok(StopReason::MaxTokens)),
-        1 => Just(Err(StreamFault::Cut)),
+        1 => Just(Err(StreamError::Cut)),
     ];
     prop_oneof![
         8 => (prop::collection::vec(part, 0..6), end).prop_map(|(mut parts, end)| {
@@ -159,7 +159,7 @@ struct Model {
 }
 
 impl Provider for Model {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         self.heard.push(message.clone());
         Ok(())
     }
@@ -173,9 +173,9 @@ impl Provider for Model {
             }
             Some(Err(again)) => Err(Refused {
                 fault: if again {
-                    StreamFault::Nothing
+                    StreamError::Nothing
                 } else {
-                    StreamFault::Cut
+                    StreamError::Cut
                 },
                 retry_after: None,
             }),
@@ -301,7 +301,7 @@ async fn play(world: World) -> Seen {
     let gate = Gate::builder(
         registry,
         Rules::default(),
-        workspace.wall().clone(),
+        workspace.sandbox().clone(),
         Arc::new(journal.clone()),
     )
     .settings(settings)
@@ -328,7 +328,7 @@ async fn play(world: World) -> Seen {
             }
         }
     });
-    let around = Around {
+    let around = TurnContext {
         gate,
         session: Arc::new(Session::new("c")),
         clock: Arc::new(FakeClock::default()),

@@ -15,7 +15,7 @@ use toolgate_providers::http::{Client, Endpoint, HttpProvider, HttpTimeouts, Sec
 use toolgate_providers::replay::{Script, Step};
 use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
 use toolgate_providers::{
-    Definition, Message, Provider, Reply, StreamEvent, StreamFault, StreamLimits, Wire,
+    Definition, Message, Provider, Reply, StreamError, StreamEvent, StreamLimits, Wire,
 };
 use toolgate_testkit::{Loopback, Sent, Told};
 
@@ -343,7 +343,7 @@ fn what_is_no_stream_is_said_before_it_is_read() {
                 .await
         })
         .unwrap_err();
-        assert!(matches!(refused.fault, StreamFault::NotAStream { .. }));
+        assert!(matches!(refused.fault, StreamError::NotAStream { .. }));
         assert!(refused.to_string().contains(part), "{refused}");
     }
 }
@@ -417,7 +417,7 @@ fn silence_redirects_and_closed_ports_end_in_time_with_a_reason() {
         events(&mut provider).await.pop()
     });
     assert!(
-        matches!(end, Some(StreamEvent::End(Err(StreamFault::Silent { .. })))),
+        matches!(end, Some(StreamEvent::End(Err(StreamError::Silent { .. })))),
         "{end:?}"
     );
     assert!(began.elapsed() < Duration::from_secs(10));
@@ -439,7 +439,7 @@ fn silence_redirects_and_closed_ports_end_in_time_with_a_reason() {
     drop(gone);
     let refused = run(async { nobody.ask(Tools::Offered).await }).unwrap_err();
     assert!(
-        matches!(refused.fault, StreamFault::Unreachable { .. }),
+        matches!(refused.fault, StreamError::Unreachable { .. }),
         "{refused:?}"
     );
     assert!(refused.to_string().contains("127.0.0.1"), "{refused}");

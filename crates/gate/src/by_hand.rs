@@ -7,7 +7,7 @@ use toolgate_model::{Call, ErrorKind, Event, PlanRecord, ToolCall, ToolError, To
 use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::journal::JournalErrorKind;
-use crate::line::{Passage, finished};
+use crate::pipeline::{BatchContext, finished};
 use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Planner};
 use crate::session::Session;
 
@@ -35,7 +35,7 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         calls: Vec<Call>,
-        passage: &Passage,
+        passage: &BatchContext,
     ) -> ByHand {
         session.passes(&self.inner.chain);
         passage.tell_received(session, &calls).await;
@@ -48,7 +48,7 @@ impl Gate {
                 };
                 Planner { mode, ..planner }.plan(calls).await
             }
-            Err(error) => crate::line::denied_all(calls, &error),
+            Err(error) => crate::pipeline::denied_all(calls, &error),
         };
         let mut entries = self.opening(session, &planned);
         let (mut wanted, mut refused) = (Vec::new(), Vec::new());

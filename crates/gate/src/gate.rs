@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use toolgate_model::Category;
 use toolgate_policy::{PolicyError, Rules};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::approve::{GrantStore, NoGrants};
 use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
@@ -73,8 +73,8 @@ pub struct Settings {
     pub on_error: OnError,
     /// How long a question waits for its answer; nothing means for ever.
     pub approval_timeout: Option<Duration>,
-    /// Whether commands run behind a wall on this machine.
-    pub command_wall: bool,
+    /// Whether commands run in a sandbox on this machine.
+    pub command_sandbox: bool,
 }
 
 impl Default for Settings {
@@ -89,7 +89,7 @@ impl Default for Settings {
             max_commands: 32,
             on_error: OnError::Continue,
             approval_timeout: Some(Duration::from_secs(60)),
-            command_wall: false,
+            command_sandbox: false,
         }
     }
 }
@@ -165,7 +165,7 @@ pub struct Gate {
 pub(crate) struct Inner {
     pub(crate) settings: Settings,
     pub(crate) registry: Arc<Registry>,
-    pub(crate) wall: PathWall,
+    pub(crate) sandbox: PathSandbox,
     pub(crate) rules: Rules,
     pub(crate) policies: Policies,
     pub(crate) grants: Arc<dyn GrantStore>,
@@ -193,7 +193,7 @@ pub enum BuildError {
 pub struct Builder {
     settings: Settings,
     registry: Arc<Registry>,
-    wall: PathWall,
+    sandbox: PathSandbox,
     journal: Arc<dyn Journal>,
     rules: Rules,
     grants: Arc<dyn GrantStore>,
@@ -260,7 +260,7 @@ impl Builder {
             inner: Arc::new(Inner {
                 settings: self.settings,
                 registry: self.registry,
-                wall: self.wall,
+                sandbox: self.sandbox,
                 rules,
                 policies: Policies::new(),
                 grants: self.grants,
@@ -284,13 +284,13 @@ impl Gate {
     pub fn builder(
         registry: Arc<Registry>,
         rules: Rules,
-        wall: PathWall,
+        sandbox: PathSandbox,
         journal: Arc<dyn Journal>,
     ) -> Builder {
         Builder {
             settings: Settings::default(),
             registry,
-            wall,
+            sandbox,
             journal,
             rules,
             grants: Arc::new(NoGrants),
@@ -306,9 +306,9 @@ impl Gate {
         &self.inner.registry
     }
 
-    /// The path wall.
-    pub fn wall(&self) -> &PathWall {
-        &self.inner.wall
+    /// The path sandbox.
+    pub fn sandbox(&self) -> &PathSandbox {
+        &self.inner.sandbox
     }
 
     /// The settings.

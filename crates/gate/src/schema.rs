@@ -13,7 +13,7 @@ const TOLD: usize = 5;
 /// A schema that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the schema of {tool} cannot be used: {message}")]
-pub struct SchemaFault {
+pub struct SchemaError {
     /// The tool it belongs to.
     pub tool: String,
     /// What is wrong with it.
@@ -30,8 +30,8 @@ pub struct Schema {
 
 impl Schema {
     /// Compiles a schema. References to elsewhere are refused, patterns run in linear time.
-    pub fn compile(tool: &str, schema: &Value) -> Result<Self, SchemaFault> {
-        let fault = |message: String| SchemaFault {
+    pub fn compile(tool: &str, schema: &Value) -> Result<Self, SchemaError> {
+        let fault = |message: String| SchemaError {
             tool: tool.to_owned(),
             message,
         };

@@ -94,7 +94,7 @@ fn tool(diary: &Diary, prepare: fn(&Diary)) -> Arc<dyn Tool> {
     })
     .facts(|_| Facts::opaque())
     .prepare(move |args, ahead| {
-        assert!(ahead.opened().is_empty() && ahead.wall().roots().get(0).is_some());
+        assert!(ahead.opened().is_empty() && ahead.sandbox().roots().get(0).is_some());
         prepare(&prepares);
         args.thing = Some(Thing(prepares.clone()));
     });
@@ -109,7 +109,7 @@ fn gate(journal: Arc<dyn Journal>, tools: Vec<Arc<dyn Tool>>) -> (Gate, Workspac
     let gate = Gate::builder(
         registry,
         toolgate_gate::Rules::default(),
-        workspace.wall().clone(),
+        workspace.sandbox().clone(),
         journal,
     )
     .build()

@@ -446,7 +446,7 @@ fn granting(tool: Scripted, store: Arc<dyn GrantStore>) -> Bench {
     Rig::new()
         .tool(tool)
         .grants(store)
-        .settings(|settings| settings.command_wall = true)
+        .settings(|settings| settings.command_sandbox = true)
         .build()
 }
 
@@ -678,7 +678,7 @@ fn what_would_be_saved_too_wide_or_to_no_use_is_not_saved_and_said() {
                 rules.layers.push(layer);
                 rules.validators.push(Arc::new(Asks));
             })
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .build();
         for (tool, args, why) in [
             (

@@ -57,7 +57,7 @@ fn shapes() -> Vec<String> {
 /// The item of a question about a call with this text in every place that a user reads.
 async fn asked(text: &str) -> (ApprovalItem, Bench) {
     let bench = Rig::new()
-        .settings(|settings| settings.command_wall = true)
+        .settings(|settings| settings.command_sandbox = true)
         .tool(states_facts("act").side_effects())
         .redactor(redactor())
         .build();

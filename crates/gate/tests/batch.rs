@@ -16,7 +16,7 @@ use serde_json::json;
 use toolgate_gate::approve::Answer;
 use toolgate_gate::journal::Record;
 use toolgate_gate::tool::{Facts, Output, Tool, typed};
-use toolgate_gate::{OnError, Passage};
+use toolgate_gate::{BatchContext, OnError};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{Action, Call, ErrorKind, Event, Status};
 use toolgate_policy::RuleSpec;
@@ -188,10 +188,10 @@ proptest! {
             let approved = (0..sorts.len()).filter(|index| sorts[*index] == Sort::Approved).map(|index| format!("c{index}"));
             let approver = ScriptedApprover::new([Answer::only(approved)]);
             let collected = Collected::listen(4);
-            let passage = Passage {
+            let passage = BatchContext {
                 approver: Some(Arc::new(approver.clone())),
                 events: collected.sink(),
-                ..Passage::default()
+                ..BatchContext::default()
             };
             let line = bench.run_through(calls, &passage);
             let interfere = async {
@@ -389,7 +389,7 @@ fn calls_of_two_batches_respect_each_others_paths() {
         let bench = tools(&FaultyJournal::sound(), |_| ());
         let other = Arc::new(toolgate_gate::session::Session::new("other"));
         let began = tokio::time::Instant::now();
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let (first, second) = futures::join!(
             bench.run(vec![call("c0", "slow_write_a", json!({}))]),
             bench
@@ -411,9 +411,9 @@ fn events_of_a_batch_keep_the_order_of_each_call() {
             settings.max_concurrent = 3
         });
         let collected = Collected::listen(64);
-        let passage = Passage {
+        let passage = BatchContext {
             events: collected.sink(),
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let calls = vec![
             call("c0", "slow_a", json!({})),

@@ -19,7 +19,7 @@ use toolgate_gate::approve::{
     Answer, AnswerError, ApprovalRequest, ApproveAll, Approver, Bus, Choice, DenyAll, Unanswered,
 };
 use toolgate_gate::session::Session;
-use toolgate_gate::{Entropy, Passage, SystemEntropy};
+use toolgate_gate::{BatchContext, Entropy, SystemEntropy};
 use toolgate_model::{ApprovalId, ConversationId, ErrorKind};
 use toolgate_testkit::{Rig, Scripted, asking, call, paused};
 
@@ -348,7 +348,8 @@ fn two_conversations_on_one_bus_do_not_meet() {
             .session(Session::new("bob"))
             .entropy(Arc::new(SystemEntropy))
             .build();
-        let (pass_a, pass_b): (Passage, Passage) = (asking(bus.clone()), asking(bus.clone()));
+        let (pass_a, pass_b): (BatchContext, BatchContext) =
+            (asking(bus.clone()), asking(bus.clone()));
         let lines = futures::future::join(
             ann.run_through(vec![call("1", "write", json!({}))], &pass_a),
             bob.run_through(vec![call("1", "write", json!({}))], &pass_b),

@@ -5,7 +5,7 @@
 use serde_json::json;
 use toolgate_gate::plan::Mode;
 use toolgate_gate::tool::{Described, ToolSpec};
-use toolgate_gate::{ByHand, Passage};
+use toolgate_gate::{BatchContext, ByHand};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{Action, Call, ErrorKind, Event, PlanRecord, ToolResult};
 use toolgate_testkit::{Act, Bench, Collected, FaultyJournal, Rig, Scripted, call, paused};
@@ -31,9 +31,9 @@ fn calls() -> Vec<Call> {
 
 async fn hand_over(bench: &Bench, calls: Vec<Call>) -> (ByHand, Vec<Event>) {
     let collected = Collected::listen(64);
-    let passage = Passage {
+    let passage = BatchContext {
         events: collected.sink(),
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let by_hand = bench.gate.hand_over(&bench.session, calls, &passage).await;
     drop(passage);

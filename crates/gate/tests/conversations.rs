@@ -19,7 +19,7 @@ use toolgate_gate::approve::{
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::Facts;
-use toolgate_gate::{Gate, Passage, Rules};
+use toolgate_gate::{BatchContext, Gate, Rules};
 use toolgate_model::{Access, Action, ErrorKind, Status, ToolResult};
 use toolgate_policy::{Permission, RuleSpec, Scope};
 use toolgate_testkit::{Act, Bench, Rig, Scripted, Workspace, call};
@@ -60,14 +60,14 @@ fn tools(rig: Rig) -> Bench {
 }
 
 async fn run(gate: &Gate, session: &Arc<Session>, tool: &str) -> (ToolResult, Duration) {
-    run_through(gate, session, tool, &Passage::default()).await
+    run_through(gate, session, tool, &BatchContext::default()).await
 }
 
 async fn run_through(
     gate: &Gate,
     session: &Arc<Session>,
     tool: &str,
-    passage: &Passage,
+    passage: &BatchContext,
 ) -> (ToolResult, Duration) {
     let began = Instant::now();
     let calls = vec![call(tool, tool, json!({}))];
@@ -137,7 +137,7 @@ fn more_commands_than_may_run_at_once_wait_for_their_turn() {
             .tool(takes("read", Facts::reading("a")))
             .settings(|settings| settings.max_commands = 2)
             .without_rules()
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .build();
         let all = sessions(5);
         let runs = all
@@ -188,7 +188,7 @@ fn a_call_that_is_cancelled_while_it_waits_never_started() {
     paused(async {
         let bench = tools(Rig::new());
         let all = sessions(2);
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let cancels = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
             passage.cancel.cancel();
@@ -242,12 +242,12 @@ fn every_name_of_a_file_is_one_lock() {
 fn gates_over_one_workspace_share_locks_and_other_gates_do_not() {
     paused(async {
         let (one, elsewhere) = (tools(Rig::new()), tools(Rig::new()));
-        let wall = one.workspace.wall().clone();
+        let sandbox = one.workspace.sandbox().clone();
         let journal = Arc::new(one.journal.clone());
         let same = Gate::builder(
             Arc::clone(&one.registry),
             Rules::nothing_to_check(),
-            wall,
+            sandbox,
             journal,
         )
         .build()
@@ -268,9 +268,9 @@ fn a_listener_that_never_reads_stops_its_own_conversation_only() {
     paused(async {
         let bench = tools(Rig::new());
         let (events, _never_read) = EventSink::channel(3);
-        let deaf = Passage {
+        let deaf = BatchContext {
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let all = sessions(2);
         for tool in ["write", "command"] {
@@ -300,9 +300,9 @@ fn a_start_that_the_listener_has_no_room_for_does_not_hold_a_lock() {
         let bench = tools(Rig::new());
         // Received and planned fit; that the call started does not.
         let (events, mut arriving) = EventSink::channel(2);
-        let slow = Passage {
+        let slow = BatchContext {
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let all = sessions(2);
         let first = tokio::spawn({
@@ -389,7 +389,10 @@ fn grants_are_read_again_only_when_they_changed() {
         let run = async |allowed: bool, lists: usize| {
             for session in [&bench.session, &scoped, &bench.session] {
                 let calls = vec![call("1", "edit", json!({}))];
-                let result = bench.gate.run(session, calls, &Passage::default()).await;
+                let result = bench
+                    .gate
+                    .run(session, calls, &BatchContext::default())
+                    .await;
                 assert_eq!(result[0].error.is_none(), allowed, "{:?}", result[0]);
             }
             assert_eq!(store.lists.load(Ordering::Relaxed), lists);

@@ -19,7 +19,7 @@ use toolgate_gate::session::{Session, Staleness};
 use toolgate_gate::tool::{
     Facts, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, typed,
 };
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::{BatchContext, Gate};
 use toolgate_model::{Args, Category, ErrorKind, Event, Risk, Status, Stream, ToolError};
 use toolgate_testkit::{
     Act, Bench, Blocking, Collected, Release, Rig, Scripted, ScriptedApprover, Step, asking, call,
@@ -101,7 +101,7 @@ fn test_executor_execute_sync() {
 fn test_executor_execute_context() {
     paused(async {
         let bench = with(Scripted::new("slow").does(Act::Sleep));
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let line = bench.run_through(vec![call("1", "slow", json!({}))], &passage);
         let stop = async {
             tokio::time::sleep(Duration::from_secs(3)).await;
@@ -142,7 +142,9 @@ fn test_executor_execute_async() {
     paused(async {
         let bench = with(Scripted::new("echo").does(Act::Echo));
         let calls = call("1", "echo", json!({"text": "later"}));
-        let mut handle = bench.gate.start(&bench.session, calls, &Passage::default());
+        let mut handle = bench
+            .gate
+            .start(&bench.session, calls, &BatchContext::default());
         assert_eq!(handle.call_id().as_str(), "1");
         let mut events = Vec::new();
         while let Some(event) = handle.next_event().await {
@@ -216,7 +218,7 @@ fn test_error_types() {
             ("ask", Some(Answer::no()), ErrorKind::UserDenied),
             ("ask", None, ErrorKind::NoApprover),
         ] {
-            let passage = answer.map_or_else(Passage::default, |answer| {
+            let passage = answer.map_or_else(BatchContext::default, |answer| {
                 asking(ScriptedApprover::new([answer]))
             });
             let calls = vec![call("1", name, json!({}))];
@@ -269,7 +271,7 @@ fn flow_context_cancellation() {
         let mut handle = bench.gate.start(
             &bench.session,
             call("1", "slow", json!({})),
-            &Passage::default(),
+            &BatchContext::default(),
         );
         while !matches!(
             handle.next_event().await.expect("it starts"),
@@ -328,7 +330,7 @@ fn t_can_01_cancel_mid_execution_marks_remaining_as_cancelled() {
             .tool(Scripted::new("slow").does(Act::Sleep))
             .tool(after)
             .build();
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let calls = vec![
             call("1", "before", json!({})),
             call("2", "slow", json!({})),
@@ -461,7 +463,7 @@ fn what_a_tool_says_when_it_is_stopped_is_told_after_the_reason() {
 fn ending_a_conversation_ends_its_calls() {
     paused(async {
         let bench = with(Scripted::new("slow").does(Act::Sleep));
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let line = bench.run_through(vec![call("1", "slow", json!({}))], &passage);
         let stop = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -558,9 +560,9 @@ fn whoever_listens_is_not_kept_waiting_for_a_tool_that_was_given_up_on() {
             let _let_go = release.at_end();
             let bench = stuck(blocking, &release);
             let collected = Collected::listen(8);
-            let passage = Passage {
+            let passage = BatchContext {
                 events: collected.sink(),
-                ..Passage::default()
+                ..BatchContext::default()
             };
             bench
                 .run_through(vec![call("1", "stuck", json!({}))], &passage)
@@ -580,7 +582,7 @@ fn cancelling_a_stuck_tool_does_not_wait_for_it_either() {
     real(async {
         let _let_go = release.at_end();
         let bench = stuck(Blocking::TheRuntime, &release);
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         passage.cancel.cancel();
         let never = bench
             .run_through(vec![call("1", "stuck", json!({}))], &passage)
@@ -613,9 +615,9 @@ fn what_a_given_up_tool_still_says_goes_nowhere() {
         .timeout(Duration::from_millis(60));
         let bench = Rig::new().tool(Arc::new(tool) as Arc<dyn Tool>).build();
         let collected = Collected::listen(16);
-        let passage = Passage {
+        let passage = BatchContext {
             events: collected.sink(),
-            ..Passage::default()
+            ..BatchContext::default()
         };
         bench
             .run_through(vec![call("1", "late", json!({}))], &passage)
@@ -678,7 +680,7 @@ fn dropping_the_handle_cancels_the_call() {
         let mut handle = bench.gate.start(
             &bench.session,
             call("1", "slow", json!({})),
-            &Passage::default(),
+            &BatchContext::default(),
         );
         while !matches!(handle.next_event().await, Some(Event::CallStarted { .. })) {}
         drop(handle);
@@ -709,7 +711,7 @@ fn a_handle_whose_events_nobody_takes_still_has_a_result() {
         let handle = bench.gate.start(
             &bench.session,
             call("1", "chatty", json!({})),
-            &Passage::default(),
+            &BatchContext::default(),
         );
         assert_eq!(handle.result().await.content, "shown");
     });
@@ -727,7 +729,7 @@ fn a_call_that_ends_with_the_program_says_so() {
         bench.gate.start(
             &bench.session,
             call("1", "slow", json!({})),
-            &Passage::default(),
+            &BatchContext::default(),
         )
     });
     runtime.shutdown_background();
@@ -763,9 +765,9 @@ fn started_comes_before_chunks_before_finished_and_a_slow_reader_loses_nothing()
         let (pieces, whole) = numbered(200);
         let bench = with(Scripted::new("chatty").does(Act::Show(pieces)));
         let (events, mut arriving) = EventSink::channel(1);
-        let passage = Passage {
+        let passage = BatchContext {
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let line = async {
             let results = bench
@@ -818,9 +820,9 @@ fn a_piece_that_was_on_its_way_when_the_tool_was_stopped_still_arrives() {
         ]));
         let bench = with(tool.call_timeout(Duration::from_secs(5)));
         let (events, mut arriving) = EventSink::channel(1);
-        let passage = Passage {
+        let passage = BatchContext {
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let line = async {
             bench
@@ -860,9 +862,9 @@ fn a_listener_that_hung_up_does_not_hold_the_line() {
         let (events, arriving) = EventSink::channel(1);
         drop(arriving);
         assert!(!events.is_open() && !EventSink::none().is_open());
-        let passage = Passage {
+        let passage = BatchContext {
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let results = bench
             .run_through(vec![call("1", "chatty", json!({}))], &passage)
@@ -872,11 +874,11 @@ fn a_listener_that_hung_up_does_not_hold_the_line() {
 }
 
 /// A passage whose listener has taken what came before the start of a call, and no more.
-fn unread(room: usize) -> (Passage, tokio::sync::mpsc::Receiver<Event>) {
+fn unread(room: usize) -> (BatchContext, tokio::sync::mpsc::Receiver<Event>) {
     let (events, arriving) = EventSink::channel(room);
-    let passage = Passage {
+    let passage = BatchContext {
         events,
-        ..Passage::default()
+        ..BatchContext::default()
     };
     (passage, arriving)
 }
@@ -955,9 +957,9 @@ fn both_outputs_keep_their_own_text() {
         ];
         let bench = with(Scripted::new("chatty").does(Act::Show(pieces)));
         let collected = Collected::listen(8);
-        let passage = Passage {
+        let passage = BatchContext {
             events: collected.sink(),
-            ..Passage::default()
+            ..BatchContext::default()
         };
         bench
             .run_through(vec![call("1", "chatty", json!({}))], &passage)
@@ -993,7 +995,7 @@ fn a_running_tool_reaches_what_it_needs() {
                     cx.redactor()
                         .holds_secret("ghp_0123456789abcdefghijABCDEFGHIJ012345")
                 );
-                assert!(cx.wall().open_read("missing").is_err());
+                assert!(cx.sandbox().open_read("missing").is_err());
                 assert!(cx.entropy().bits().is_some());
                 Ok(Output::plain(format!(
                     "{} {} {cx:?}",
@@ -1034,7 +1036,7 @@ proptest! {
         paused(async {
             let act = if polite { Act::StopWith(Output::plain("so far")) } else { Act::Sleep };
             let bench = with(Scripted::new("slow").does(act));
-            let passage = Passage::default();
+            let passage = BatchContext::default();
             let line = bench.run_through(vec![call("1", "slow", json!({}))], &passage);
             let stop = async {
                 tokio::time::sleep(Duration::from_millis(after_ms)).await;
@@ -1298,13 +1300,13 @@ fn parts_of_the_line_can_be_printed() {
         }
         let ready = bench
             .gate
-            .approve(&bench.session, planned, &Passage::default())
+            .approve(&bench.session, planned, &BatchContext::default())
             .await;
         assert!(format!("{ready:?}").contains("Authorized(PlanRecord"));
         assert_eq!(
             bench
                 .gate
-                .execute(&bench.session, ready, &Passage::default())
+                .execute(&bench.session, ready, &BatchContext::default())
                 .await
                 .len(),
             3

@@ -18,7 +18,7 @@ use toolgate_gate::approve::{Answer, ApproveAll, DenyAll};
 use toolgate_gate::journal::{Batch, Entry, Journal, JournalError, Record};
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage, Settings};
+use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Call, ErrorKind, Event, Status, Stream};
 use toolgate_testkit::{
@@ -290,7 +290,7 @@ fn a_journal_may_take_its_time() {
         let gate = Gate::builder(
             registry,
             toolgate_gate::Rules::default(),
-            workspace.wall().clone(),
+            workspace.sandbox().clone(),
             Arc::new(Slow(journal.clone())),
         )
         .build()
@@ -300,7 +300,7 @@ fn a_journal_may_take_its_time() {
             .run(
                 &session,
                 vec![call("1", "read", json!({}))],
-                &Passage::default(),
+                &BatchContext::default(),
             )
             .await;
         assert_eq!(results[0].status(), Status::Ok);
@@ -316,9 +316,9 @@ fn fr_out_03_chunks_are_shown_and_not_recorded() {
             .tool(Scripted::new("chatty").does(Act::Show(vec![(Stream::Stdout, piece)])))
             .build();
         let collected = Collected::listen(8);
-        let passage = Passage {
+        let passage = BatchContext {
             events: collected.sink(),
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let calls = vec![call("1", "chatty", json!({}))];
         let results = bench.run_through(calls, &passage).await;
@@ -373,11 +373,11 @@ fn a_slow_record_holds_neither_the_deadline_of_what_runs_nor_its_end() {
         let hangs = Scripted::new("hang").does(Act::Sleep).call_timeout(second);
         registry.register(Arc::new(hangs)).unwrap();
         let (workspace, journal) = (Workspace::new(), Slow::default());
-        let wall = workspace.wall().clone();
+        let sandbox = workspace.sandbox().clone();
         let gate = Gate::builder(
             registry,
             toolgate_gate::Rules::nothing_to_check(),
-            wall,
+            sandbox,
             Arc::new(journal.clone()),
         )
         .settings(Settings {
@@ -388,7 +388,9 @@ fn a_slow_record_holds_neither_the_deadline_of_what_runs_nor_its_end() {
         .unwrap();
         let calls = ["1", "2"].map(|id| call(id, "hang", json!({})));
         let session = Arc::new(Session::new("c"));
-        let results = gate.run(&session, calls.into(), &Passage::default()).await;
+        let results = gate
+            .run(&session, calls.into(), &BatchContext::default())
+            .await;
         assert!(results.iter().all(|r| r.kind() == Some(ErrorKind::Timeout)));
         let took = journal.at("finished 1") - journal.at("started 1");
         assert!(took < second * 2, "{took:?}");

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use serde_json::json;
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_gate::approve::{Answer, Bus};
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::registry::Registry;
@@ -122,7 +122,7 @@ fn a_cancelled_batch_leaves_nothing() {
     paused(async {
         let bench = everything();
         let watched = Watched::of(&bench);
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let line = bench.run_through(names(), &passage);
         let stop = async {
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -157,7 +157,7 @@ fn handles_leave_nothing_whether_awaited_or_dropped() {
     paused(async {
         let bench = everything();
         let watched = Watched::of(&bench);
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let awaited = bench
             .gate
             .start(&bench.session, call("1", "good", json!({})), &passage);
@@ -261,9 +261,9 @@ fn a_full_channel_and_a_reader_that_goes_away_leave_nothing() {
         let bench = everything();
         let watched = Watched::of(&bench);
         let (events, mut arriving) = EventSink::channel(1);
-        let passage = Passage {
+        let passage = BatchContext {
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let line = bench.run_through(names(), &passage);
         let reader = async move {

@@ -336,7 +336,7 @@ fn a_link_made_by_an_earlier_call_of_the_batch_is_not_followed_unchecked() {
             .await;
         symlink("../private", root.join("docs/later")).unwrap();
         symlink("../other", root.join("docs/fresh")).unwrap();
-        let passage = toolgate_gate::Passage::default();
+        let passage = toolgate_gate::BatchContext::default();
         let ready = bench.gate.approve(&bench.session, planned, &passage).await;
         let results = bench.gate.execute(&bench.session, ready, &passage).await;
         let kinds: Vec<_> = results.iter().map(|result| result.kind()).collect();

@@ -11,7 +11,7 @@ use toolgate_gate::approve::Answer;
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, OnError, Passage, Settings};
+use toolgate_gate::{BatchContext, Gate, OnError, Settings};
 use toolgate_journal::{Options, Reader, SqliteJournal, State};
 use toolgate_model::Call;
 use toolgate_model::json::JsonLimits;
@@ -57,9 +57,9 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         let workspace = Workspace::new();
         let memory = std::path::Path::new("/dev/shm");
-        let folder = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-        let folder = folder.unwrap();
-        let path = folder.path().join("journal.db");
+        let directory = if memory.is_dir() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
+        let directory = directory.unwrap();
+        let path = directory.path().join("journal.db");
         let journal = SqliteJournal::open(&path, Options::default()).unwrap();
         let settings = Settings {
             max_concurrent,
@@ -67,7 +67,7 @@ proptest! {
             ..Settings::default()
         };
         let registry = Arc::new(registry());
-        let gate = Gate::builder(registry, toolgate_gate::Rules::default(), workspace.wall().clone(), Arc::new(journal.clone()))
+        let gate = Gate::builder(registry, toolgate_gate::Rules::default(), workspace.sandbox().clone(), Arc::new(journal.clone()))
             .settings(settings)
             .build()
             .unwrap();
@@ -76,10 +76,10 @@ proptest! {
         runtime.block_on(async {
             for batch in batches {
                 let answer = if yes { Answer::yes() } else { Answer::no() };
-                let passage = Passage {
+                let passage = BatchContext {
                     approver: Some(Arc::new(ScriptedApprover::new([answer]))),
                     events: EventSink::none(),
-                    ..Passage::default()
+                    ..BatchContext::default()
                 };
                 let calls: Vec<Call> = batch.into_iter().map(made).collect();
                 let sent = calls.len();

@@ -22,18 +22,18 @@ use toolgate_testkit::{Bench, Rig, ScriptedApprover, asking, call, paused};
 fn needing() -> Bench {
     #[derive(serde::Deserialize, schemars::JsonSchema)]
     struct Needs {
-        folders: Vec<String>,
+        directories: Vec<String>,
     }
     let tool = typed(
         "reach",
-        "Needs folders.",
+        "Needs directories.",
         |_: Needs, cx: RunCtx| async move {
             let names = cx.opened().iter().map(|needed| base(&needed.to));
             Ok(Output::plain(names.collect::<Vec<_>>().join(" ")))
         },
     )
     .opens(|args, _| {
-        args.folders
+        args.directories
             .iter()
             .filter_map(|name| needed(name))
             .collect()
@@ -65,16 +65,16 @@ struct Beyond(tempfile::TempDir);
 
 impl Beyond {
     fn new(names: &[&str]) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in names {
-            std::fs::create_dir_all(folder.path().join(name)).unwrap();
+            std::fs::create_dir_all(directory.path().join(name)).unwrap();
         }
-        Self(folder)
+        Self(directory)
     }
 
     fn path(&self, name: &str) -> String {
-        let folder = self.0.path().canonicalize().unwrap();
-        folder.join(name).to_str().unwrap().to_owned()
+        let directory = self.0.path().canonicalize().unwrap();
+        directory.join(name).to_str().unwrap().to_owned()
     }
 
     /// Makes a link, in place of one that is there.
@@ -84,12 +84,12 @@ impl Beyond {
     }
 
     fn call(&self, id: &str, name: &str) -> Call {
-        call(id, "reach", json!({"folders": [self.path(name)]}))
+        call(id, "reach", json!({"directories": [self.path(name)]}))
     }
 }
 
 #[test]
-fn folders_are_opened_by_an_answer_that_says_so_to_the_calls_it_allows() {
+fn directories_are_opened_by_an_answer_that_says_so_to_the_calls_it_allows() {
     paused(async {
         let beyond = Beyond::new(&["a", "b", "c"]);
         let both = || vec![beyond.call("1", "a"), beyond.call("2", "b")];
@@ -271,16 +271,16 @@ fn a_directory_that_is_exchanged_by_an_earlier_call_is_not_opened() {
             .side_effects();
             #[derive(serde::Deserialize, schemars::JsonSchema)]
             struct Needs {
-                folder: String,
+                directory: String,
             }
             let reach = typed(
                 "reach",
-                "Needs a folder.",
+                "Needs a directory.",
                 |_: Needs, cx: RunCtx| async move {
                     Ok(Output::plain(format!("ran with {}", cx.opened().len())))
                 },
             )
-            .opens(|args, _| needed(&args.folder).into_iter().collect())
+            .opens(|args, _| needed(&args.directory).into_iter().collect())
             .side_effects();
             let bench = Rig::new()
                 .tool(Arc::new(changes) as Arc<dyn Tool>)
@@ -288,7 +288,7 @@ fn a_directory_that_is_exchanged_by_an_earlier_call_is_not_opened() {
                 .build();
             let calls = vec![
                 call("1", "change", json!({})),
-                call("2", "reach", json!({"folder": beyond.path("l")})),
+                call("2", "reach", json!({"directory": beyond.path("l")})),
             ];
             let results = bench.run_asked(calls, Answer::yes().opening()).await;
             assert_eq!(results[1].kind(), Some(ErrorKind::StaleFile), "{what}");

@@ -420,7 +420,7 @@ fn everything() -> (Bench, Vec<Call>) {
         .tool(states_facts("touch").side_effects())
         .settings(|settings| {
             settings.limits.max_calls = 20;
-            settings.command_wall = true;
+            settings.command_sandbox = true;
         })
         .build();
     let calls = vec![
@@ -481,7 +481,7 @@ fn planning_writes_to_no_file_and_opens_no_socket() {
     let binary = std::env::current_exe().unwrap();
     let test = "planning_writes_to_no_file_and_opens_no_socket";
     // What a process that is ended leaves lies in here.
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let status = |mode: &str| {
         std::process::Command::new("sh")
             .args([
@@ -490,7 +490,7 @@ fn planning_writes_to_no_file_and_opens_no_socket() {
             ])
             .args([binary.as_os_str(), test.as_ref()])
             .env(CHILD, mode)
-            .env("TMPDIR", folder.path())
+            .env("TMPDIR", directory.path())
             // A build that counts its own coverage would write that down at the end.
             .env("LLVM_PROFILE_FILE", "/dev/null")
             .stdout(std::process::Stdio::piped())
@@ -541,7 +541,7 @@ fn nothing_on_the_way_of_a_plan_knows_the_network() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap();
-    let mut folders: Vec<_> = [
+    let mut directories: Vec<_> = [
         "gate/src",
         "policy/src",
         "shell/src",
@@ -556,11 +556,11 @@ fn nothing_on_the_way_of_a_plan_knows_the_network() {
     let web = root.join("tools/src/web");
     let connects = ["exchange.rs", "mod.rs", "network.rs"].map(|name| web.join(name));
     let mut files = 0;
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    while let Some(directory) = directories.pop() {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
                 continue;
             }
             if connects.contains(&path) {
@@ -676,7 +676,7 @@ fn a_name_nobody_registered_is_harmless_wherever_it_shows() {
         let bench = Rig::new().tool(Scripted::new("noop")).build();
         let evil = "x\u{1b}]0;evil\u{7}\nok";
         let collected = toolgate_testkit::Collected::listen(8);
-        let passage = toolgate_gate::Passage {
+        let passage = toolgate_gate::BatchContext {
             events: collected.sink(),
             ..Default::default()
         };

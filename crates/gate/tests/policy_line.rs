@@ -1,4 +1,4 @@
-//! Policy as the line applies it: rules, defaults, validators, walls, trust.
+//! Policy as the line applies it: rules, defaults, validators, sandboxes, trust.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -204,7 +204,7 @@ proptest! {
             });
             let mut rig = Rig::new()
                 .tool(tool)
-                .settings(|settings| settings.command_wall = true);
+                .settings(|settings| settings.command_sandbox = true);
             if let Some((action, risk)) = by_rule {
                 let mut rule = RuleSpec::new("subject", action);
                 rule.risk = risk;
@@ -227,7 +227,7 @@ proptest! {
         side_effects in any::<bool>(),
         requires in any::<bool>(),
         (trust, mode, prompts) in (trust(), prop::option::of(mode()), any::<bool>()),
-        (listed, wall) in any::<(bool, bool)>(),
+        (listed, sandbox) in any::<(bool, bool)>(),
         (own, star) in (prop::option::of(consent()), prop::option::of(consent())),
         text in "[a-z]{0,8}",
     ) {
@@ -246,7 +246,7 @@ proptest! {
             });
             let bench = Rig::new()
                 .tool(tool)
-                .settings(|settings| settings.command_wall = wall)
+                .settings(|settings| settings.command_sandbox = sandbox)
                 .rules(|rules| {
                     rules.settings.trust = trust;
                     rules.settings.mode = mode;
@@ -283,7 +283,7 @@ proptest! {
                 PolicyMode::Prompt | PolicyMode::Auto => Action::Allow,
             };
             let answer = own.or(star).unwrap_or(by_trust.max(by_mode));
-            let lifted = own == Some(Action::Allow) || (autonomous && wall);
+            let lifted = own == Some(Action::Allow) || (autonomous && sandbox);
             let expected = if answer == Action::Allow && requires && !lifted {
                 Action::Ask
             } else {
@@ -306,7 +306,7 @@ fn shell_tool(line: &str) -> Scripted {
 
 fn autonomous(rig: Rig) -> Bench {
     rig.rules(|rules| rules.settings.trust = Trust::Autonomous)
-        .settings(|settings| settings.command_wall = true)
+        .settings(|settings| settings.command_sandbox = true)
         .build()
 }
 
@@ -495,7 +495,7 @@ fn flow_security_violation() {
         let approver = ScriptedApprover::new([toolgate_gate::approve::Answer::yes()]);
         let bench = Rig::new()
             .tool(tool)
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .build();
         let calls = vec![call("1", "run_command", json!({}))];
         let results = bench.run_through(calls, &asking(approver.clone())).await;
@@ -598,7 +598,7 @@ fn a_link_to_instructions_needs_approval_like_instructions() {
 }
 
 #[test]
-fn a_command_without_a_wall_is_refused_and_says_so() {
+fn a_command_without_a_sandbox_is_refused_and_says_so() {
     paused(async {
         let bench = Rig::new().tool(shell_tool("cargo test")).build();
         let result = bench.one("run_command", json!({})).await;
@@ -672,7 +672,7 @@ fn t_sbx_03_denied_patterns_are_matched_on_the_resolved_path() {
 }
 
 #[test]
-fn a_wall_refuses_before_anybody_is_asked() {
+fn a_sandbox_refuses_before_anybody_is_asked() {
     paused(async {
         let approver = ScriptedApprover::new([toolgate_gate::approve::Answer::yes()]);
         let bench = Rig::new()
@@ -686,7 +686,7 @@ fn a_wall_refuses_before_anybody_is_asked() {
 }
 
 #[test]
-fn what_a_command_claims_is_not_held_against_the_path_wall() {
+fn what_a_command_claims_is_not_held_against_the_path_sandbox() {
     paused(async {
         let facts = Facts {
             reads: vec!["../elsewhere".into()],
@@ -699,7 +699,7 @@ fn what_a_command_claims_is_not_held_against_the_path_wall() {
         };
         let bench = Rig::new()
             .tool(Scripted::new("run_command").side_effects().facts(facts))
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .build();
         assert_eq!(
             planned(&bench, "run_command", json!({})).await.0,
@@ -763,7 +763,7 @@ fn a_rule_that_cannot_be_understood_is_an_error_of_the_builder() {
         layers: vec![LayerSpec::new("user", LayerTrust::Trusted, vec![rule])],
         ..toolgate_gate::Rules::default()
     };
-    let error = toolgate_gate::Gate::builder(registry, rules, workspace.wall().clone(), journal)
+    let error = toolgate_gate::Gate::builder(registry, rules, workspace.sandbox().clone(), journal)
         .build()
         .unwrap_err();
     assert!(
@@ -838,7 +838,7 @@ fn trusted(trust: Trust) -> Bench {
         }))
         .tool(Scripted::new("fails").does(Act::Fail(toolgate_model::ToolError::failed("broken"))))
         .rules(|rules| rules.settings.trust = trust)
-        .settings(|settings| settings.command_wall = true)
+        .settings(|settings| settings.command_sandbox = true)
         .build()
 }
 
@@ -848,7 +848,7 @@ async fn told(
     approver: Option<ScriptedApprover>,
 ) -> (Vec<String>, Vec<Event>) {
     let collected = Collected::listen(64);
-    let mut passage = toolgate_gate::Passage {
+    let mut passage = toolgate_gate::BatchContext {
         events: collected.sink(),
         ..Default::default()
     };
@@ -950,7 +950,7 @@ fn ac_24_a_failing_tool_is_a_result_with_status_error_and_the_line_goes_on() {
 }
 
 #[test]
-fn a_rule_that_denies_is_told_before_the_walls_and_a_default_that_denies_after_them() {
+fn a_rule_that_denies_is_told_before_the_sandboxes_and_a_default_that_denies_after_them() {
     paused(async {
         let (denied, outside) = (ErrorKind::PolicyDenied, ErrorKind::OutsideSandbox);
         for (rule, default, path, told) in [
@@ -1038,8 +1038,8 @@ fn a_condition_on_another_spelling_of_an_argument_means_the_argument() {
             side_effects: false,
             requires_approval: false,
             risk: Risk::Low,
-            command_wall: false,
-            wall_from_facts: false,
+            command_sandbox: false,
+            sandbox_from_facts: false,
         });
         assert_eq!(decision.action == Action::Deny, decided, "{named} {param}");
     }
@@ -1059,7 +1059,7 @@ async fn judged(line: &str) -> Option<ErrorKind> {
             let layer = LayerSpec::new("user", LayerTrust::Trusted, vec![allow, deny]);
             rules.layers.push(layer);
         })
-        .settings(|settings| settings.command_wall = true)
+        .settings(|settings| settings.command_sandbox = true)
         .build();
     bench.one("run_command", json!({})).await.kind()
 }

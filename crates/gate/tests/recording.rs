@@ -13,8 +13,8 @@ use std::sync::Arc;
 
 use proptest::prelude::*;
 use serde_json::json;
+use toolgate_gate::BatchContext;
 use toolgate_gate::Gate;
-use toolgate_gate::Passage;
 use toolgate_gate::journal::{
     ConversationFilter, Entry, Journal, JournalErrorKind, LeaseJournal, ReadJournal, Record,
 };
@@ -152,7 +152,7 @@ fn a_conversation_that_another_holds_keeps_no_other_from_being_recorded() {
         let gate = Gate::builder(
             registry,
             toolgate_gate::Rules::default(),
-            workspace.wall().clone(),
+            workspace.sandbox().clone(),
             recorded,
         )
         .build()
@@ -166,7 +166,7 @@ fn a_conversation_that_another_holds_keeps_no_other_from_being_recorded() {
             let theirs = session.id().as_str() == "theirs";
             assert_eq!(told.is_some(), theirs, "{told:?}");
             let calls = vec![call("1", "look", json!({}))];
-            let result = &gate.run(session, calls, &Passage::default()).await[0];
+            let result = &gate.run(session, calls, &BatchContext::default()).await[0];
             assert_eq!(result.kind() == Some(ErrorKind::Journal), theirs);
             let ended = gate.end(session).await;
             assert_eq!(ended.is_err(), theirs);

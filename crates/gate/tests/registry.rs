@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_gate::approve::Answer;
 use toolgate_gate::middleware::AskAlways;
 use toolgate_gate::registry::{Alias, Profile, Registry, RegistryError, WireFormat};
@@ -318,7 +318,7 @@ fn test_concurrency() {
 fn goes(rig: Rig, name: &str, approver: Option<ScriptedApprover>) -> (Option<ErrorKind>, u64) {
     paused(async {
         let bench = rig.build();
-        let mut passage = Passage::default();
+        let mut passage = BatchContext::default();
         if let Some(approver) = approver {
             passage = asking(approver);
         }

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use std::io::Read;
 
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_gate::output::Redactor;
 use toolgate_gate::session::{KeepError, KeptInMemory, KeptText, OutputStore, Session};
 use toolgate_gate::tool::{Output, Text};
@@ -149,9 +149,9 @@ fn chunks_are_as_harmless_as_results() {
             .map(|text| (Stream::Stdout, text.as_bytes().to_vec()));
         let bench = rig(Act::Show(pieces.to_vec())).build();
         let collected = Collected::listen(16);
-        let passage = Passage {
+        let passage = BatchContext {
             events: collected.sink(),
-            ..Passage::default()
+            ..BatchContext::default()
         };
         bench
             .run_through(vec![call("1", "t", json!({}))], &passage)

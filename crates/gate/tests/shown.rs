@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_gate::approve::{Answer, Remember};
 use toolgate_gate::journal::Record;
 use toolgate_gate::output::Redactor;
@@ -65,10 +65,10 @@ fn assert_hidden(shown: &str, secrets: &[String], what: &str) {
 
 async fn events(bench: &Bench, calls: Vec<toolgate_model::Call>, answer: Answer) -> Vec<Event> {
     let collected = Collected::listen(64);
-    let passage = Passage {
+    let passage = BatchContext {
         approver: Some(Arc::new(ScriptedApprover::new([answer]))),
         events: collected.sink(),
-        ..Passage::default()
+        ..BatchContext::default()
     };
     bench.run_through(calls, &passage).await;
     drop(passage);
@@ -90,7 +90,7 @@ async fn events_carry_no_secret_of_a_call_and_the_record_is_exact() {
     for (text, secrets) in texts() {
         let words: Vec<&str> = text.split_whitespace().collect();
         let bench = Rig::new()
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .tool(states_facts("act").side_effects())
             .redactor(redactor())
             .build();
@@ -193,16 +193,16 @@ async fn quotes_and_escapes_in_a_value_do_not_hide_that_it_is_a_secret() {
 async fn half_a_secret_is_not_left_where_a_long_atom_is_cut() {
     let token = format!("ghp_{}", "a1B2c3D4e5".repeat(20));
     let bench = Rig::new()
-        .settings(|settings| settings.command_wall = true)
+        .settings(|settings| settings.command_sandbox = true)
         .tool(states_facts("act").side_effects())
         .build();
     let args = json!({"commands": [["curl", "-H", format!("Authorization: Bearer {token}")]]});
     let approver = ScriptedApprover::new([Answer::no()]);
     let collected = Collected::listen(64);
-    let passage = Passage {
+    let passage = BatchContext {
         approver: Some(Arc::new(approver.clone())),
         events: collected.sink(),
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let results = bench
         .run_through(vec![call("c", "act", args)], &passage)
@@ -234,7 +234,7 @@ async fn why_a_yes_is_not_remembered_carries_no_secret_of_the_call() {
     }
     for (text, secrets) in texts() {
         let bench = Rig::new()
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .tool(states_facts("act").side_effects())
             .rules(|rules| rules.validators.push(Arc::new(Asks)))
             .redactor(redactor())
@@ -257,7 +257,7 @@ async fn errors_carry_no_secret_of_a_call_and_questions_carry_it_whole() {
         let words: Vec<&str> = text.split_whitespace().collect();
         let failing = Act::Fail(toolgate_model::ToolError::failed(text.clone()));
         let bench = Rig::new()
-            .settings(|settings| settings.command_wall = true)
+            .settings(|settings| settings.command_sandbox = true)
             .tool(states_facts("act").side_effects().does(failing))
             .redactor(redactor())
             .build();

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use futures::future::BoxFuture;
 use proptest::prelude::*;
-use toolgate_gate::session::{Belonging, Session};
+use toolgate_gate::session::{Resource, Session};
 use toolgate_gate::store::{Edit, MemoryStore, Space, Store, StoreError};
 use toolgate_model::{ErrorKind, ToolError};
 
@@ -169,7 +169,7 @@ proptest! {
 #[derive(Default)]
 struct Counted(AtomicUsize);
 
-impl Belonging for Counted {
+impl Resource for Counted {
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             self.0.fetch_add(1, Ordering::SeqCst);
@@ -180,7 +180,7 @@ impl Belonging for Counted {
 #[derive(Default)]
 struct Other;
 
-impl Belonging for Other {
+impl Resource for Other {
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {})
     }
@@ -189,10 +189,10 @@ impl Belonging for Other {
 #[test]
 fn a_conversation_has_one_belonging_of_each_kind_and_ends_it() {
     let session = Session::new("c");
-    let first = session.belonging::<Counted>();
-    let _ = session.belonging::<Other>();
-    assert!(Arc::ptr_eq(&first, &session.belonging::<Counted>()));
-    let elsewhere = Session::new("d").belonging::<Counted>();
+    let first = session.resource::<Counted>();
+    let _ = session.resource::<Other>();
+    assert!(Arc::ptr_eq(&first, &session.resource::<Counted>()));
+    let elsewhere = Session::new("d").resource::<Counted>();
     block_on(session.end());
     assert_eq!(first.0.load(Ordering::SeqCst), 1);
     assert_eq!(elsewhere.0.load(Ordering::SeqCst), 0);

@@ -23,11 +23,11 @@ use toolgate_journal::{Options, Reader, SqliteJournal};
 use toolgate_model::{Args, ToolCall, ToolResult};
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
-    one_entry(folder.path());
-    one_call(folder.path());
-    together(folder.path());
-    verify(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    one_entry(directory.path());
+    one_call(directory.path());
+    together(directory.path());
+    verify(directory.path());
 }
 
 fn open(path: &Path) -> SqliteJournal {
@@ -106,10 +106,10 @@ fn alone(name: &str, ours: f64) {
     println!("{{\"name\":\"{name}\",\"ours_ns\":{ours:.0}}}");
 }
 
-fn one_entry(folder: &Path) {
+fn one_entry(directory: &Path) {
     for bytes in [100, 4_000, 100_000] {
-        let journal = open(&folder.join(format!("entry-{bytes}.db")));
-        let mut plain = Plain::open(&folder.join(format!("entry-{bytes}.log")));
+        let journal = open(&directory.join(format!("entry-{bytes}.db")));
+        let mut plain = Plain::open(&directory.join(format!("entry-{bytes}.log")));
         let opening = |n: usize| vec![received("c", &n.to_string())];
         for n in 0..1000 {
             block_on(journal.commit(opening(n))).unwrap();
@@ -125,9 +125,9 @@ fn one_entry(folder: &Path) {
 }
 
 /// What a call that runs costs: one commit before the effect, one after.
-fn one_call(folder: &Path) {
-    let journal = open(&folder.join("call.db"));
-    let mut plain = Plain::open(&folder.join("call.log"));
+fn one_call(directory: &Path) {
+    let journal = open(&directory.join("call.db"));
+    let mut plain = Plain::open(&directory.join("call.log"));
     let commit = |n: usize| {
         let call = (n / 2).to_string();
         if n.is_multiple_of(2) {
@@ -144,9 +144,9 @@ fn one_call(folder: &Path) {
     compared("commit_of_a_call", figures);
 }
 
-fn together(folder: &Path) {
+fn together(directory: &Path) {
     for waiting in [1_usize, 8, 64] {
-        let journal = open(&folder.join(format!("together-{waiting}.db")));
+        let journal = open(&directory.join(format!("together-{waiting}.db")));
         let rounds = 100;
         let began = Instant::now();
         for round in 0..rounds {
@@ -163,8 +163,8 @@ fn together(folder: &Path) {
     }
 }
 
-fn verify(folder: &Path) {
-    let path = folder.join("long.db");
+fn verify(directory: &Path) {
+    let path = directory.join("long.db");
     let journal = open(&path);
     let mut number = 0;
     for commit in 0..100 {

@@ -13,8 +13,8 @@
 //! keeps them in one file of the person's own; [`MemoryJournal`] for as long as the
 //! process lives.
 //!
-//! What can go wrong: the file cannot be written (disk full, folder read-only, another
-//! process holds the conversation), or is not what it was. Each [`Trouble`] says what
+//! What can go wrong: the file cannot be written (disk full, directory read-only, another
+//! process holds the conversation), or is not what it was. Each [`SqliteError`] says what
 //! happened and how to go on; nothing that was acknowledged is lost by it.
 
 mod memory;
@@ -23,7 +23,7 @@ mod sqlite;
 pub mod undo;
 
 pub use memory::{MemoryJournal, MemoryStore};
-pub use sqlite::{Hook, Options, Point, Reader, Size, SqliteJournal, SqliteReader, Trouble};
+pub use sqlite::{Hook, Options, Point, Reader, Size, SqliteError, SqliteJournal, SqliteReader};
 pub use toolgate_gate::journal::{
     Anchor, Body, Class, Conversation, Coverage, Filter, Line, Problem, Prune, Pruned, Recovery,
     State, Unfinished, Verified,

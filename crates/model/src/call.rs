@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{ErrorKind, ToolError};
 use crate::ids::CallId;
-use crate::json::{self, JsonFault, JsonLimits};
+use crate::json::{self, JsonError, JsonLimits};
 
 /// The arguments of a call: one JSON object, read once.
 pub type Args = Map<String, Value>;
@@ -87,7 +87,7 @@ impl Call {
             other => Self::Bad(BadCall {
                 id: id.into(),
                 name: Some(name.into()),
-                error: args_fault(&JsonFault::NotAnObject {
+                error: args_fault(&JsonError::NotAnObject {
                     got: json::type_name(&other),
                 }),
             }),
@@ -150,17 +150,17 @@ impl From<ToolCall> for Call {
 }
 
 /// The error of arguments that are not one strict JSON object.
-fn args_fault(fault: &JsonFault) -> ToolError {
+fn args_fault(fault: &JsonError) -> ToolError {
     match fault {
-        JsonFault::TooLarge { .. } => ToolError::new(
+        JsonError::TooLarge { .. } => ToolError::new(
             ErrorKind::LimitExceeded,
             format!("the arguments are too large: {fault}; send less at once"),
         ),
-        JsonFault::NotAnObject { .. } => ToolError::new(
+        JsonError::NotAnObject { .. } => ToolError::new(
             ErrorKind::BadCall,
             format!("the arguments are no object: {fault}; send {{\"name\": value, …}}"),
         ),
-        JsonFault::Invalid { .. } => ToolError::new(
+        JsonError::Invalid { .. } => ToolError::new(
             ErrorKind::BadCall,
             format!(
                 "the arguments are not valid JSON: {fault}; nothing was run, send the whole call again"

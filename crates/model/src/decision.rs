@@ -90,7 +90,7 @@ pub struct Decision {
 }
 
 impl Decision {
-    /// A denial of this kind by something that is not a rule: a limit, a wall, a switch.
+    /// A denial of this kind by something that is not a rule: a limit, a sandbox, a switch.
     pub fn denied(kind: ErrorKind, rule: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             action: Action::Deny,

@@ -12,7 +12,7 @@ pub enum Status {
     Ok,
     /// It was tried, or could not be understood, and failed.
     Error,
-    /// A rule, a person or a wall said no.
+    /// A rule, a person or a sandbox said no.
     Denied,
     /// It was stopped before it was done.
     Cancelled,
@@ -66,7 +66,7 @@ kinds! {
     AlreadyExists = "already_exists" => Error, 1;
     /// The path is no regular file.
     NotAFile = "not_a_file" => Error, 1;
-    /// The path is no folder.
+    /// The path is no directory.
     NotADirectory = "not_a_directory" => Error, 1;
     /// The operating system refused.
     Permission = "permission" => Error, 1;
@@ -118,9 +118,9 @@ kinds! {
     DeniedPattern = "denied_pattern" => Denied, 3;
     /// The host or address is not allowed.
     BlockedHost = "blocked_host" => Denied, 3;
-    /// A wall stopped the command.
-    BlockedByWall = "blocked_by_wall" => Denied, 3;
-    /// This machine cannot build the walls that are needed.
+    /// A sandbox stopped the command.
+    BlockedBySandbox = "blocked_by_sandbox" => Denied, 3;
+    /// This machine cannot build the sandbox that are needed.
     SandboxUnavailable = "sandbox_unavailable" => Denied, 3;
     /// The call or the batch is larger than allowed.
     LimitExceeded = "limit_exceeded" => Denied, 3;

@@ -1,7 +1,7 @@
 //! What a call says it will touch.
 //!
 //! Facts are stated by the parsed invocation and are what policy, approval,
-//! locks and walls are built from. A list that may not be everything says so
+//! locks and sandboxes are built from. A list that may not be everything says so
 //! with `complete = false`, and policy sees the atom `opaque`.
 
 use serde::{Deserialize, Serialize};
@@ -48,7 +48,7 @@ pub struct Facts {
     pub connects: Vec<String>,
     /// Whether the lists above are everything.
     pub complete: bool,
-    /// Whether the paths and hosts are only what a command claims (true), or what a wall enforces (false).
+    /// Whether the paths and hosts are only what a command claims (true), or what a sandbox enforces (false).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub claimed: bool,
     /// Why this call is catastrophic, if it is: reasons that no rule lifts.

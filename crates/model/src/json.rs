@@ -35,7 +35,7 @@ impl Default for JsonLimits {
 
 /// Why a text was not taken as JSON.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum JsonFault {
+pub enum JsonError {
     /// More bytes than allowed.
     #[error("{got} bytes of JSON, at most {max} are allowed")]
     TooLarge {
@@ -75,9 +75,9 @@ pub const fn type_name(value: &Value) -> &'static str {
 }
 
 /// Reads one value and nothing after it.
-pub fn parse(text: &[u8], limits: JsonLimits) -> Result<Value, JsonFault> {
+pub fn parse(text: &[u8], limits: JsonLimits) -> Result<Value, JsonError> {
     if text.len() > limits.max_bytes {
-        return Err(JsonFault::TooLarge {
+        return Err(JsonError::TooLarge {
             got: text.len(),
             max: limits.max_bytes,
         });
@@ -95,7 +95,7 @@ pub fn parse(text: &[u8], limits: JsonLimits) -> Result<Value, JsonFault> {
         let message = full
             .rsplit_once(" at line ")
             .map_or(full.as_str(), |(head, _)| head);
-        JsonFault::Invalid {
+        JsonError::Invalid {
             message: message.to_owned(),
             line: error.line(),
             column: error.column(),
@@ -108,10 +108,10 @@ pub fn parse(text: &[u8], limits: JsonLimits) -> Result<Value, JsonFault> {
     }
 }
 
-fn inexact(text: &[u8], at: usize) -> JsonFault {
+fn inexact(text: &[u8], at: usize) -> JsonError {
     let before = text.get(..at).unwrap_or_default();
     let line = before.split(|byte| *byte == b'\n').next_back();
-    JsonFault::Invalid {
+    JsonError::Invalid {
         message: "number with more digits than are kept".to_owned(),
         line: before.iter().filter(|byte| **byte == b'\n').count() + 1,
         column: line.map_or(0, <[u8]>::len) + 1,
@@ -119,10 +119,10 @@ fn inexact(text: &[u8], at: usize) -> JsonFault {
 }
 
 /// Reads one object and nothing after it.
-pub fn parse_object(text: &[u8], limits: JsonLimits) -> Result<Map<String, Value>, JsonFault> {
+pub fn parse_object(text: &[u8], limits: JsonLimits) -> Result<Map<String, Value>, JsonError> {
     match parse(text, limits)? {
         Value::Object(map) => Ok(map),
-        other => Err(JsonFault::NotAnObject {
+        other => Err(JsonError::NotAnObject {
             got: type_name(&other),
         }),
     }
@@ -254,7 +254,7 @@ mod tests {
 
     use super::*;
 
-    fn strict(text: &str) -> Result<Value, JsonFault> {
+    fn strict(text: &str) -> Result<Value, JsonError> {
         parse(text.as_bytes(), JsonLimits::default())
     }
 
@@ -288,13 +288,13 @@ mod tests {
         ] {
             let fault = strict(text).unwrap_err();
             assert!(fault.to_string().contains(why), "{text}: {fault}");
-            assert!(matches!(fault, JsonFault::Invalid { .. }), "{text}");
+            assert!(matches!(fault, JsonError::Invalid { .. }), "{text}");
         }
         let place = strict("{\n \"a\": x}").unwrap_err();
         assert!(
             matches!(
                 place,
-                JsonFault::Invalid {
+                JsonError::Invalid {
                     line: 2,
                     column: 7,
                     ..
@@ -316,7 +316,7 @@ mod tests {
         assert!(deep.to_string().contains("too deep"), "{deep}");
         assert_eq!(
             parse(b"[1,1,1,1,1,1]", limits),
-            Err(JsonFault::TooLarge { got: 13, max: 12 })
+            Err(JsonError::TooLarge { got: 13, max: 12 })
         );
         assert_eq!(parse(b"[1,1,1,1,11]", limits).unwrap()[4], 11);
     }
@@ -332,7 +332,7 @@ mod tests {
         ] {
             assert_eq!(
                 parse_object(text.as_bytes(), JsonLimits::default()),
-                Err(JsonFault::NotAnObject { got })
+                Err(JsonError::NotAnObject { got })
             );
         }
         assert!(

@@ -39,7 +39,7 @@ impl fmt::Display for Risk {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Category {
-    /// Files and folders.
+    /// Files and directories.
     File,
     /// Programs.
     Exec,
@@ -170,7 +170,7 @@ pub struct PlanRecord {
     /// Where links lead the paths of the call.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leads_to: Vec<Lead>,
-    /// Hash of tool, arguments, working folder, files, links and directories that could be
+    /// Hash of tool, arguments, working directory, files, links and directories that could be
     /// opened: what an answer is bound to.
     pub plan_hash: PlanHash,
     /// Directories beyond the roots that it would need, and that an approver can open to it.

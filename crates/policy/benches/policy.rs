@@ -51,7 +51,7 @@ fn main() {
             &read,
         );
         measure(
-            &format!("decide_read_{count}_folder_rules"),
+            &format!("decide_read_{count}_directory_rules"),
             &paths,
             "read_file",
             &read,
@@ -76,7 +76,7 @@ fn main() {
         let start = Instant::now();
         black_box(Policy::compile(Settings::default(), &[layer], &str::to_owned).unwrap());
         print(
-            &format!("compile_{count}_folder_rules"),
+            &format!("compile_{count}_directory_rules"),
             start.elapsed().as_nanos() as f64,
         );
     }
@@ -99,8 +99,8 @@ fn measure(name: &str, policy: &Policy, tool: &str, facts: &Facts) {
         side_effects: facts.has_effects(),
         requires_approval: false,
         risk: Risk::Low,
-        command_wall: true,
-        wall_from_facts: false,
+        command_sandbox: true,
+        sandbox_from_facts: false,
     };
     // The best of several rounds: what disturbs a round only ever adds to it.
     let rounds = 20;

@@ -17,8 +17,8 @@ pub(crate) enum Cause<'p> {
     Claimed(&'p Rule),
     /// The facts show what the tool does.
     Represented,
-    /// Commands without a wall are refused.
-    NoWall,
+    /// Commands without a sandbox are refused.
+    NoSandbox,
     /// The file instructs agents.
     Instructions,
     /// The table of defaults.
@@ -79,7 +79,7 @@ impl<'p, 'a> Answer<'p, 'a> {
     pub(crate) const fn weight(&self) -> (Action, u8) {
         let told = match self.cause {
             Cause::Rule(_) | Cause::Claimed(_) | Cause::Instructions => 2,
-            Cause::NoWall | Cause::Row(_) => 1,
+            Cause::NoSandbox | Cause::Row(_) => 1,
             Cause::Represented => 0,
         };
         (self.action, told)
@@ -153,7 +153,7 @@ pub(crate) fn risk_of(answers: &Answers<'_, '_>, question: &Question<'_>) -> Ris
 pub(crate) const fn kind(action: Action, cause: Cause<'_>) -> Option<ErrorKind> {
     match (action, cause) {
         (Action::Allow | Action::Ask, _) => None,
-        (Action::Deny, Cause::NoWall) => Some(ErrorKind::SandboxUnavailable),
+        (Action::Deny, Cause::NoSandbox) => Some(ErrorKind::SandboxUnavailable),
         (Action::Deny, _) => Some(ErrorKind::PolicyDenied),
     }
 }

@@ -88,8 +88,8 @@ pub fn atom_texts(tool: &str, facts: &Facts) -> Vec<String> {
         side_effects: true,
         requires_approval: false,
         risk: Risk::High,
-        command_wall: false,
-        wall_from_facts: false,
+        command_sandbox: false,
+        sandbox_from_facts: false,
     };
     Atom::of(&question).map(|atom| atom.text()).collect()
 }

@@ -106,7 +106,7 @@ impl fmt::Display for Finding {
 ///
 /// `known` are the canonical names of all tools; where it is empty, names are not checked.
 /// A rule counts as never reached if an earlier one takes every path it could decide; paths
-/// with a `..` component are left out of that, because the wall refuses them in any case.
+/// with a `..` component are left out of that, because the sandbox refuses them in any case.
 pub fn check(policy: &Policy, known: &[&str], examples: &dyn Examples) -> Vec<Finding> {
     let mut findings = Vec::new();
     for layer in &policy.layers {
@@ -360,8 +360,8 @@ impl Example {
             side_effects: true,
             requires_approval: false,
             risk: Risk::Medium,
-            command_wall: true,
-            wall_from_facts: true,
+            command_sandbox: true,
+            sandbox_from_facts: true,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Leading words of commands.
 
-use crate::error::RuleFault;
+use crate::error::RuleError;
 use crate::rule::WordPattern;
 
 /// The leading words that a command has to have, each with its alternatives.
@@ -11,10 +11,10 @@ pub(crate) struct CommandPattern {
 
 impl CommandPattern {
     /// Takes a rule's words; `empty_is_every` says whether no words at all may mean every command.
-    pub(crate) fn compile(words: &[WordPattern], empty_is_every: bool) -> Result<Self, RuleFault> {
+    pub(crate) fn compile(words: &[WordPattern], empty_is_every: bool) -> Result<Self, RuleError> {
         let words: Vec<Vec<String>> = words.iter().map(|word| word.words().to_vec()).collect();
         if (words.is_empty() && !empty_is_every) || words.iter().any(Vec::is_empty) {
-            return Err(RuleFault::EmptyList { key: "command" });
+            return Err(RuleError::EmptyList { key: "command" });
         }
         Ok(Self { words })
     }

@@ -4,7 +4,7 @@ use regex::{Regex, RegexBuilder};
 use serde_json::Value;
 use toolgate_model::Args;
 
-use crate::error::RuleFault;
+use crate::error::RuleError;
 use crate::rule::{Condition, Operator};
 
 /// How large a compiled expression may become. The engine is linear in the text; this bounds the factor.
@@ -49,10 +49,10 @@ impl Test {
         }
     }
 
-    pub(crate) fn compile(condition: &Condition) -> Result<Self, RuleFault> {
+    pub(crate) fn compile(condition: &Condition) -> Result<Self, RuleError> {
         let values = condition.value.list();
         if values.is_empty() {
-            return Err(RuleFault::EmptyList { key: "value" });
+            return Err(RuleError::EmptyList { key: "value" });
         }
         let compare = match condition.operator {
             Operator::Equals => Compare::Equals(values.to_vec()),
@@ -108,13 +108,13 @@ impl Compare {
     }
 }
 
-fn expression(param: &str, pattern: &str) -> Result<Regex, RuleFault> {
+fn expression(param: &str, pattern: &str) -> Result<Regex, RuleError> {
     RegexBuilder::new(pattern)
         .size_limit(REGEX_BYTES)
         .dfa_size_limit(REGEX_BYTES)
         .nest_limit(50)
         .build()
-        .map_err(|error| RuleFault::Regex {
+        .map_err(|error| RuleError::Regex {
             param: param.to_owned(),
             pattern: pattern.to_owned(),
             message: error.to_string(),

@@ -4,7 +4,7 @@
 //! disabled ─▶ floor ─▶ every atom: layers, else default ─▶ strictest ─▶ requires_approval
 //! ```
 //!
-//! Walls do their preflight between the denies and the rest; [`Stage`] tells
+//! Sandboxes do their preflight between the denies and the rest; [`Stage`] tells
 //! the caller which of the two a denial belongs to.
 
 use std::collections::HashSet;
@@ -222,13 +222,13 @@ impl Policy {
     ) -> Answer<'p, 'a> {
         let heard = hear(&self.layers, &atom, question);
         let (action, cause) = match heard.trusted {
-            // Facts about a command are what it claims; only a wall made from them makes them true.
+            // Facts about a command are what it claims; only a sandbox made from them makes them true.
             Some(rule)
                 if rule.spec.action == Action::Allow
                     && rule.spec.has_claimable_keys()
                     && atom.is_claimable()
                     && question.facts.claimed
-                    && !question.wall_from_facts =>
+                    && !question.sandbox_from_facts =>
             {
                 (Action::Ask, Cause::Claimed(rule))
             }
@@ -264,10 +264,12 @@ impl Policy {
     fn default(&self, atom: &Atom<'_>, question: &Question<'_>) -> (Action, Cause<'static>) {
         let row = match atom {
             Atom::Tool(_) => self.row_of_tool(question),
-            Atom::Command(_) if !question.command_wall => return (Action::Deny, Cause::NoWall),
+            Atom::Command(_) if !question.command_sandbox => {
+                return (Action::Deny, Cause::NoSandbox);
+            }
             // A line that could not be read has no commands to show and is still one.
-            Atom::Opaque if question.facts.claimed && !question.command_wall => {
-                return (Action::Deny, Cause::NoWall);
+            Atom::Opaque if question.facts.claimed && !question.command_sandbox => {
+                return (Action::Deny, Cause::NoSandbox);
             }
             Atom::Command(run) if run.opaque => Row::Opaque,
             Atom::Opaque => Row::Opaque,
@@ -276,7 +278,7 @@ impl Policy {
             Atom::Read(_) | Atom::Write(_) | Atom::Delete(_) | Atom::Command(_) => Row::SideEffects,
             Atom::Connect { .. } => self.row_of_tool(question),
         };
-        let action = self.settings.answer(row, question.command_wall);
+        let action = self.settings.answer(row, question.command_sandbox);
         (action, Cause::Row(row))
     }
 
@@ -308,14 +310,14 @@ impl Policy {
         let stage = match strictest.cause {
             Cause::Rule(_) | Cause::Claimed(_) => Stage::Rule,
             Cause::Instructions => Stage::Approval,
-            Cause::Represented | Cause::NoWall | Cause::Row(_) => Stage::Default,
+            Cause::Represented | Cause::NoSandbox | Cause::Row(_) => Stage::Default,
         };
         (reason::decision(self, strictest), stage)
     }
 
     /// Whether a call that would be approved one by one need not be.
     fn approved_before(&self, answers: &Answers<'_, '_>, question: &Question<'_>) -> bool {
-        if self.settings.trust == Trust::Autonomous && question.command_wall {
+        if self.settings.trust == Trust::Autonomous && question.command_sandbox {
             return true;
         }
         let (reads, effects): (Vec<_>, Vec<_>) = answers

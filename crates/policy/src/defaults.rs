@@ -12,7 +12,7 @@ pub enum Trust {
     /// Reading is free, the rest is asked.
     #[default]
     Guided,
-    /// Behind walls nothing is asked.
+    /// In a sandbox nothing is asked.
     Autonomous,
 }
 
@@ -89,7 +89,7 @@ impl Settings {
     }
 
     /// The answer for a row of the table: the stricter of its two columns.
-    pub(crate) fn answer(&self, row: Row, command_wall: bool) -> Action {
+    pub(crate) fn answer(&self, row: Row, command_sandbox: bool) -> Action {
         let by_trust = match (row, self.trust) {
             (_, Trust::Supervised) => Action::Ask,
             (Row::Allowlisted | Row::ReadOnly, Trust::Guided | Trust::Autonomous) => Action::Allow,
@@ -109,8 +109,8 @@ impl Settings {
             Some(action) if row != Row::Allowlisted => action,
             _ => by_trust.max(by_mode),
         };
-        // What is not known runs behind walls or is asked.
-        if row == Row::Opaque && !command_wall {
+        // What is not known runs in a sandbox or is asked.
+        if row == Row::Opaque && !command_sandbox {
             cell.max(Action::Ask)
         } else {
             cell

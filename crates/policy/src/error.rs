@@ -14,7 +14,7 @@ pub enum PolicyError {
         /// Where it stands.
         place: Box<RuleSource>,
         /// What is wrong with it.
-        fault: RuleFault,
+        fault: RuleError,
     },
     /// The patterns of a layer are too many or too large to be compiled together.
     #[error("the patterns of layer `{layer}` cannot be compiled together: {message}")]
@@ -44,7 +44,7 @@ impl PolicyError {
 
 /// What is wrong with a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum RuleFault {
+pub enum RuleError {
     /// The tool is neither a name nor `*`.
     #[error("`{tool}` is no tool name; write the whole name, or `*` for every tool")]
     Tool {

@@ -1,6 +1,6 @@
-//! What a call that looks through folders does not get to see.
+//! What a call that looks through directories does not get to see.
 //!
-//! Such a call says which folder it reads, and is let through for that. What a
+//! Such a call says which directory it reads, and is let through for that. What a
 //! `deny` or `ask` says about files further down speaks to them when they are
 //! found: they are left out, as if they were asked for by name and refused.
 
@@ -18,7 +18,7 @@ use crate::question::Question;
 pub struct Hidden<'a> {
     policy: &'a Policy,
     question: Question<'a>,
-    /// Strict rules that speak to the folder itself: whoever let the call through knew them.
+    /// Strict rules that speak to the directory itself: whoever let the call through knew them.
     known: Vec<&'a Rule>,
     /// Directories of the call and where links lead them.
     leads: Vec<(&'a str, &'a str)>,
@@ -40,8 +40,8 @@ impl Policy {
             side_effects: false,
             requires_approval: false,
             risk: Risk::Low,
-            command_wall: false,
-            wall_from_facts: false,
+            command_sandbox: false,
+            sandbox_from_facts: false,
         };
         let own = facts.reads.iter().map(String::as_str);
         Some(Hidden {

@@ -1,6 +1,6 @@
 //! Hosts in rules and in facts.
 
-use crate::error::RuleFault;
+use crate::error::RuleError;
 
 /// `host` or `host:port` of a fact, taken apart once.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,8 +36,8 @@ enum Name {
 }
 
 impl HostPattern {
-    pub(crate) fn parse(text: &str) -> Result<Self, RuleFault> {
-        let fault = || RuleFault::Host {
+    pub(crate) fn parse(text: &str) -> Result<Self, RuleError> {
+        let fault = || RuleError::Host {
             pattern: text.to_owned(),
         };
         let (name, port) = split(text);

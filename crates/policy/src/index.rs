@@ -13,7 +13,7 @@ use toolgate_model::Action;
 use crate::atom::Atom;
 use crate::command::CommandPattern;
 use crate::condition::Test;
-use crate::error::RuleFault;
+use crate::error::RuleError;
 use crate::guarded::Guarded;
 use crate::host::{Host, HostPattern};
 use crate::path::{PathPattern, Place};
@@ -46,19 +46,19 @@ impl Rule {
     pub(crate) fn compile(
         spec: &RuleSpec,
         canonical: &dyn Fn(&str) -> String,
-    ) -> Result<Self, RuleFault> {
+    ) -> Result<Self, RuleError> {
         let name = spec.tool.trim();
         let tool = match name {
             "*" => None,
             _ if !names_a_tool(name) => {
-                return Err(RuleFault::Tool {
+                return Err(RuleError::Tool {
                     tool: spec.tool.clone(),
                 });
             }
             _ => Some(canonical(name)),
         };
         if spec.opaque && spec.has_claimable_keys() {
-            return Err(RuleFault::OpaqueWithPaths);
+            return Err(RuleError::OpaqueWithPaths);
         }
         let strict = spec.action != Action::Allow;
         let paths = |key: &'static str, patterns: &Option<Vec<String>>| {
@@ -129,9 +129,9 @@ impl Rule {
     }
 }
 
-fn filled<'a>(key: &'static str, list: &'a [String]) -> Result<&'a [String], RuleFault> {
+fn filled<'a>(key: &'static str, list: &'a [String]) -> Result<&'a [String], RuleError> {
     if list.is_empty() {
-        return Err(RuleFault::EmptyList { key });
+        return Err(RuleError::EmptyList { key });
     }
     Ok(list)
 }
@@ -341,7 +341,7 @@ struct PathSet {
     globs: GlobSet,
     /// For every glob: its rule, and on which side it stands.
     owners: Vec<Owner>,
-    /// Strict rules by the folders whose deletion deletes something that fits.
+    /// Strict rules by the directories whose deletion deletes something that fits.
     around: HashMap<String, Vec<usize>>,
 }
 
@@ -371,8 +371,8 @@ impl PathSetBuilder {
                 });
             }
             if deletes {
-                for folder in pattern.folders_around() {
-                    push_once(self.around.entry(folder).or_default(), at);
+                for directory in pattern.directories_around() {
+                    push_once(self.around.entry(directory).or_default(), at);
                 }
             }
         }

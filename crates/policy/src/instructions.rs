@@ -17,7 +17,7 @@ const STEMS: [&str; 4] = ["agents", "claude", "gemini", "qwen"];
 const CAPITAL_STEMS: [&str; 10] = [
     "agent", "amazonq", "codex", "copilot", "crush", "droid", "jules", "kiro", "skill", "warp",
 ];
-/// Whole names, in any folder.
+/// Whole names, in any directory.
 const NAMES: [&str; 10] = [
     ".cursorrules",
     ".windsurfrules",
@@ -30,9 +30,9 @@ const NAMES: [&str; 10] = [
     ".openhands_instructions",
     "replit.md",
 ];
-/// Folders of instructions, in any folder.
-const FOLDERS: [&str; 2] = [".agents", ".agent"];
-/// What counts in a `.github` folder.
+/// Directories of instructions, in any directory.
+const DIRECTORIES: [&str; 2] = [".agents", ".agent"];
+/// What counts in a `.github` directory.
 const GITHUB: [&str; 6] = [
     "copilot-instructions.md",
     "instructions",
@@ -49,7 +49,9 @@ pub(crate) fn is_instructions(path: &str) -> bool {
         let name = folded(part);
         let next = parts.peek();
         let in_github = |next: &&str| GITHUB.contains(&folded(next).as_str());
-        if FOLDERS.contains(&name.as_str()) || (name == ".github" && next.is_some_and(in_github)) {
+        if DIRECTORIES.contains(&name.as_str())
+            || (name == ".github" && next.is_some_and(in_github))
+        {
             return true;
         }
         if next.is_none() {

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use toolgate_model::{Action, RuleSource};
 
 use crate::atom::Atom;
-use crate::error::{PolicyError, RuleFault};
+use crate::error::{PolicyError, RuleError};
 use crate::index::{Rule, Shelf};
 use crate::question::Question;
 use crate::rule::RuleSpec;
@@ -180,7 +180,7 @@ impl Layer {
     }
 }
 
-pub(crate) fn wrong(rule: &RuleSpec, fault: RuleFault) -> PolicyError {
+pub(crate) fn wrong(rule: &RuleSpec, fault: RuleError) -> PolicyError {
     PolicyError::Rule {
         rule: text::rule(rule),
         place: Box::new(rule.source.clone()),

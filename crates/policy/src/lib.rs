@@ -9,7 +9,7 @@
 //! ```
 //!
 //! What comes in: a call as a [`Question`] (tool, arguments, facts, and which
-//! walls are in force). What goes out: a [`Verdict`] whose decision names the
+//! sandboxes are in force). What goes out: a [`Verdict`] whose decision names the
 //! rule, its file and line, and every atom with its answer. What can go wrong:
 //! a rule that cannot be understood, which is a [`PolicyError`] when the policy
 //! is compiled and never a surprise when it decides.
@@ -20,12 +20,12 @@
 //!
 //! - *Paths.* An `allow` means the very paths it writes down, from the root; a
 //!   `deny` or `ask` of a path also means what lies beneath it, one of a bare
-//!   name (`*.pem`, no slash) means that name in every folder, and one of a
-//!   deletion also means deleting a folder around it. A relative `allow` never
-//!   fits a path outside every root. A trailing `/` or `/**` is the folder and
+//!   name (`*.pem`, no slash) means that name in every directory, and one of a
+//!   deletion also means deleting a directory around it. A relative `allow` never
+//!   fits a path outside every root. A trailing `/` or `/**` is the directory and
 //!   all that is in it.
-//!   Of a call that looks through folders (`grep`, `glob`, a listing) an `allow`
-//!   or a yes means the folder; what a `deny` or `ask` of `reads` fits further
+//!   Of a call that looks through directories (`grep`, `glob`, a listing) an `allow`
+//!   or a yes means the directory; what a `deny` or `ask` of `reads` fits further
 //!   down is left out of what it finds ([`Policy::hidden`]).
 //! - *Conditions.* Where a parameter is a list or an object, an `allow` needs
 //!   every value in it to fit, a `deny` or `ask` needs one.
@@ -51,10 +51,10 @@
 //! even if its tool is allowlisted. A read outside every root counts as a side
 //! effect, and so does one through `..`. `default_action` replaces every row but the allowlist's.
 //!
-//! **Commands without a wall** are refused with `sandbox_unavailable` unless a
+//! **Commands without a sandbox** are refused with `sandbox_unavailable` unless a
 //! trusted rule speaks to them; no list, trust level, mode or `default_action`
-//! lifts that. File tools always stand behind the path wall, so "only behind
-//! walls" asks something of commands and of what is opaque only.
+//! lifts that. File tools always stand behind the path sandbox, so "only behind
+//! sandboxes" asks something of commands and of what is opaque only.
 //!
 //! **Instructions to agents** (`AGENTS.md`, `CLAUDE.md` and the like) are written and
 //! deleted with approval only, whatever a rule, a list, a trust level or a mode allows,
@@ -83,8 +83,8 @@
 //!     side_effects: true,
 //!     requires_approval: false,
 //!     risk: Risk::Medium,
-//!     command_wall: true,
-//!     wall_from_facts: false,
+//!     command_sandbox: true,
+//!     sandbox_from_facts: false,
 //! });
 //! assert_eq!(decision.action, Action::Deny);
 //! assert_eq!(decision.rule, r#"deny write_file writes=["migrations/"]"#);
@@ -123,7 +123,7 @@ pub use atom::atom_texts;
 pub use check::{Example, Examples, Finding, FindingKind, check, faults, misnamed};
 pub use decide::{NamedPath, Policy, Stage, Verdict};
 pub use defaults::{Mode, Settings, Trust};
-pub use error::{PolicyError, RuleFault};
+pub use error::{PolicyError, RuleError};
 pub use grant::{Grant, GrantScope};
 pub use hidden::Hidden;
 pub use index::names_a_tool;

@@ -1,14 +1,14 @@
 //! Paths in rules and in facts.
 //!
 //! Patterns are written from the root with forward slashes: `*`, `?`, `[a-z]`
-//! and `{a,b}` stay inside one name, `**` crosses folders. What a pattern means
+//! and `{a,b}` stay inside one name, `**` crosses directories. What a pattern means
 //! depends on the side its rule is on; see the crate's first page.
 
 use std::borrow::Cow;
 
 use globset::{Glob, GlobBuilder};
 
-use crate::error::RuleFault;
+use crate::error::RuleError;
 
 /// No path that a system accepts is longer, so that a longer pattern is a mistake.
 const LONGEST: usize = 4096;
@@ -91,13 +91,13 @@ pub(crate) struct PathPattern {
     pub(crate) absolute: bool,
     /// The path itself, if the pattern is one and nothing else.
     pub(crate) literal: Option<String>,
-    /// For strict rules: the deepest folder that holds everything that fits.
+    /// For strict rules: the deepest directory that holds everything that fits.
     around: Option<String>,
 }
 
 impl PathPattern {
-    pub(crate) fn parse(key: &'static str, text: &str, strict: bool) -> Result<Self, RuleFault> {
-        let fault = |message: String| RuleFault::Path {
+    pub(crate) fn parse(key: &'static str, text: &str, strict: bool) -> Result<Self, RuleError> {
+        let fault = |message: String| RuleError::Path {
             key,
             pattern: text.to_owned(),
             message,
@@ -129,21 +129,25 @@ impl PathPattern {
         &self.globs
     }
 
-    /// Every folder whose deletion would delete something that fits.
-    pub(crate) fn folders_around(&self) -> Vec<String> {
+    /// Every directory whose deletion would delete something that fits.
+    pub(crate) fn directories_around(&self) -> Vec<String> {
         let Some(around) = &self.around else {
             return Vec::new();
         };
         let root = if self.absolute { "/" } else { "." };
-        let mut folders = vec![root.to_owned()];
+        let mut directories = vec![root.to_owned()];
         let above = around
             .match_indices('/')
             .filter_map(|(at, _)| around.get(..at));
-        folders.extend(above.filter(|folder| !folder.is_empty()).map(str::to_owned));
+        directories.extend(
+            above
+                .filter(|directory| !directory.is_empty())
+                .map(str::to_owned),
+        );
         if around != root {
-            folders.push(around.clone());
+            directories.push(around.clone());
         }
-        folders
+        directories
     }
 
     /// Whether everything that `other` fits is fitted by this one too, as far as that is plain to see.
@@ -154,14 +158,21 @@ impl PathPattern {
                 .any(|mine| wider(mine.glob(), theirs.glob()))
         });
         let outside = self.strict || self.absolute || !other.reaches_outside();
-        let folders = !deletes || other.folders_around().iter().all(|folder| self.has(folder));
-        globs && outside && folders
+        let directories = !deletes
+            || other
+                .directories_around()
+                .iter()
+                .all(|directory| self.has(directory));
+        globs && outside && directories
     }
 
-    /// Whether deleting this folder is something it fits.
-    fn has(&self, folder: &str) -> bool {
+    /// Whether deleting this directory is something it fits.
+    fn has(&self, directory: &str) -> bool {
         self.globs.iter().any(|glob| glob.glob() == "**")
-            || self.folders_around().iter().any(|mine| mine == folder)
+            || self
+                .directories_around()
+                .iter()
+                .any(|mine| mine == directory)
     }
 
     /// Whether it can fit paths outside every root.
@@ -177,8 +188,8 @@ struct Written<'a> {
     /// Without a trailing `/` or `/**`, and without a leading `/`.
     inner: &'a str,
     absolute: bool,
-    /// Whether it names a folder and what is in it.
-    folder: bool,
+    /// Whether it names a directory and what is in it.
+    directory: bool,
 }
 
 impl<'a> Written<'a> {
@@ -198,7 +209,7 @@ impl<'a> Written<'a> {
         }
         let absolute = text.starts_with('/');
         let below = text.strip_prefix('/').unwrap_or(text);
-        let (inner, folder) = if below == "**" {
+        let (inner, directory) = if below == "**" {
             ("", true)
         } else if let Some(inner) = below.strip_suffix("/**") {
             (inner, true)
@@ -218,12 +229,12 @@ impl<'a> Written<'a> {
             text,
             inner,
             absolute,
-            folder,
+            directory,
         })
     }
 
     fn is_everything(&self, strict: bool) -> bool {
-        self.inner.is_empty() || (self.inner == "." && (strict || self.folder))
+        self.inner.is_empty() || (self.inner == "." && (strict || self.directory))
     }
 
     /// Whether it is a bare name: a slash anywhere ties a pattern to the root.
@@ -241,7 +252,7 @@ impl<'a> Written<'a> {
         } else {
             format!("{start}{}", self.inner)
         };
-        if strict || self.folder {
+        if strict || self.directory {
             vec![format!("{stem}/**"), stem]
         } else {
             vec![stem]
@@ -250,7 +261,7 @@ impl<'a> Written<'a> {
 
     /// The one path it fits: without signs, or with every sign escaped.
     fn literal(&self) -> Option<String> {
-        if self.folder {
+        if self.directory {
             return None;
         }
         let mut literal = String::with_capacity(self.text.len());
@@ -265,7 +276,7 @@ impl<'a> Written<'a> {
         Some(literal)
     }
 
-    /// The deepest folder that surely holds everything that fits; a name can be anywhere.
+    /// The deepest directory that surely holds everything that fits; a name can be anywhere.
     fn around(&self) -> Option<String> {
         if self.is_name() {
             return None;
@@ -284,14 +295,14 @@ impl<'a> Written<'a> {
     }
 }
 
-/// Whether one glob is the same as another, or a folder that holds it.
+/// Whether one glob is the same as another, or a directory that holds it.
 fn wider(mine: &str, theirs: &str) -> bool {
     mine == theirs
         || mine == "**"
-        || mine.strip_suffix("/**").is_some_and(|folder| {
-            !has_signs(folder)
+        || mine.strip_suffix("/**").is_some_and(|directory| {
+            !has_signs(directory)
                 && theirs
-                    .strip_prefix(folder)
+                    .strip_prefix(directory)
                     .is_some_and(|rest| rest.starts_with('/'))
         })
 }

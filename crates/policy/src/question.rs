@@ -20,10 +20,10 @@ pub struct Question<'a> {
     pub requires_approval: bool,
     /// The risk that the tool declares.
     pub risk: Risk,
-    /// Whether commands of this call would run behind the command wall.
-    pub command_wall: bool,
-    /// Whether the wall of this very run is built from its facts.
-    pub wall_from_facts: bool,
+    /// Whether commands of this call would run in the command sandbox.
+    pub command_sandbox: bool,
+    /// Whether the sandbox of this very run is built from its facts.
+    pub sandbox_from_facts: bool,
 }
 
 impl<'a> Question<'a> {
@@ -36,8 +36,8 @@ impl<'a> Question<'a> {
             side_effects: false,
             requires_approval: false,
             risk: Risk::Low,
-            command_wall: false,
-            wall_from_facts: false,
+            command_sandbox: false,
+            sandbox_from_facts: false,
         }
     }
 }
@@ -122,8 +122,8 @@ impl CommandQuestion {
             side_effects: true,
             requires_approval: true,
             risk: Risk::High,
-            command_wall: self.sandboxed,
-            wall_from_facts: false,
+            command_sandbox: self.sandboxed,
+            sandbox_from_facts: false,
         }
     }
 }

@@ -60,7 +60,10 @@ pub(crate) fn rule_of(policy: &Policy, cause: Cause<'_>) -> (String, RuleSource)
         Cause::Rule(rule) | Cause::Claimed(rule) => (rule.text.clone(), rule.spec.source.clone()),
         Cause::Represented => ("its facts decide".to_owned(), built_in()),
         Cause::Instructions => ("instructions to agents".to_owned(), built_in()),
-        Cause::NoWall => ("default: no command without walls".to_owned(), built_in()),
+        Cause::NoSandbox => (
+            "default: no command without a sandbox".to_owned(),
+            built_in(),
+        ),
         Cause::Row(Row::Allowlisted) => (
             format!("allowlist, {}", policy.settings.because(Row::Allowlisted)),
             policy.allowlist_source.clone(),
@@ -96,15 +99,15 @@ fn sentence(policy: &Policy, answer: &Answer<'_, '_>) -> String {
             format!("{verb} by the rule `{text}` in {place}, which speaks to `{atom}`.{own}{next}")
         }
         (Cause::Claimed(rule), _) => format!(
-            "The rule `{}` in {} allows `{atom}`, but that is only what the command claims and no wall is built from it, so it is asked.",
+            "The rule `{}` in {} allows `{atom}`, but that is only what the command claims and no sandbox is built from it, so it is asked.",
             rule.text, rule.spec.source
         ),
         (Cause::Represented, _) => format!("The facts of `{atom}` decide."),
         (Cause::Instructions, _) => format!(
             "`{atom}` changes instructions that agents obey, so it needs approval. A trusted rule that names this very path with `allow` saves the question."
         ),
-        (Cause::NoWall, _) => format!(
-            "No rule speaks to `{atom}`, and without the command wall no command runs. `toolgate doctor` says what is missing here; the person can allow this command with a rule."
+        (Cause::NoSandbox, _) => format!(
+            "No rule speaks to `{atom}`, and without the command sandbox no command runs. `toolgate doctor` says what is missing here; the person can allow this command with a rule."
         ),
         (Cause::Row(row), action) => {
             let because = policy.settings.because(row);

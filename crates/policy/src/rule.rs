@@ -4,7 +4,7 @@ use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize};
 use toolgate_model::{Action, Risk, RuleSource};
 
-use crate::error::RuleFault;
+use crate::error::RuleError;
 
 /// One rule: which tool, which atoms, under which conditions, and the answer.
 ///
@@ -156,7 +156,7 @@ impl RuleSpec {
 fn filled<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Condition>, D::Error> {
     let conditions = Vec::deserialize(from)?;
     if conditions.is_empty() {
-        return Err(D::Error::custom(RuleFault::EmptyList { key: "when" }));
+        return Err(D::Error::custom(RuleError::EmptyList { key: "when" }));
     }
     Ok(conditions)
 }

@@ -107,7 +107,7 @@ fn refused(tool: &str, message: &str) -> RuleSpec {
 
 /// The rules that keep a tool on its paths.
 fn fenced(tool: &str, paths: &[String]) -> [RuleSpec; 4] {
-    let patterns: Vec<String> = paths.iter().map(|path| folder(path)).collect();
+    let patterns: Vec<String> = paths.iter().map(|path| directory(path)).collect();
     let mut inside = RuleSpec::new(tool, Action::Allow);
     inside.reads = Some(patterns.clone());
     inside.writes = Some(patterns.clone());
@@ -134,7 +134,7 @@ fn fenced(tool: &str, paths: &[String]) -> [RuleSpec; 4] {
 }
 
 /// A plain path stands for what is in it too.
-fn folder(path: &str) -> String {
+fn directory(path: &str) -> String {
     if path.contains(['*', '?', '[', '{']) || path.ends_with('/') {
         path.to_owned()
     } else {

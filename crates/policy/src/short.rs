@@ -20,7 +20,7 @@ use crate::text;
 pub(crate) const COMMAND_TOOL: &str = "run_command";
 
 /// Where a system keeps its programs: a blocked program is blocked there too.
-const PROGRAM_FOLDERS: [&str; 6] = [
+const PROGRAM_DIRECTORIES: [&str; 6] = [
     "/bin/",
     "/sbin/",
     "/usr/bin/",
@@ -138,8 +138,8 @@ fn anywhere(program: &str) -> WordPattern {
     if program.contains('/') {
         return program.into();
     }
-    let at_home = PROGRAM_FOLDERS
+    let at_home = PROGRAM_DIRECTORIES
         .iter()
-        .map(|folder| format!("{folder}{program}"));
+        .map(|directory| format!("{directory}{program}"));
     WordPattern::Any(std::iter::once(program.to_owned()).chain(at_home).collect())
 }

@@ -225,7 +225,7 @@ fn default_action_replaces_every_cell_but_the_allowlists() {
 }
 
 #[test]
-fn no_command_runs_without_a_wall_unless_a_trusted_rule_speaks_to_it() {
+fn no_command_runs_without_a_sandbox_unless_a_trusted_rule_speaks_to_it() {
     let mut listed_tool = trusted("user", &[]);
     listed_tool.allowlist = Some(listed(&["run_command"]));
     for trust in TRUSTS {
@@ -236,7 +236,7 @@ fn no_command_runs_without_a_wall_unless_a_trusted_rule_speaks_to_it() {
                     ..settings(trust, Some(mode))
                 };
                 let policy = policy_with(settings, std::slice::from_ref(&listed_tool));
-                let decision = decide(&policy, &run("ls").unwalled());
+                let decision = decide(&policy, &run("ls").unsandboxed());
                 assert_eq!(decision.action, Deny);
                 assert_eq!(decision.kind, Some(ErrorKind::SandboxUnavailable));
                 assert!(decision.reason.contains("toolgate doctor"));
@@ -251,7 +251,10 @@ fn no_command_runs_without_a_wall_unless_a_trusted_rule_speaks_to_it() {
         (rule("run_command", Deny), Deny),
         (rule("run_command", Allow).command("cat"), Deny),
     ] {
-        let decision = decide(&rules(std::slice::from_ref(&spoken)), &run("ls").unwalled());
+        let decision = decide(
+            &rules(std::slice::from_ref(&spoken)),
+            &run("ls").unsandboxed(),
+        );
         assert_eq!(decision.action, expected, "{spoken:?}");
         assert_eq!(
             decision.kind == Some(ErrorKind::SandboxUnavailable),
@@ -259,31 +262,31 @@ fn no_command_runs_without_a_wall_unless_a_trusted_rule_speaks_to_it() {
         );
     }
     // A line that could not be read at all shows no commands and is still one.
-    let mut unread = run("").unwalled();
+    let mut unread = run("").unsandboxed();
     unread.facts.runs.clear();
     unread.facts.complete = false;
     let decision = decide(&rules(&[rule("*", Allow)]), &unread);
     assert_eq!(decision.kind, Some(ErrorKind::SandboxUnavailable));
     assert_eq!(action(&rules(&[rule("*", Allow).opaque()]), &unread), Allow);
-    unread.command_wall = true;
+    unread.command_sandbox = true;
     assert_eq!(action(&rules(&[rule("*", Allow)]), &unread), Ask);
     // Said by somebody who is not trusted it is silence.
     let theirs = policy(&[untrusted("project", &[rule("run_command", Allow)])]);
-    assert_eq!(action(&theirs, &run("ls").unwalled()), Deny);
-    // File tools stand behind the path wall, whatever the command wall is.
+    assert_eq!(action(&theirs, &run("ls").unsandboxed()), Deny);
+    // File tools stand behind the path sandbox, whatever the command sandbox is.
     let autonomous = policy_with(settings(Trust::Autonomous, None), &[]);
-    assert_eq!(action(&autonomous, &write("a").unwalled()), Allow);
+    assert_eq!(action(&autonomous, &write("a").unsandboxed()), Allow);
 }
 
 #[test]
-fn what_is_opaque_runs_behind_walls_or_is_asked() {
+fn what_is_opaque_runs_behind_sandboxes_or_is_asked() {
     let settings = Settings {
         default_action: Some(Allow),
         ..settings(Trust::Autonomous, None)
     };
     let policy = policy_with(settings, &[]);
     assert_eq!(action(&policy, &unknown("mcp")), Allow);
-    assert_eq!(action(&policy, &unknown("mcp").unwalled()), Ask);
+    assert_eq!(action(&policy, &unknown("mcp").unsandboxed()), Ask);
     assert_eq!(action(&policy, &run("make $X")), Allow);
-    assert_eq!(action(&policy, &run("make $X").unwalled()), Deny);
+    assert_eq!(action(&policy, &run("make $X").unsandboxed()), Deny);
 }

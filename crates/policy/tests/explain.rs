@@ -44,7 +44,7 @@ fn a_reason_says_which_rule_where_and_what_to_do() {
     claimed.facts.runs.clear();
     assert_eq!(
         reason(rule("*", Allow).writes(&["w"]), &claimed),
-        "The rule `allow * writes=[\"w\"]` in toolgate.toml:12 (user) allows `write w`, but that is only what the command claims and no wall is built from it, so it is asked."
+        "The rule `allow * writes=[\"w\"]` in toolgate.toml:12 (user) allows `write w`, but that is only what the command claims and no sandbox is built from it, so it is asked."
     );
 }
 
@@ -125,13 +125,13 @@ fn a_default_says_which_settings_made_it() {
 }
 
 #[test]
-fn walls_floors_and_approvals_say_what_they_are() {
-    let decision = decide(&rules(&[]), &run("ls").unwalled());
-    assert_eq!(decision.rule, "default: no command without walls");
+fn sandboxes_floors_and_approvals_say_what_they_are() {
+    let decision = decide(&rules(&[]), &run("ls").unsandboxed());
+    assert_eq!(decision.rule, "default: no command without a sandbox");
     assert!(
         decision
             .reason
-            .starts_with("No rule speaks to `command ls`, and without the command wall")
+            .starts_with("No rule speaks to `command ls`, and without the command sandbox")
     );
     let mut call = run("x");
     call.facts.catastrophic = vec!["one".into(), "two\nlines".into()];

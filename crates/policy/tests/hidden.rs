@@ -1,4 +1,4 @@
-//! What a call that looks through folders does not get to see, rule by rule.
+//! What a call that looks through directories does not get to see, rule by rule.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -12,8 +12,8 @@ use support::*;
 use toolgate_model::Facts;
 use toolgate_policy::{LayerSpec, Operator};
 
-fn search(folder: &str) -> Call {
-    Call::new("grep", Facts::reading(folder)).with("directory", folder.into())
+fn search(directory: &str) -> Call {
+    Call::new("grep", Facts::reading(directory)).with("directory", directory.into())
 }
 
 /// Which of some files are left out; nothing where no rule hides anything at all.
@@ -74,10 +74,10 @@ fn a_deny_or_ask_about_reading_leaves_files_out_and_nothing_else_does() {
 }
 
 #[test]
-fn whoever_let_a_call_into_a_folder_knew_the_rules_about_that_folder() {
+fn whoever_let_a_call_into_a_directory_knew_the_rules_about_that_directory() {
     let deny_txt = rule("*", Deny).reads(&["**/*.txt"]);
-    for (folder, action, left) in [
-        // It was asked about the very folder that it reads.
+    for (directory, action, left) in [
+        // It was asked about the very directory that it reads.
         ("private", Ask, vec!["a.txt", "src/a.txt"]),
         (
             "src",
@@ -85,10 +85,10 @@ fn whoever_let_a_call_into_a_folder_knew_the_rules_about_that_folder() {
             vec!["a.txt", "private/deep/q.txt", "private/p.txt", "src/a.txt"],
         ),
     ] {
-        let of_folder = rule("*", action).reads(&["private", "private/**"]);
-        let layers = [trusted("user", &[of_folder, deny_txt.clone()])];
-        let found = left_out(&layers, &search(folder)).unwrap();
-        assert_eq!(found, left, "{folder}");
+        let of_directory = rule("*", action).reads(&["private", "private/**"]);
+        let layers = [trusted("user", &[of_directory, deny_txt.clone()])];
+        let found = left_out(&layers, &search(directory)).unwrap();
+        assert_eq!(found, left, "{directory}");
     }
 }
 

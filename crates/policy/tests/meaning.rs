@@ -612,8 +612,8 @@ fn requires_approval_turns_allow_into_ask_unless_a_rule_names_the_tool() {
 }
 
 #[test]
-fn requires_approval_is_waived_for_an_autonomous_model_behind_the_command_wall() {
-    for (trust, wall, expected) in [
+fn requires_approval_is_waived_for_an_autonomous_model_behind_the_command_sandbox() {
+    for (trust, sandbox, expected) in [
         (Trust::Autonomous, true, Allow),
         (Trust::Autonomous, false, Ask),
         (Trust::Guided, true, Ask),
@@ -623,17 +623,17 @@ fn requires_approval_is_waived_for_an_autonomous_model_behind_the_command_wall()
             ..Settings::default()
         };
         let mut call = read("a").approving();
-        call.command_wall = wall;
+        call.command_sandbox = sandbox;
         assert_eq!(
             action(&policy_with(settings, &[]), &call),
             expected,
-            "{trust:?} {wall}"
+            "{trust:?} {sandbox}"
         );
     }
 }
 
 #[test]
-fn an_allow_that_rests_on_what_a_command_claims_holds_only_behind_a_wall_of_the_same_facts() {
+fn an_allow_that_rests_on_what_a_command_claims_holds_only_behind_a_sandbox_of_the_same_facts() {
     let mut call = run("tool");
     call.facts.reads = vec!["r".into()];
     call.facts.writes = vec!["w".into()];
@@ -658,9 +658,9 @@ fn an_allow_that_rests_on_what_a_command_claims_holds_only_behind_a_wall_of_the_
         let claimed = !atom.atom.starts_with("command") && !atom.atom.starts_with("tool");
         assert_eq!(atom.answer == Ask, claimed, "{}", atom.atom);
     }
-    call.wall_from_facts = true;
+    call.sandbox_from_facts = true;
     assert_eq!(action(&rules(&by_facts), &call), Allow);
-    call.wall_from_facts = false;
+    call.sandbox_from_facts = false;
     call.facts.claimed = false;
     assert_eq!(action(&rules(&by_facts), &call), Allow);
     // The words of a command are no claim, even where the same rule is about paths too.
@@ -679,7 +679,7 @@ fn an_allow_that_rests_on_what_a_command_claims_holds_only_behind_a_wall_of_the_
         rule("run_command", Ask).writes(&["w"]),
         rule("run_command", Allow),
     ];
-    call.wall_from_facts = true;
+    call.sandbox_from_facts = true;
     assert_eq!(action(&rules(&asked), &call), Ask);
 }
 
@@ -834,7 +834,7 @@ fn allowing_a_program_does_not_allow_what_it_writes_or_contacts() {
 }
 
 #[test]
-fn denies_come_before_the_walls_and_defaults_after() {
+fn denies_come_before_the_sandboxes_and_defaults_after() {
     let stage = |policy: &toolgate_policy::Policy, call: &Call| judge(policy, call).stage;
     let denied = rules(&[rule("*", Deny)]);
     assert_eq!(stage(&denied, &read("a")), Stage::Rule);
@@ -852,7 +852,7 @@ fn denies_come_before_the_walls_and_defaults_after() {
     assert_eq!(stage(&claimed, &call), Stage::Rule);
     // Of a rule's denial and a default's, the rule's is the one that is told.
     let both = rules(&[rule("run_command", Deny).command("b")]);
-    let decision = decide(&both, &run("a ; b").unwalled());
+    let decision = decide(&both, &run("a ; b").unsandboxed());
     assert_eq!(decision.kind, Some(ErrorKind::PolicyDenied));
     assert_eq!(decision.source.layer, "user");
 }

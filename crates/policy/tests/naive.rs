@@ -123,13 +123,13 @@ fn path_fits(pattern: &str, path: &str, strict: bool, delete: bool) -> bool {
     if pattern == "**" || pattern.is_empty() {
         return strict || (!climbs && !outside);
     }
-    let folder = pattern.ends_with('/') || pattern.ends_with("/**");
+    let directory = pattern.ends_with('/') || pattern.ends_with("/**");
     let base = pattern.trim_end_matches("/**").trim_end_matches('/');
     let beneath = format!("{base}/**");
     if !strict {
         return !climbs
             && outside == pattern.starts_with('/')
-            && (glob_text(base, &path) || (folder && glob_text(&beneath, &path)));
+            && (glob_text(base, &path) || (directory && glob_text(&beneath, &path)));
     }
     if glob_text(base, &path) || glob_text(&beneath, &path) {
         return true;
@@ -138,7 +138,7 @@ fn path_fits(pattern: &str, path: &str, strict: bool, delete: bool) -> bool {
         return glob_text(&format!("**/{base}"), &path)
             || glob_text(&format!("**/{beneath}"), &path);
     }
-    // Deleting a folder deletes what is in it.
+    // Deleting a directory deletes what is in it.
     let fixed: Vec<&str> = base
         .split('/')
         .take_while(|part| !part.contains(['*', '?']))
@@ -275,8 +275,8 @@ fn default(settings: &Settings, allowlisted: bool, atom: &Atom, call: &Call) -> 
         "read-only"
     };
     let row = match atom {
-        Atom::Command(_) if !call.command_wall => return Deny,
-        Atom::Opaque if call.facts.claimed && !call.command_wall => return Deny,
+        Atom::Command(_) if !call.command_sandbox => return Deny,
+        Atom::Opaque if call.facts.claimed && !call.command_sandbox => return Deny,
         Atom::Opaque => "opaque",
         Atom::Command(run) if run.opaque => "opaque",
         _ if allowlisted => "allowlisted",
@@ -316,7 +316,7 @@ fn default(settings: &Settings, allowlisted: bool, atom: &Atom, call: &Call) -> 
         Some(action) if row != "allowlisted" => action,
         _ => by_trust.max(by_mode),
     };
-    if row == "opaque" && !call.command_wall {
+    if row == "opaque" && !call.command_sandbox {
         cell.max(Ask)
     } else {
         cell
@@ -387,7 +387,7 @@ fn naive(settings: &Settings, layers: &[LayerSpec], call: &Call) -> Answer {
                     && matches!(atom, Atom::Path(..) | Atom::Connect(_))
                     && keys.iter().any(|key| key.is_some())
                     && call.facts.claimed
-                    && !call.wall_from_facts;
+                    && !call.sandbox_from_facts;
                 (
                     if rests_on_claim { Ask } else { rule.action },
                     Some(layer.to_owned()),
@@ -420,7 +420,7 @@ fn naive(settings: &Settings, layers: &[LayerSpec], call: &Call) -> Answer {
     } else {
         reads_consented
     };
-    let waived = consented || (settings.trust == Trust::Autonomous && call.command_wall);
+    let waived = consented || (settings.trust == Trust::Autonomous && call.command_sandbox);
     if answer.0 == Allow && call.requires_approval && !waived {
         return (Ask, None);
     }
@@ -690,8 +690,8 @@ fn call_strategy() -> impl Strategy<Value = Call> {
                 side_effects: flags.0,
                 requires_approval: flags.1,
                 risk: Risk::Low,
-                command_wall: flags.2,
-                wall_from_facts: flags.3,
+                command_sandbox: flags.2,
+                sandbox_from_facts: flags.3,
             }
         },
     )

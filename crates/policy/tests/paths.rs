@@ -10,7 +10,7 @@ mod support;
 
 use support::*;
 use toolgate_model::RuleSource;
-use toolgate_policy::{PolicyError, RuleFault, Settings, Stage};
+use toolgate_policy::{PolicyError, RuleError, Settings, Stage};
 
 /// Whether a rule with this pattern answers for a write of this path.
 fn answers(action: toolgate_model::Action, pattern: &str, path: &str) -> bool {
@@ -29,7 +29,7 @@ fn an_allow_means_the_paths_it_writes_down_and_a_deny_also_what_they_may_stand_f
         ("a/src", "a/src/lib.rs", false, true),
         ("./src/lib.rs", "src/lib.rs", true, true),
         ("././src/lib.rs", "src/lib.rs", true, true),
-        // A folder and all that is in it.
+        // A directory and all that is in it.
         ("migrations/", "migrations/1.sql", true, true),
         ("migrations/", "migrations/a/b/1.sql", true, true),
         ("migrations/", "migrations", true, true),
@@ -50,7 +50,7 @@ fn an_allow_means_the_paths_it_writes_down_and_a_deny_also_what_they_may_stand_f
         ("a/**/b", "a/x/y/b", true, true),
         ("a?c/{x,y}.[ab]", "abc/x.a", true, true),
         ("a?c/{x,y}.[ab]", "abc/z.a", false, false),
-        // A bare name: denied in every folder, allowed where it is written.
+        // A bare name: denied in every directory, allowed where it is written.
         ("*.pem", "key.pem", true, true),
         ("*.pem", "certs/key.pem", false, true),
         (".env", ".env", true, true),
@@ -107,7 +107,7 @@ fn an_allow_means_the_paths_it_writes_down_and_a_deny_also_what_they_may_stand_f
 }
 
 #[test]
-fn deleting_a_folder_is_deleting_what_a_deny_keeps_in_it() {
+fn deleting_a_directory_is_deleting_what_a_deny_keeps_in_it() {
     for (pattern, path, denied) in [
         ("db/migrations/", "db", true),
         ("db/migrations/", "db/migrations", true),
@@ -142,11 +142,11 @@ fn deleting_a_folder_is_deleting_what_a_deny_keeps_in_it() {
                 "allow {pattern} on {path}"
             );
         }
-        // Writing a file of a folder's name is no deletion.
+        // Writing a file of a directory's name is no deletion.
         let write_rule = rules(&[rule("*", Deny).writes(&["db/migrations/"])]);
         assert_eq!(action(&write_rule, &write("db")), Ask);
     }
-    // The order of rules holds for folders around as for the rest.
+    // The order of rules holds for directories around as for the rest.
     let first = rules(&[
         rule("*", Allow).deletes(&["db"]),
         rule("*", Deny).deletes(&["db/migrations/"]),
@@ -189,16 +189,16 @@ fn what_cannot_be_understood_is_an_error_with_its_place() {
     ] {
         let (fault, text) = faulty(rule("*", Allow).writes(&[pattern]));
         assert!(
-            matches!(&fault, RuleFault::Path { key: "writes", pattern: p, .. } if p == pattern)
+            matches!(&fault, RuleError::Path { key: "writes", pattern: p, .. } if p == pattern)
         );
         assert!(text.contains(&format!("`{pattern}`")), "{text}");
         assert!(matches!(
             faulty(rule("*", Allow).reads(&[pattern])).0,
-            RuleFault::Path { key: "reads", .. }
+            RuleError::Path { key: "reads", .. }
         ));
         assert!(matches!(
             faulty(rule("*", Deny).deletes(&[pattern])).0,
-            RuleFault::Path { key: "deletes", .. }
+            RuleError::Path { key: "deletes", .. }
         ));
     }
     for (wrong, key) in [
@@ -212,11 +212,11 @@ fn what_cannot_be_understood_is_an_error_with_its_place() {
             "value",
         ),
     ] {
-        assert_eq!(faulty(wrong).0, RuleFault::EmptyList { key });
+        assert_eq!(faulty(wrong).0, RuleError::EmptyList { key });
     }
     for tool in ["", " ", "mcp_*", "a b", "x?"] {
         assert!(
-            matches!(faulty(rule(tool, Deny)).0, RuleFault::Tool { .. }),
+            matches!(faulty(rule(tool, Deny)).0, RuleError::Tool { .. }),
             "{tool}"
         );
     }
@@ -226,21 +226,21 @@ fn what_cannot_be_understood_is_an_error_with_its_place() {
         rule("*", Deny).deletes(&["a"]).opaque(),
         rule("*", Deny).connects(&["a"]).opaque(),
     ] {
-        assert_eq!(faulty(wrong).0, RuleFault::OpaqueWithPaths);
+        assert_eq!(faulty(wrong).0, RuleError::OpaqueWithPaths);
     }
     assert!(matches!(
         faulty(rule("*", Allow).connects(&["a/b"])).0,
-        RuleFault::Host { .. }
+        RuleError::Host { .. }
     ));
     for regex in ["(", "a{1000}{1000}{1000}", &"(".repeat(60)] {
         let wrong = rule("*", Deny).when("p", toolgate_policy::Operator::Matches, &[regex]);
         let (fault, text) = faulty(wrong);
-        assert!(matches!(fault, RuleFault::Regex { .. }), "{regex}");
+        assert!(matches!(fault, RuleError::Regex { .. }), "{regex}");
         assert!(text.contains("the condition on `p`"), "{text}");
     }
     let nested = format!("{}a{}", "(".repeat(60), ")".repeat(60));
     let wrong = rule("*", Deny).when("p", toolgate_policy::Operator::Matches, &[&nested]);
-    assert!(matches!(faulty(wrong).0, RuleFault::Regex { .. }));
+    assert!(matches!(faulty(wrong).0, RuleError::Regex { .. }));
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn patterns_that_are_too_large_are_refused_and_not_left_out() {
     assert!(matches!(
         compile(&[&long]),
         Err(PolicyError::Rule {
-            fault: RuleFault::Path { .. },
+            fault: RuleError::Path { .. },
             ..
         })
     ));

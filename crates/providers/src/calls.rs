@@ -17,7 +17,7 @@ use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, CallId, ErrorKind, ToolError};
 
 use crate::event::StreamEvent;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::fenced::head;
 
 /// More calls than this in one answer are no answer.
@@ -66,12 +66,12 @@ struct Slot {
     closed: bool,
     /// Whether no arguments mean an empty object.
     done: bool,
-    fault: Option<CallFault>,
+    fault: Option<CallError>,
 }
 
 /// Why a call cannot be run, beyond what its JSON says.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum CallFault {
+pub(crate) enum CallError {
     #[error(
         "the call was cut off: the answer ended inside it. Nothing was run; send the whole call \
          again, with less in it if it was long"
@@ -102,17 +102,17 @@ pub(crate) enum CallFault {
     TwoArguments,
 }
 
-impl CallFault {
+impl CallError {
     fn too_long(what: &'static str, text: &str, max: usize) -> Option<Self> {
         let got = text.len();
         (got > max).then_some(Self::TooLong { what, got, max })
     }
 }
 
-impl From<CallFault> for ToolError {
-    fn from(fault: CallFault) -> Self {
+impl From<CallError> for ToolError {
+    fn from(fault: CallError) -> Self {
         let kind = match fault {
-            CallFault::TooLarge { .. } | CallFault::TooLong { .. } => ErrorKind::LimitExceeded,
+            CallError::TooLarge { .. } | CallError::TooLong { .. } => ErrorKind::LimitExceeded,
             _ => ErrorKind::BadCall,
         };
         Self::new(kind, fault.to_string())
@@ -162,9 +162,9 @@ impl Calls {
     }
 
     /// Begins a call.
-    pub(crate) fn open(&mut self, key: Key) -> Result<usize, StreamFault> {
+    pub(crate) fn open(&mut self, key: Key) -> Result<usize, StreamError> {
         if self.slots.len() == MAX_CALLS {
-            return Err(StreamFault::TooManyParts { max: MAX_CALLS });
+            return Err(StreamError::TooManyParts { max: MAX_CALLS });
         }
         self.slots.push(Slot {
             key,
@@ -197,19 +197,19 @@ impl Calls {
         if let Some(id) = id.filter(|id| !id.trim().is_empty())
             && slot.id.is_empty()
         {
-            match CallFault::too_long("id", id, MAX_ID) {
+            match CallError::too_long("id", id, MAX_ID) {
                 // The call gets an id of ours, under which its error is told.
                 Some(fault) => drop(slot.fault.get_or_insert(fault)),
                 None => id.clone_into(&mut slot.id),
             }
         }
         if let Some(name) = name.filter(|name| !name.trim().is_empty()) {
-            if let Some(fault) = CallFault::too_long("name", name, MAX_NAME) {
+            if let Some(fault) = CallError::too_long("name", name, MAX_NAME) {
                 slot.fault.get_or_insert(fault);
             } else if slot.name.is_empty() {
                 name.clone_into(&mut slot.name);
             } else if slot.name != name {
-                slot.fault.get_or_insert(CallFault::TwoNames {
+                slot.fault.get_or_insert(CallError::TwoNames {
                     first: head(&slot.name),
                     second: head(name),
                 });
@@ -243,7 +243,7 @@ impl Calls {
         if slot.got == 0 {
             self.more(at, text, out);
         } else if slot.got != text.len() || (!slot.args.is_empty() && slot.args != text) {
-            slot.fault.get_or_insert(CallFault::TwoArguments);
+            slot.fault.get_or_insert(CallError::TwoArguments);
         }
     }
 
@@ -251,7 +251,7 @@ impl Calls {
     pub(crate) fn close(
         &mut self,
         at: usize,
-        fault: Option<CallFault>,
+        fault: Option<CallError>,
         out: &mut Vec<StreamEvent>,
     ) {
         if let Some(slot) = self.slots.get_mut(at) {
@@ -276,7 +276,7 @@ impl Calls {
         for slot in self.slots.iter_mut().skip(self.released) {
             slot.closed = true;
             if cut_short && !slot.done && slot.got == 0 {
-                slot.fault.get_or_insert(CallFault::CutOff);
+                slot.fault.get_or_insert(CallError::CutOff);
             }
             slot.done = true;
         }
@@ -287,7 +287,7 @@ impl Calls {
     pub(crate) fn cut(&mut self, out: &mut Vec<StreamEvent>) {
         for slot in self.slots.iter_mut().skip(self.released) {
             if !slot.closed || (slot.got == 0 && !slot.done) {
-                slot.fault.get_or_insert(CallFault::CutOff);
+                slot.fault.get_or_insert(CallError::CutOff);
             }
             slot.closed = true;
             slot.done = true;
@@ -339,7 +339,7 @@ impl Slot {
     fn take(&mut self, limits: JsonLimits) -> Call {
         let id = CallId::from(std::mem::take(&mut self.id));
         let args = std::mem::take(&mut self.args);
-        let too_large = (self.got > limits.max_bytes).then_some(CallFault::TooLarge {
+        let too_large = (self.got > limits.max_bytes).then_some(CallError::TooLarge {
             got: self.got,
             max: limits.max_bytes,
         });

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use toolgate_model::{Call, CallId};
 
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 
 /// Something a model's answer brought, in the order it came.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,7 +39,7 @@ pub enum StreamEvent {
     /// What the answer cost, once, right before the end.
     Usage(Usage),
     /// The answer is over. Always there, always last, once.
-    End(Result<StopReason, StreamFault>),
+    End(Result<StopReason, StreamError>),
 }
 
 /// What a wire needs to take thinking back in the next request.

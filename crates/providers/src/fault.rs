@@ -2,14 +2,14 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::decode::DecodeFault;
+use crate::decode::DecodeError;
 use crate::fenced::head;
-use crate::request::{HistoryFault, RequestFault};
+use crate::request::{HistoryError, RequestError};
 
 /// Why an answer ended before the model was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum StreamFault {
+pub enum StreamError {
     /// The provider said so itself.
     #[error(transparent)]
     Provider(#[from] ProviderError),
@@ -37,7 +37,7 @@ pub enum StreamFault {
     },
     /// The stream cannot be decoded.
     #[error("the provider's stream cannot be read: {0}")]
-    Decode(#[from] DecodeFault),
+    Decode(#[from] DecodeError),
     /// The answer does not end.
     #[error("the answer has more than {max} bytes and was stopped")]
     TooLarge {
@@ -89,13 +89,13 @@ pub enum StreamFault {
     },
     /// The request could not be made.
     #[error(transparent)]
-    Request(#[from] RequestFault),
+    Request(#[from] RequestError),
     /// The history is not one that can be sent.
     #[error(transparent)]
-    History(#[from] HistoryFault),
+    History(#[from] HistoryError),
 }
 
-impl StreamFault {
+impl StreamError {
     pub(crate) fn malformed(wire: &'static str, error: &serde_json::Error, data: &str) -> Self {
         Self::Malformed {
             wire,

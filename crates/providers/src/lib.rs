@@ -36,7 +36,7 @@ pub mod request;
 mod wire;
 
 pub use event::{Seal, StopReason, StreamEvent, Usage};
-pub use fault::{ProviderError, ProviderErrorKind, StreamFault};
+pub use fault::{ProviderError, ProviderErrorKind, StreamError};
 pub use fenced::Definition;
 pub use message::{Content, Message, Role};
 pub use provider::{Provider, Refused};

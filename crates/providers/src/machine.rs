@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::calls::Calls;
 use crate::event::{Seal, StopReason, StreamEvent, Usage};
-use crate::fault::{ProviderError, ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderError, ProviderErrorKind, StreamError};
 use crate::fenced::clip;
 
 /// The most characters of a provider's own message that are kept.
@@ -18,7 +18,7 @@ const MESSAGE: usize = 1_000;
 /// Reads the decoded events of one wire.
 pub(crate) trait Machine: Send {
     /// Takes one event. A fault ends the answer.
-    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamFault>;
+    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamError>;
 }
 
 /// The answer so far: what every wire writes to.
@@ -81,7 +81,7 @@ impl Answer {
                 self.words_left = left;
                 self.out.push(event());
             }
-            None => self.close(Some(StreamFault::TooLarge {
+            None => self.close(Some(StreamError::TooLarge {
                 max: self.max_words,
             })),
         }
@@ -112,7 +112,7 @@ impl Answer {
     }
 
     /// The stream ended, for this reason or because nothing more comes.
-    pub(crate) fn close(&mut self, fault: Option<StreamFault>) {
+    pub(crate) fn close(&mut self, fault: Option<StreamError>) {
         if self.ended {
             return;
         }
@@ -121,8 +121,8 @@ impl Answer {
         let end = match (fault, self.stop.take()) {
             (Some(fault), _) => Err(fault),
             (None, Some(stop)) => Ok(stop),
-            (None, None) if self.began => Err(StreamFault::Cut),
-            (None, None) => Err(StreamFault::Nothing),
+            (None, None) if self.began => Err(StreamError::Cut),
+            (None, None) => Err(StreamError::Nothing),
         };
         if let Some(usage) = self.usage {
             self.out.push(StreamEvent::Usage(usage));

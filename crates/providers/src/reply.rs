@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolgate_model::Call;
 
 use crate::event::{Seal, StopReason, StreamEvent, Usage};
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::message::{Content, Message};
 
 /// What an answer came to, however it was cut into events.
@@ -16,7 +16,7 @@ pub struct Reply {
     /// What it cost, if the wire said so.
     pub usage: Option<Usage>,
     /// How it ended, once it has.
-    pub end: Option<Result<StopReason, StreamFault>>,
+    pub end: Option<Result<StopReason, StreamError>>,
 }
 
 impl Reply {

@@ -11,7 +11,7 @@ use toolgate_model::json::JsonLimits;
 use crate::calls::Calls;
 use crate::decode::{DecodeLimits, NdjsonDecoder, SseDecoder};
 use crate::event::StreamEvent;
-use crate::fault::{ProviderError, StreamFault};
+use crate::fault::{ProviderError, StreamError};
 use crate::fenced::{Definition, head};
 use crate::machine::{Answer, Machine, WireError};
 use crate::request::Form;
@@ -247,7 +247,7 @@ impl StreamDecoder {
             if let Err(fault) = decoded {
                 answer.close(Some(fault.into()));
             } else if !chunk_fits {
-                answer.close(Some(StreamFault::TooLarge {
+                answer.close(Some(StreamError::TooLarge {
                     max: self.max_bytes,
                 }));
             }
@@ -262,11 +262,11 @@ impl StreamDecoder {
 
     /// Nothing more is waited for, for this reason. What came is handed out as it is at a
     /// connection that closes: whole calls are whole, and one that is not is damaged.
-    pub fn break_off(&mut self, fault: StreamFault) -> Vec<StreamEvent> {
+    pub fn break_off(&mut self, fault: StreamError) -> Vec<StreamEvent> {
         self.over(Some(fault))
     }
 
-    fn over(&mut self, why: Option<StreamFault>) -> Vec<StreamEvent> {
+    fn over(&mut self, why: Option<StreamError>) -> Vec<StreamEvent> {
         let (answer, machine) = (&mut self.answer, &mut self.machine);
         if let Framing::Ndjson(decoder) = &mut self.framing
             && !answer.ended

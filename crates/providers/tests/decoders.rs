@@ -10,14 +10,14 @@
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use toolgate_providers::decode::{DecodeFault, DecodeLimits, Ended, NdjsonDecoder, SseDecoder};
+use toolgate_providers::decode::{DecodeError, DecodeLimits, Ended, NdjsonDecoder, SseDecoder};
 
 const SMALL: DecodeLimits = DecodeLimits {
     max_line: 24,
     max_event: 30,
 };
 
-type Read<T> = (Vec<T>, Result<Ended, DecodeFault>);
+type Read<T> = (Vec<T>, Result<Ended, DecodeError>);
 
 fn sse<'a>(
     limits: DecodeLimits,
@@ -152,8 +152,8 @@ fn what_is_too_large_is_refused_and_what_just_fits_is_not() {
     let wide_fits = format!("data: {0}\ndata: {0}\n\n", "x".repeat(14));
     let wide = format!("data: {0}\ndata: {0}x\n\n", "x".repeat(15));
     let named = format!("data: {0}\ndata: {0}\nevent: xx\n\n", "x".repeat(14));
-    let line = DecodeFault::LineTooLong { max: 24 };
-    let event = DecodeFault::EventTooLong { max: 30 };
+    let line = DecodeError::LineTooLong { max: 24 };
+    let event = DecodeError::EventTooLong { max: 30 };
     for (stream, count, ended) in [
         (&fits, 1, Ok(Ended::Whole)),
         (&long, 0, Err(line)),
@@ -180,14 +180,14 @@ fn what_is_too_large_is_refused_and_what_just_fits_is_not() {
 #[test]
 fn bytes_that_are_not_utf8_say_where() {
     let read = sse(DecodeLimits::default(), [&b"data: a\n\ndata: \xff\n\n"[..]]);
-    assert_eq!(read.1, Err(DecodeFault::NotUtf8 { line: 3 }));
+    assert_eq!(read.1, Err(DecodeError::NotUtf8 { line: 3 }));
     assert_eq!(read.0.len(), 1);
     let read = sse(DecodeLimits::default(), [&b": \xff\ndata: a\n\n"[..]]);
     assert_eq!(read.1, Ok(Ended::Whole));
     let read = ndjson(DecodeLimits::default(), [&b"{}\n\"\xc3\"\n"[..]]);
-    assert_eq!(read.1, Err(DecodeFault::NotUtf8 { line: 2 }));
+    assert_eq!(read.1, Err(DecodeError::NotUtf8 { line: 2 }));
     let read = ndjson(DecodeLimits::default(), [&b"\"\xc3"[..]]);
-    assert_eq!(read.1, Err(DecodeFault::NotUtf8 { line: 1 }));
+    assert_eq!(read.1, Err(DecodeError::NotUtf8 { line: 1 }));
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn whole(call: &Call) -> &ToolCall {
 #[test]
 fn test_tool_call_protocol() {
     let answer = read(
-        "```tool\n{\"name\": \"bash\", \"args\": {\"command\": \"ls -la\"}, \"reason\": \"List the folder\"}\n```",
+        "```tool\n{\"name\": \"bash\", \"args\": {\"command\": \"ls -la\"}, \"reason\": \"List the directory\"}\n```",
     );
     let call = whole(&answer.calls[0]);
     assert_eq!(call.name, "bash");
@@ -35,7 +35,7 @@ fn test_tool_call_protocol() {
         Value::Object(call.args.clone()),
         json!({"command": "ls -la"})
     );
-    assert_eq!(call.reason.as_deref(), Some("List the folder"));
+    assert_eq!(call.reason.as_deref(), Some("List the directory"));
     assert_eq!(call.id.as_str(), "fenced_1");
     assert_eq!(answer.clean_text(), "");
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{ErrorKind, Status, ToolError, ToolResult};
 use toolgate_providers::replay::{
-    Arguments, Expected, Finish, Pace, Part, PlayedCall, Recorder, Script, ScriptFault, Step,
+    Arguments, Expected, Finish, Pace, Part, PlayedCall, Recorder, Script, ScriptError, Step,
 };
 use toolgate_providers::{
     Content, ProviderError, ProviderErrorKind, Reply, Seal, StopReason, StreamDecoder, StreamEvent,
@@ -237,7 +237,7 @@ fn what_is_wrong_with_a_script_is_said_with_its_place() {
             "line 2",
         ),
     ] {
-        let fault: ScriptFault = Script::from_toml(text).unwrap_err();
+        let fault: ScriptError = Script::from_toml(text).unwrap_err();
         assert!(fault.to_string().contains(place), "{text}: {fault}");
     }
 }

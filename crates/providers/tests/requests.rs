@@ -16,7 +16,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_model::CallId;
 use toolgate_providers::request::{
-    Conversation, Frame, HistoryFault, Reasoning, RequestFault, RequestOptions, Tools,
+    Conversation, Frame, HistoryError, Reasoning, RequestError, RequestOptions, Tools,
 };
 use toolgate_providers::{Content, Message, Reply, Role, StreamDecoder, Wire};
 
@@ -77,22 +77,22 @@ fn a_conversation_takes_only_what_a_provider_accepts() {
     let ids = |ids: &[&str]| ids.iter().map(|id| CallId::from(*id)).collect::<Vec<_>>();
     for wire in Wire::ALL {
         let mut talk = Conversation::new(wire);
-        assert_eq!(talk.push(&Message::user(" \n")), Err(HistoryFault::Empty));
-        assert_eq!(talk.push(&results(vec![])), Err(HistoryFault::Empty));
+        assert_eq!(talk.push(&Message::user(" \n")), Err(HistoryError::Empty));
+        assert_eq!(talk.push(&results(vec![])), Err(HistoryError::Empty));
         talk.push(&Message::user("Hi")).unwrap();
         let two = vec![call("a", "glob", json!({})), call("b", "glob", json!({}))];
         talk.push(&says(two)).unwrap();
         assert_eq!(talk.unanswered(), ids(&["a", "b"]));
         let before = talk.bytes();
-        let open = HistoryFault::Unanswered {
+        let open = HistoryError::Unanswered {
             calls: ids(&["a", "b"]),
         };
         assert_eq!(talk.push(&Message::user("and?")), Err(open.clone()));
         assert_eq!(talk.push(&says(vec![Content::text("and")])), Err(open));
-        let missing = HistoryFault::Unanswered { calls: ids(&["a"]) };
+        let missing = HistoryError::Unanswered { calls: ids(&["a"]) };
         assert_eq!(talk.push(&results(vec![ok("b", "")])), Err(missing));
         for wrong in ["c", "b"] {
-            let unknown = HistoryFault::UnknownResult { call: wrong.into() };
+            let unknown = HistoryError::UnknownResult { call: wrong.into() };
             let given = results(vec![ok("a", ""), ok("b", ""), ok(wrong, "")]);
             assert_eq!(talk.push(&given), Err(unknown));
         }
@@ -116,7 +116,7 @@ fn settings_that_contradict_each_other_are_refused() {
             let field = field.to_owned();
             assert_eq!(
                 refused,
-                Err(RequestFault::ReservedField { field }),
+                Err(RequestError::ReservedField { field }),
                 "{wire}"
             );
         }
@@ -127,11 +127,11 @@ fn settings_that_contradict_each_other_are_refused() {
         assert_eq!(body["seed"], 1, "{wire}");
         let nothing = Conversation::new(wire);
         let refused = frame.request(&nothing, Tools::Offered).unwrap_err();
-        assert_eq!(refused, RequestFault::NothingToAnswer);
+        assert_eq!(refused, RequestError::NothingToAnswer);
         let mut answered = talk;
         answered.push(&says(vec![Content::text("Hello")])).unwrap();
         let refused = frame.request(&answered, Tools::Offered).unwrap_err();
-        assert_eq!(refused, RequestFault::NothingToAnswer);
+        assert_eq!(refused, RequestError::NothingToAnswer);
         let other = if wire == Wire::Ollama {
             Wire::Anthropic
         } else {
@@ -140,7 +140,7 @@ fn settings_that_contradict_each_other_are_refused() {
         let foreign = conversation(other, &[Message::user("Hi")]);
         let refused = frame.request(&foreign, Tools::Offered).unwrap_err();
         assert!(
-            matches!(refused, RequestFault::OtherWire { .. }),
+            matches!(refused, RequestError::OtherWire { .. }),
             "{refused}"
         );
     }
@@ -151,7 +151,7 @@ fn settings_that_contradict_each_other_are_refused() {
             ..RequestOptions::new("m")
         };
         let refused = Frame::new(Wire::Anthropic, &options, &[]).unwrap_err();
-        assert!(matches!(refused, RequestFault::Budget { .. }), "{refused}");
+        assert!(matches!(refused, RequestError::Budget { .. }), "{refused}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! Requests, and the recorded answers, against the types of the official Python SDKs.
 //!
-//! The SDKs are installed once below the target folder; where that cannot be
+//! The SDKs are installed once below the target directory; where that cannot be
 //! done, these tests fail.
 #![allow(
     clippy::unwrap_used,

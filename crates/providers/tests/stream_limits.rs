@@ -9,9 +9,9 @@
 
 use serde_json::{Value, json};
 use toolgate_model::json::JsonLimits;
-use toolgate_providers::decode::{DecodeFault, DecodeLimits};
+use toolgate_providers::decode::{DecodeError, DecodeLimits};
 use toolgate_providers::replay::{Arguments, Pace, Part, PlayedCall, Step};
-use toolgate_providers::{Content, Reply, StreamDecoder, StreamFault, StreamLimits, Wire};
+use toolgate_providers::{Content, Reply, StreamDecoder, StreamError, StreamLimits, Wire};
 
 fn read(wire: Wire, limits: StreamLimits, stream: &[u8]) -> Reply {
     let mut decoder = StreamDecoder::new(wire, limits);
@@ -81,7 +81,7 @@ fn an_answer_that_nobody_waits_for_any_longer_keeps_what_came_of_it() {
             let mut closed = read(wire, StreamLimits::default(), half);
             let mut decoder = StreamDecoder::new(wire, StreamLimits::default());
             let mut reply: Reply = decoder.push(half).into_iter().collect();
-            let fault = StreamFault::Silent { seconds: 1 };
+            let fault = StreamError::Silent { seconds: 1 };
             reply.extend(decoder.break_off(fault.clone()));
             // Where the answer says its own end that counts.
             if !matches!(reply.end, Some(Ok(_))) {
@@ -126,11 +126,11 @@ fn seals_count_like_words() {
         ),
     ] {
         let few = read(wire, limits, one.repeat(2).as_bytes());
-        assert_eq!(few.end, Some(Err(StreamFault::Cut)), "{one}");
+        assert_eq!(few.end, Some(Err(StreamError::Cut)), "{one}");
         let many = read(wire, limits, one.repeat(3).as_bytes());
         assert_eq!(
             many.end,
-            Some(Err(StreamFault::TooLarge { max: 1_000 })),
+            Some(Err(StreamError::TooLarge { max: 1_000 })),
             "{one}"
         );
     }
@@ -170,7 +170,7 @@ fn an_answer_that_does_not_end_is_stopped() {
         let whole = read(wire, limits, &stream);
         assert_eq!(
             whole.end,
-            Some(Err(StreamFault::TooLarge { max: 10_000 })),
+            Some(Err(StreamError::TooLarge { max: 10_000 })),
             "{wire}"
         );
         let mut decoder = StreamDecoder::new(wire, limits);
@@ -214,7 +214,7 @@ fn an_answer_that_says_more_than_anybody_reads_is_stopped() {
             let whole = read(wire, limits, &stream);
             assert_eq!(
                 whole.end,
-                Some(Err(StreamFault::TooLarge { max: 1_000 })),
+                Some(Err(StreamError::TooLarge { max: 1_000 })),
                 "{wire}"
             );
             let words: usize = whole
@@ -251,7 +251,7 @@ fn a_line_without_an_end_is_stopped_before_it_fills_the_memory() {
         for _ in 0..100 {
             reply.extend(decoder.push(&[b'x'; 1_000]));
         }
-        let fault = StreamFault::Decode(DecodeFault::LineTooLong { max: 4_096 });
+        let fault = StreamError::Decode(DecodeError::LineTooLong { max: 4_096 });
         assert_eq!(reply.end, Some(Err(fault)), "{wire}");
     }
 }
@@ -268,7 +268,7 @@ fn more_calls_than_anybody_makes_are_no_answer() {
         assert_eq!(reply.calls().count(), 512, "{wire}");
         assert_eq!(
             reply.end,
-            Some(Err(StreamFault::TooManyParts { max: 512 })),
+            Some(Err(StreamError::TooManyParts { max: 512 })),
             "{wire}"
         );
     }
@@ -282,7 +282,7 @@ fn blocks_that_are_never_closed_do_not_pile_up() {
         stream.push_str(&format!("data: {block}\n\n"));
     }
     let reply = read(Wire::Anthropic, StreamLimits::default(), stream.as_bytes());
-    assert_eq!(reply.end, Some(Err(StreamFault::TooManyParts { max: 512 })));
+    assert_eq!(reply.end, Some(Err(StreamError::TooManyParts { max: 512 })));
 }
 
 #[test]

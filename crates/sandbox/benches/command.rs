@@ -1,4 +1,4 @@
-//! What the wall costs: `true` through it, against a plain shell and against bubblewrap;
+//! What the sandbox costs: `true` through it, against a plain shell and against bubblewrap;
 //! from a large parent, over large workspaces; and the memory that a flood of output takes.
 //!
 //! One line of JSON per figure. Times are medians of interleaved runs, so that whatever
@@ -15,8 +15,10 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use toolgate_sandbox::command::{self, CommandSpec, CommandWall, Deadlines, Outcome, WallRules};
-use toolgate_sandbox::{PathRules, PathWall};
+use toolgate_sandbox::command::{
+    self, CommandSandbox, CommandSpec, Deadlines, Outcome, SandboxRules,
+};
+use toolgate_sandbox::{PathRules, PathSandbox};
 
 /// The same for both sides: without them a shell looks for them, which takes longer.
 const ENV: [(&str, &str); 5] = [
@@ -32,7 +34,7 @@ const BALLAST: usize = 512 << 20;
 const PAUSE: Duration = Duration::from_millis(50);
 /// After this, placeholders are gone and have to be made again.
 const REST: Duration = Duration::from_millis(1300);
-/// After this, what was read of a folder is believed to be all of it.
+/// After this, what was read of a directory is believed to be all of it.
 const SETTLED: Duration = Duration::from_millis(2200);
 
 fn main() {
@@ -43,7 +45,7 @@ fn main() {
     flood(if quick { 1 << 20 } else { 10 << 30 });
 
     let workspace = Workspace::new(0);
-    let walled = || workspace.run_true();
+    let sandboxed = || workspace.run_true();
     let plain = || {
         let output = Command::new("/bin/bash")
             .args(["--noprofile", "--norc", "-c", "true"])
@@ -58,21 +60,21 @@ fn main() {
         "command_true_vs_plain_shell",
         rounds,
         PAUSE,
-        &walled,
+        &sandboxed,
         &plain,
     );
     compare(
         "command_true_vs_plain_shell_without_pause",
         rounds,
         Duration::ZERO,
-        &walled,
+        &sandboxed,
         &plain,
     );
     compare(
         "command_true_vs_plain_shell_after_rest",
         few,
         REST,
-        &walled,
+        &sandboxed,
         &plain,
     );
 
@@ -119,7 +121,7 @@ fn main() {
         );
     };
     if Command::new("bwrap").arg("--version").output().is_ok() {
-        compare("command_true_vs_bwrap", rounds, PAUSE, &walled, &bwrap);
+        compare("command_true_vs_bwrap", rounds, PAUSE, &sandboxed, &bwrap);
     } else {
         eprintln!("bwrap is not installed: no comparison with it");
     }
@@ -130,7 +132,7 @@ fn main() {
         "command_true_vs_plain_shell_512mib",
         rounds,
         PAUSE,
-        &walled,
+        &sandboxed,
         &plain,
     );
     drop(ballast);
@@ -151,36 +153,37 @@ fn main() {
             few,
             PAUSE,
             &|| many.run_true(),
-            &walled,
+            &sandboxed,
         );
     }
 }
 
-/// A root with so many files in it, a hundred to a folder, and its wall.
+/// A root with so many files in it, a hundred to a directory, and its sandbox.
 struct Workspace {
     path: PathBuf,
-    wall: CommandWall,
-    _folder: tempfile::TempDir,
+    sandbox: CommandSandbox,
+    _directory: tempfile::TempDir,
 }
 
 impl Workspace {
     fn new(files: usize) -> Self {
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("ws");
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("ws");
         std::fs::create_dir(&path).expect("a workspace");
         for number in 0..files {
             let place = path.join(format!("{}/{}", number / 1000, number / 100));
             if number % 100 == 0 {
-                std::fs::create_dir_all(&place).expect("a folder");
+                std::fs::create_dir_all(&place).expect("a directory");
             }
             std::fs::write(place.join(format!("{number}.rs")), "").expect("a file");
         }
-        let mut rules = WallRules::new(PathWall::open(&PathRules::new(&path)).expect("paths"));
+        let mut rules =
+            SandboxRules::new(PathSandbox::open(&PathRules::new(&path)).expect("paths"));
         rules.scan_entries = 1_000_000;
         Self {
             path,
-            wall: CommandWall::start(&rules).expect("a wall"),
-            _folder: folder,
+            sandbox: CommandSandbox::start(&rules).expect("a sandbox"),
+            _directory: directory,
         }
     }
 
@@ -193,7 +196,7 @@ impl Workspace {
     }
 
     fn run_true(&self) {
-        let running = self.wall.run(self.spec("true")).expect("started");
+        let running = self.sandbox.run(self.spec("true")).expect("started");
         let finished = running.drive(Deadlines::default(), None, |_, _| {});
         assert_eq!(finished.outcome, Outcome::Exited(0));
         assert_eq!(finished.settled.missed, None);
@@ -206,7 +209,10 @@ fn flood(bytes: u64) {
     let before = peak_kib();
     let begun = Instant::now();
     let line = format!("head -c {bytes} /dev/zero");
-    let running = workspace.wall.run(workspace.spec(&line)).expect("started");
+    let running = workspace
+        .sandbox
+        .run(workspace.spec(&line))
+        .expect("started");
     let mut taken = 0_u64;
     let finished = running.drive(Deadlines::default(), None, |_, chunk| {
         taken += u64::try_from(chunk.len()).unwrap_or_default();

@@ -16,7 +16,7 @@ mod words;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 
-/// The home folder that commands see. It is theirs alone and ends with them.
+/// The home directory that commands see. It is theirs alone and ends with them.
 pub const HOME: &str = "/run/home";
 /// Where programs are looked for, if nobody says.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";

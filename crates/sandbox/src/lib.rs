@@ -1,4 +1,4 @@
-//! The walls of Toolgate.
+//! The sandbox of Toolgate.
 //!
 //! Policy is the courtesy; these are the boundary. [`paths`] is what every
 //! file tool goes through: nothing in the project opens a path that a model
@@ -8,4 +8,4 @@ pub mod command;
 pub mod env;
 pub mod paths;
 
-pub use paths::{PathError, PathRules, PathWall};
+pub use paths::{PathError, PathRules, PathSandbox};

@@ -13,10 +13,10 @@ use std::os::unix::fs::symlink;
 
 use place::{METHODS, Place, options};
 use toolgate_model::ErrorKind;
-use toolgate_sandbox::paths::{PathError, PathWall, Protection};
+use toolgate_sandbox::paths::{PathError, PathSandbox, Protection};
 
-fn put(wall: &PathWall, path: &str, content: &str) -> Result<(), PathError> {
-    let mut staged = wall.stage(path, options(true))?;
+fn put(sandbox: &PathSandbox, path: &str, content: &str) -> Result<(), PathError> {
+    let mut staged = sandbox.stage(path, options(true))?;
     // In two pieces, so that no piece decides alone.
     let (start, end) = content.split_at(content.len() / 2);
     staged.write_all(start.as_bytes())?;
@@ -54,8 +54,8 @@ fn a_driver_that_was_not_named_before_is_refused() {
             if let Some(old) = old {
                 std::fs::write(place.ws().join(path), old).unwrap();
             }
-            let wall = place.wall(method);
-            let answer = put(&wall, path, new);
+            let sandbox = place.sandbox(method);
+            let answer = put(&sandbox, path, new);
             let found = match &answer {
                 Ok(()) => None,
                 Err(PathError::Protected {
@@ -74,11 +74,11 @@ fn a_driver_that_was_not_named_before_is_refused() {
 }
 
 #[test]
-fn a_file_in_a_folder_above_does_not_speak_for_a_new_one() {
+fn a_file_in_a_directory_above_does_not_speak_for_a_new_one() {
     let place = Place::new();
     std::fs::write(place.ws().join(".gitattributes"), "* filter=x\n").unwrap();
     for method in METHODS {
-        let answer = put(&place.wall(method), "new/.gitattributes", "* filter=x\n");
+        let answer = put(&place.sandbox(method), "new/.gitattributes", "* filter=x\n");
         assert_eq!(answer.unwrap_err().kind(), ErrorKind::ProtectedPath);
         assert!(!place.ws().join("new").exists());
     }
@@ -90,14 +90,14 @@ fn a_link_or_a_rename_is_no_way_around() {
         let place = Place::new();
         std::fs::write(place.ws().join(".gitattributes"), "* text\n").unwrap();
         symlink(".gitattributes", place.ws().join("plain")).unwrap();
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         let kind = |answer: Result<(), PathError>| answer.unwrap_err().kind();
         assert_eq!(
-            kind(put(&wall, "plain", "* filter=x\n")),
+            kind(put(&sandbox, "plain", "* filter=x\n")),
             ErrorKind::ProtectedPath
         );
-        put(&wall, "other", "* filter=x\n").unwrap();
-        let moved = |to| wall.rename("other", to, true).map(drop);
+        put(&sandbox, "other", "* filter=x\n").unwrap();
+        let moved = |to| sandbox.rename("other", to, true).map(drop);
         assert_eq!(kind(moved(".gitattributes")), ErrorKind::ProtectedPath);
         assert_eq!(kind(moved("sub/.gitattributes")), ErrorKind::ProtectedPath);
         moved("sub/other").unwrap();
@@ -108,13 +108,14 @@ fn a_link_or_a_rename_is_no_way_around() {
 fn a_trusted_rule_or_the_content_of_before_lifts_it() {
     for method in METHODS {
         let place = Place::new();
-        let wall = place.wall_with(method, |rules| rules.named.push("a/.gitattributes".into()));
-        put(&wall, "a/.gitattributes", "* filter=x\n").unwrap();
-        let error = put(&wall, ".gitattributes", "* filter=x\n").unwrap_err();
+        let sandbox =
+            place.sandbox_with(method, |rules| rules.named.push("a/.gitattributes".into()));
+        put(&sandbox, "a/.gitattributes", "* filter=x\n").unwrap();
+        let error = put(&sandbox, ".gitattributes", "* filter=x\n").unwrap_err();
         let text = error.to_string();
         assert!(text.contains("`filter=x` makes git run"), "{text}");
         assert!(text.contains("\nwrites = [\".gitattributes\"]"), "{text}");
-        let mut staged = wall.stage(".gitattributes", options(true)).unwrap();
+        let mut staged = sandbox.stage(".gitattributes", options(true)).unwrap();
         staged.restores();
         staged.write_all(b"* filter=x\n").unwrap();
         staged.commit().unwrap();

@@ -1,5 +1,5 @@
-//! Sandboxes that are furnished before there is a command: they hold what the last one
-//! held, and never show the next command less of a wall than a new one would.
+//! Sandboxes that are populated before there is a command: they hold what the last one
+//! held, and never show the next command less of a sandbox than a new one would.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -9,10 +9,10 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use toolgate_sandbox::command::{
-    self, CommandWall, Deadlines, Grant, Limits, Network, Outcome, WallRules,
+    self, CommandSandbox, Deadlines, Grant, Limits, Network, Outcome, SandboxRules,
 };
 use toolgate_sandbox::paths::RootAccess;
-use trial::{Place, Trial, line, refused, run_spec, spec, wall};
+use trial::{Place, Trial, line, refused, run_spec, sandbox, spec};
 
 fn main() -> ExitCode {
     command::init();
@@ -42,7 +42,7 @@ const TRIALS: &[Trial] = &[
         replaced_repository,
     ),
     (
-        "a folder on the way that is replaced meanwhile is pinned again",
+        "a directory on the way that is replaced meanwhile is pinned again",
         replaced_parent,
     ),
     (
@@ -57,7 +57,7 @@ const TRIALS: &[Trial] = &[
     ("limits are those of the command", other_limits),
     ("the network is that of the command", other_network),
     ("a killed sandbox is replaced", killed_sandbox),
-    ("a killed mold is replaced", killed_mold),
+    ("a killed template is replaced", killed_template),
     (
         "a network is used again when nobody is left in it, and never shared",
         networks,
@@ -69,19 +69,19 @@ const TRIALS: &[Trial] = &[
     ("what is written in private is not there next time", private),
 ];
 
-/// A wall that has run a command and has furnished a sandbox after it.
+/// A sandbox that has run a command and has populated a sandbox after it.
 struct Ahead {
     place: Place,
-    wall: CommandWall,
+    sandbox: CommandSandbox,
 }
 
 fn processors() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let own = std::fs::read_to_string("/proc/self/status").unwrap();
     let all = own.lines().find(|line| line.starts_with("Cpus_allowed:"));
     for _ in 0..5 {
-        let ran = line(&wall, &place, "grep Cpus_allowed: /proc/self/status");
+        let ran = line(&sandbox, &place, "grep Cpus_allowed: /proc/self/status");
         assert_eq!(ran.stdout.lines().next(), all, "{ran:?}");
     }
 }
@@ -90,17 +90,17 @@ fn ahead(setup: &str) -> Ahead {
     ahead_with(setup, |_| {})
 }
 
-fn ahead_with(setup: &str, change: impl Fn(&mut WallRules)) -> Ahead {
+fn ahead_with(setup: &str, change: impl Fn(&mut SandboxRules)) -> Ahead {
     let place = Place::new();
     place.setup(setup);
     let mut rules = place.rules();
     // As in real life, and long enough for every trial.
     rules.linger = Duration::from_secs(3600);
     change(&mut rules);
-    let wall = wall(&rules);
-    assert!(line(&wall, &place, "true").succeeded());
-    furnished(&[]);
-    Ahead { place, wall }
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, &place, "true").succeeded());
+    populated(&[]);
+    Ahead { place, sandbox }
 }
 
 /// Parents of all processes.
@@ -131,12 +131,12 @@ fn children(of: u32) -> Vec<u32> {
 
 /// Waits for a sandbox that is none of these and has the process that will be a shell,
 /// which is the last thing it gets.
-fn furnished(old: &[u32]) -> u32 {
+fn populated(old: &[u32]) -> u32 {
     let until = Instant::now() + Duration::from_secs(30);
     while Instant::now() < until {
         for warden in children(std::process::id()) {
-            let molds = children(warden).into_iter();
-            let inits = molds.flat_map(children);
+            let templates = children(warden).into_iter();
+            let inits = templates.flat_map(children);
             let mut ready = inits.filter(|init| !old.contains(init) && !children(*init).is_empty());
             if let Some(init) = ready.next() {
                 return init;
@@ -148,9 +148,11 @@ fn furnished(old: &[u32]) -> u32 {
 }
 
 fn is_used() {
-    let Ahead { place, wall } = ahead("");
-    let init = furnished(&[]);
-    let running = wall.run(spec("echo started; sleep 60", &place.ws)).unwrap();
+    let Ahead { place, sandbox } = ahead("");
+    let init = populated(&[]);
+    let running = sandbox
+        .run(spec("echo started; sleep 60", &place.ws))
+        .unwrap();
     let mut buffer = [0; 64];
     while !rustix::io::read(running.stdout(), &mut buffer).is_ok_and(|read| read > 0) {
         std::thread::yield_now();
@@ -164,21 +166,21 @@ fn is_used() {
 }
 
 fn new_secret() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     place.write("ws/.env", "K=1");
     place.write("ws/a/id_rsa", "K=1");
-    refused(&wall, &place, &["cat .env", "cat a/id_rsa", "mv .env x"]);
+    refused(&sandbox, &place, &["cat .env", "cat a/id_rsa", "mv .env x"]);
 }
 
 fn replaced_secret() {
     for again in ["", "mkdir ws/.env", "echo other > ws/x; mv ws/x ws/.env"] {
-        let Ahead { place, wall } = ahead("echo K=1 > ws/.env; mkdir ws/a; echo K > ws/a/.env");
+        let Ahead { place, sandbox } = ahead("echo K=1 > ws/.env; mkdir ws/a; echo K > ws/a/.env");
         place.setup("rm ws/.env; echo K=2 > ws/.env; mv ws/a ws/b; mv ws/b ws/a");
         if !again.is_empty() {
             place.setup(&format!("rm -f ws/.env; {again}"));
         }
         refused(
-            &wall,
+            &sandbox,
             &place,
             &["cat .env a/.env", "ls .env/", "cat a/.env"],
         );
@@ -186,19 +188,19 @@ fn replaced_secret() {
 }
 
 fn gone_secret() {
-    let Ahead { place, wall } = ahead("echo K=1 > ws/.env; mkdir ws/a; echo K=1 > ws/a/.env");
+    let Ahead { place, sandbox } = ahead("echo K=1 > ws/.env; mkdir ws/a; echo K=1 > ws/a/.env");
     place.setup("rm -r ws/.env ws/a; mkdir ws/a; echo x > ws/a/env");
-    let ran = line(&wall, &place, "cat a/env; ls -A a; rm -r a; test ! -e a");
+    let ran = line(&sandbox, &place, "cat a/env; ls -A a; rm -r a; test ! -e a");
     assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("x\nenv\n", true));
 }
 
 const REPOSITORY: &str = "git init -q ws; touch ws/.git/hooks/x";
 
 fn replaced_repository() {
-    let Ahead { place, wall } = ahead(REPOSITORY);
+    let Ahead { place, sandbox } = ahead(REPOSITORY);
     place.setup(&format!("mv ws/.git old; {REPOSITORY}"));
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "echo x > .git/hooks/pre-commit",
@@ -207,31 +209,35 @@ fn replaced_repository() {
             "rm .git/hooks/x",
         ],
     );
-    assert!(line(&wall, &place, "git status").succeeded());
+    assert!(line(&sandbox, &place, "git status").succeeded());
 }
 
 fn replaced_parent() {
-    let Ahead { place, wall } = ahead("mkdir -p ws/a/b; git init -q ws/a/b");
+    let Ahead { place, sandbox } = ahead("mkdir -p ws/a/b; git init -q ws/a/b");
     place.setup("mv ws/a ws/c; mkdir ws/a; mv ws/c/b ws/a/b; rmdir ws/c");
     refused(
-        &wall,
+        &sandbox,
         &place,
         &["mv a x && mkdir -p a/b/.git/hooks && echo x > a/b/.git/hooks/pre-commit"],
     );
 }
 
 fn taken_name() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     place.setup("rmdir ws/.vscode; mkdir ws/.vscode; echo 1 > ws/.vscode/tasks.json");
-    let ran = line(&wall, &place, "cat .vscode/tasks.json; echo 2 > .vscode/x");
+    let ran = line(
+        &sandbox,
+        &place,
+        "cat .vscode/tasks.json; echo 2 > .vscode/x",
+    );
     assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("1\n", false));
 }
 
 fn placeholders_again() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     place.setup("rmdir ws/.bashrc ws/.git ws/.mcp.json");
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "echo x > .bashrc",
@@ -243,77 +249,77 @@ fn placeholders_again() {
 }
 
 fn other_grant() {
-    let Ahead { place, wall } = ahead("echo x > out/f");
+    let Ahead { place, sandbox } = ahead("echo x > out/f");
     let look = format!("cat {}/f", place.out.display());
     let mut granted = spec(&look, &place.ws);
     granted.grants = vec![Grant {
         path: place.out.clone(),
         access: RootAccess::ReadOnly,
     }];
-    assert!(run_spec(&wall, granted, Deadlines::default()).succeeded());
-    furnished(&[]);
-    refused(&wall, &place, &[&look]);
+    assert!(run_spec(&sandbox, granted, Deadlines::default()).succeeded());
+    populated(&[]);
+    refused(&sandbox, &place, &[&look]);
 }
 
 fn other_limits() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     let mut small = spec("ulimit -n; head -c 100000 /dev/zero > f", &place.ws);
     small.limits = Some(Limits {
         open_files: 33,
         file_size: 1000,
         ..Limits::default()
     });
-    let ran = run_spec(&wall, small, Deadlines::default());
+    let ran = run_spec(&sandbox, small, Deadlines::default());
     assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("33\n", false));
-    furnished(&[]);
-    let ran = line(&wall, &place, "ulimit -n; head -c 100000 /dev/zero > f");
+    populated(&[]);
+    let ran = line(&sandbox, &place, "ulimit -n; head -c 100000 /dev/zero > f");
     assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("4096\n", true));
 }
 
 fn other_network() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     let listen = "python3 -c 'import socket;s=socket.socket();s.bind((\"127.0.0.1\",0));s.listen();socket.create_connection(s.getsockname(),2)'";
     let mut own = spec(listen, &place.ws);
     own.network = Some(Network::Loopback);
-    assert!(run_spec(&wall, own, Deadlines::default()).succeeded());
-    furnished(&[]);
-    refused(&wall, &place, &[listen]);
+    assert!(run_spec(&sandbox, own, Deadlines::default()).succeeded());
+    populated(&[]);
+    refused(&sandbox, &place, &[listen]);
 }
 
 fn killed_sandbox() {
-    let Ahead { place, wall } = ahead("");
-    let init = furnished(&[]);
+    let Ahead { place, sandbox } = ahead("");
+    let init = populated(&[]);
     let pid = rustix::process::Pid::from_raw(i32::try_from(init).unwrap()).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
-    let ran = line(&wall, &place, "echo here");
+    let ran = line(&sandbox, &place, "echo here");
     assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("here\n", true));
 }
 
-fn killed_mold() {
-    let Ahead { place, wall } = ahead("");
-    let init = furnished(&[]);
-    let mold = parents().get(&init).copied().unwrap();
-    let mold = rustix::process::Pid::from_raw(i32::try_from(mold).unwrap()).unwrap();
-    rustix::process::kill_process(mold, rustix::process::Signal::KILL).unwrap();
+fn killed_template() {
+    let Ahead { place, sandbox } = ahead("");
+    let init = populated(&[]);
+    let template = parents().get(&init).copied().unwrap();
+    let template = rustix::process::Pid::from_raw(i32::try_from(template).unwrap()).unwrap();
+    rustix::process::kill_process(template, rustix::process::Signal::KILL).unwrap();
     // Everything that came out of it ends with it.
     while parents().contains_key(&init) {
         std::thread::yield_now();
     }
     for _ in 0..3 {
-        let ran = line(&wall, &place, "echo here");
+        let ran = line(&sandbox, &place, "echo here");
         assert_eq!((ran.stdout.as_str(), ran.succeeded()), ("here\n", true));
     }
 }
 
 fn networks() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     const OWN: &str = "readlink /proc/self/ns/net";
-    let own = || line(&wall, &place, OWN).stdout;
+    let own = || line(&sandbox, &place, OWN).stdout;
     let machine = std::fs::read_link("/proc/self/ns/net").unwrap();
     let mut seen: Vec<String> = Vec::new();
     for _ in 0..6 {
         seen.push(own());
-        furnished(&[]);
+        populated(&[]);
     }
     assert!(!seen.contains(&format!("{}\n", machine.display())));
     assert!(
@@ -330,7 +336,7 @@ fn networks() {
         let (stdin, keep) = rustix::pipe::pipe().unwrap();
         let mut spec = spec(&waiting, &place.ws);
         spec.stdin = Some(stdin);
-        let running = wall.run(spec).unwrap();
+        let running = sandbox.run(spec).unwrap();
         let mut text = Vec::new();
         while text.last() != Some(&b'\n') {
             let mut buffer = [0; 64];
@@ -347,14 +353,14 @@ fn networks() {
 }
 
 fn many_at_once() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     std::thread::scope(|scope| {
         for number in 0..6 {
-            let (wall, place) = (&wall, &place);
+            let (sandbox, place) = (&sandbox, &place);
             scope.spawn(move || {
                 for _ in 0..4 {
                     let text = format!("echo {number} > /tmp/f; cat /tmp/f; exit {number}");
-                    let ran = line(wall, place, &text);
+                    let ran = line(sandbox, place, &text);
                     assert_eq!(ran.stdout, format!("{number}\n"));
                     assert_eq!(ran.finished.outcome, Outcome::Exited(number));
                 }
@@ -364,10 +370,10 @@ fn many_at_once() {
 }
 
 fn private() {
-    let Ahead { place, wall } = ahead("");
+    let Ahead { place, sandbox } = ahead("");
     let leave = "for d in /tmp /run/home /dev/shm /var/tmp; do echo x > $d/left || exit 1; done";
-    assert!(line(&wall, &place, leave).succeeded());
-    furnished(&[]);
+    assert!(line(&sandbox, &place, leave).succeeded());
+    populated(&[]);
     let look = "ls /tmp/left /run/home/left /dev/shm/left /var/tmp/left 2>/dev/null | grep .";
-    refused(&wall, &place, &[look]);
+    refused(&sandbox, &place, &[look]);
 }

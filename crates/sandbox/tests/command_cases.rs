@@ -1,4 +1,4 @@
-//! Probes as data: the shared cases and our own, through the whole wall.
+//! Probes as data: the shared cases and our own, through the whole sandbox.
 //!
 //! The program runs itself again under a terminal and with canaries in its environment,
 //! because some probes are about exactly these.
@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 use std::time::Duration;
 
 use serde::Deserialize;
-use toolgate_sandbox::command::{self, Cause, CommandWall, Deadlines, Limits, Network, Rung};
+use toolgate_sandbox::command::{self, Cause, CommandSandbox, Deadlines, Level, Limits, Network};
 use trial::{Place, Trial, run_spec, spec};
 
 fn main() -> ExitCode {
@@ -107,7 +107,7 @@ fn run_all(text: &str, at_least: usize) {
     );
 }
 
-/// Runs one probe in a sandbox of its own, or in one that was furnished before.
+/// Runs one probe in a sandbox of its own, or in one that was populated before.
 fn run_one(case: &Case, ahead: bool) -> Result<(), String> {
     if case
         .arch
@@ -131,9 +131,12 @@ fn run_one(case: &Case, ahead: bool) -> Result<(), String> {
         Some("loopback") => Network::Loopback,
         _ => Network::Off,
     };
-    let wall = CommandWall::start(&rules).map_err(|e| e.to_string())?;
-    if wall.rung() != Rung::Namespaces {
-        return Err(format!("not the highest rung: {:?}", wall.stepped_down()));
+    let sandbox = CommandSandbox::start(&rules).map_err(|e| e.to_string())?;
+    if sandbox.level() != Level::Namespaces {
+        return Err(format!(
+            "not the highest level: {:?}",
+            sandbox.stepped_down()
+        ));
     }
     let command = case
         .args
@@ -157,7 +160,7 @@ fn run_one(case: &Case, ahead: bool) -> Result<(), String> {
     if ahead {
         let mut first = trial::spec("true", &place.ws);
         first.limits = spec.limits;
-        if !run_spec(&wall, first, Deadlines::default()).succeeded() {
+        if !run_spec(&sandbox, first, Deadlines::default()).succeeded() {
             return Err("the command before it failed".to_owned());
         }
     }
@@ -166,7 +169,7 @@ fn run_one(case: &Case, ahead: bool) -> Result<(), String> {
         total: Some(limit),
         idle: None,
     };
-    let ran = run_spec(&wall, spec, deadlines);
+    let ran = run_spec(&sandbox, spec, deadlines);
     if ran.stderr.contains("command not found") && !case.id.contains("sudo") {
         return Err(format!("the probe cannot run: {}", ran.stderr));
     }

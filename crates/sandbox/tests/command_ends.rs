@@ -17,9 +17,9 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::WaitOptions;
 use toolgate_sandbox::command::{
-    self, Cause, CommandWall, Deadlines, Outcome, Rung, Stream, WallRules,
+    self, Cause, CommandSandbox, Deadlines, Level, Outcome, SandboxRules, Stream,
 };
-use toolgate_sandbox::{PathRules, PathWall};
+use toolgate_sandbox::{PathRules, PathSandbox};
 use trial::{Place, Trial, run_spec, spec};
 
 fn main() -> ExitCode {
@@ -46,7 +46,7 @@ const TRIALS: &[Trial] = &[
     ("output keeps the idle timeout away", idle_is_reset),
     ("cancellation ends everything", cancellation),
     ("a dropped handle ends everything", dropped),
-    ("a dropped wall ends everything", dropped_wall),
+    ("a dropped sandbox ends everything", dropped_sandbox),
     (
         "a background child does not hold the call",
         background_child,
@@ -76,12 +76,12 @@ const TRIALS: &[Trial] = &[
     ),
 ];
 
-const RUNGS: [Rung; 2] = [Rung::Namespaces, Rung::Landlock];
+const LEVELS: [Level; 2] = [Level::Namespaces, Level::Landlock];
 
-fn rules(place: &Place, rung: Rung) -> WallRules {
+fn rules(place: &Place, level: Level) -> SandboxRules {
     let mut rules = place.rules();
-    rules.highest = rung;
-    rules.lowest = rung;
+    rules.highest = level;
+    rules.lowest = level;
     rules
 }
 
@@ -135,15 +135,15 @@ fn with_deadlines(total: Option<u64>, idle: Option<u64>) -> Deadlines {
 }
 
 fn poised() {
-    for rung in RUNGS {
+    for level in LEVELS {
         let place = Place::new();
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
         let line = |line: &str| spec(line, &place.ws);
-        let waits = wall.poise(line("echo begun > waits")).unwrap();
-        let never = wall.poise(line("echo begun > never")).unwrap();
+        let waits = sandbox.poise(line("echo begun > waits")).unwrap();
+        let never = sandbox.poise(line("echo begun > never")).unwrap();
         // Another one does all of it meanwhile, one after the other.
         for _ in 0..3 {
-            let ran = run_spec(&wall, line("echo begun > other"), Deadlines::default());
+            let ran = run_spec(&sandbox, line("echo begun > other"), Deadlines::default());
             assert!(ran.succeeded(), "{ran:?}");
         }
         assert!(place.exists("ws/other") && !place.exists("ws/waits") && !place.exists("ws/never"));
@@ -151,8 +151,10 @@ fn poised() {
         let finished = waits.go().drive(Deadlines::default(), None, |_, _| ());
         assert_eq!(finished.outcome, Outcome::Exited(0));
         assert!(place.exists("ws/waits") && !place.exists("ws/never"));
-        // A folder that is not there is heard of all the same.
-        let lost = wall.poise(spec("true", &place.ws.join("nowhere"))).unwrap();
+        // A directory that is not there is heard of all the same.
+        let lost = sandbox
+            .poise(spec("true", &place.ws.join("nowhere")))
+            .unwrap();
         let finished = lost.go().drive(Deadlines::default(), None, |_, _| ());
         assert!(
             matches!(finished.outcome, Outcome::Setup(_)),
@@ -162,11 +164,11 @@ fn poised() {
 }
 
 fn total_timeout() {
-    for rung in RUNGS {
+    for level in LEVELS {
         let (place, marker) = (Place::new(), marker());
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
         let ran = run_spec(
-            &wall,
+            &sandbox,
             spec(&stubborn(&marker), &place.ws),
             with_deadlines(Some(1500), None),
         );
@@ -179,9 +181,9 @@ fn total_timeout() {
 
 fn idle_timeout() {
     let (place, marker) = (Place::new(), marker());
-    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
     let ran = run_spec(
-        &wall,
+        &sandbox,
         spec(&format!("echo a; sleep {marker}"), &place.ws),
         with_deadlines(Some(60_000), Some(700)),
     );
@@ -193,10 +195,10 @@ fn idle_timeout() {
 
 fn idle_is_reset() {
     let place = Place::new();
-    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
     let line = "for i in 1 2 3 4 5 6 7 8; do echo $i; sleep 0.3; done";
     let ran = run_spec(
-        &wall,
+        &sandbox,
         spec(line, &place.ws),
         with_deadlines(None, Some(2000)),
     );
@@ -204,10 +206,10 @@ fn idle_is_reset() {
 }
 
 fn cancellation() {
-    for rung in RUNGS {
+    for level in LEVELS {
         let (place, marker) = (Place::new(), marker());
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
-        let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
+        let running = sandbox.run(spec(&stubborn(&marker), &place.ws)).unwrap();
         let (cancel, mut tell) = std::io::pipe().unwrap();
         let begun = std::cell::Cell::new(Instant::now());
         let finished = running.drive(
@@ -240,10 +242,10 @@ fn until_started(running: &command::Running) {
 }
 
 fn dropped() {
-    for rung in RUNGS {
+    for level in LEVELS {
         let (place, marker) = (Place::new(), marker());
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
-        let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
+        let running = sandbox.run(spec(&stubborn(&marker), &place.ws)).unwrap();
         until_started(&running);
         assert!(!alive(&marker).is_empty());
         drop(running);
@@ -251,25 +253,25 @@ fn dropped() {
     }
 }
 
-fn dropped_wall() {
-    for rung in RUNGS {
+fn dropped_sandbox() {
+    for level in LEVELS {
         let (place, marker) = (Place::new(), marker());
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
-        let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
+        let running = sandbox.run(spec(&stubborn(&marker), &place.ws)).unwrap();
         until_started(&running);
-        drop(wall);
+        drop(sandbox);
         drop(running);
         none_left(&marker);
     }
 }
 
 fn background_child() {
-    for rung in RUNGS {
+    for level in LEVELS {
         let (place, marker) = (Place::new(), marker());
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
         let line = format!("sleep {marker} & echo done");
         let ran = run_spec(
-            &wall,
+            &sandbox,
             spec(&line, &place.ws),
             with_deadlines(Some(30_000), None),
         );
@@ -281,13 +283,13 @@ fn background_child() {
 }
 
 fn daemons() {
-    for rung in RUNGS {
+    for level in LEVELS {
         let (place, marker) = (Place::new(), marker());
-        let wall = CommandWall::start(&rules(&place, rung)).unwrap();
+        let sandbox = CommandSandbox::start(&rules(&place, level)).unwrap();
         let line =
             stubborn(&marker).replace(&format!("echo started; sleep {marker}"), "echo started");
         let ran = run_spec(
-            &wall,
+            &sandbox,
             spec(&line, &place.ws),
             with_deadlines(Some(30_000), None),
         );
@@ -298,8 +300,8 @@ fn daemons() {
 
 fn flood() {
     let place = Place::new();
-    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
-    let running = wall.run(spec("yes", &place.ws)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
+    let running = sandbox.run(spec("yes", &place.ws)).unwrap();
     let begun = Instant::now();
     let mut bytes = 0;
     let finished = running.drive(with_deadlines(Some(1000), None), None, |_, chunk| {
@@ -317,13 +319,13 @@ fn flood() {
 
 fn many_at_once() {
     let place = Place::new();
-    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
     std::thread::scope(|scope| {
         for number in 0..8 {
-            let (wall, place) = (&wall, &place);
+            let (sandbox, place) = (&sandbox, &place);
             scope.spawn(move || {
                 let line = format!("echo {number}; exit {number}");
-                let ran = run_spec(wall, spec(&line, &place.ws), Deadlines::default());
+                let ran = run_spec(sandbox, spec(&line, &place.ws), Deadlines::default());
                 assert_eq!(ran.finished.outcome, Outcome::Exited(number));
                 assert_eq!(ran.stdout, format!("{number}\n"));
             });
@@ -359,10 +361,10 @@ fn limited() -> ExitCode {
     };
     setrlimit(Resource::Nofile, limit).unwrap();
     let place = Place::new();
-    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
     match std::env::args().nth(3).as_deref() {
-        Some("overlap") => overlap(&place, &wall),
-        _ => too_many(&place, &wall),
+        Some("overlap") => overlap(&place, &sandbox),
+        _ => too_many(&place, &sandbox),
     }
     ExitCode::SUCCESS
 }
@@ -371,12 +373,12 @@ fn few_descriptors() {
     with_descriptors("256", "overlap");
 }
 
-fn overlap(place: &Place, wall: &CommandWall) {
+fn overlap(place: &Place, sandbox: &CommandSandbox) {
     std::thread::scope(|scope| {
         for _ in 0..OVERLAPPING {
             scope.spawn(|| {
                 for _ in 0..EACH {
-                    let ran = run_spec(wall, spec("true", &place.ws), Deadlines::default());
+                    let ran = run_spec(sandbox, spec("true", &place.ws), Deadlines::default());
                     assert_eq!(ran.finished.outcome, Outcome::Exited(0));
                 }
             });
@@ -388,8 +390,8 @@ fn busy() {
     with_descriptors("112", "busy");
 }
 
-fn too_many(place: &Place, wall: &CommandWall) {
-    let start = || wall.run(spec("sleep 600", &place.ws)).unwrap();
+fn too_many(place: &Place, sandbox: &CommandSandbox) {
+    let start = || sandbox.run(spec("sleep 600", &place.ws)).unwrap();
     let mut running: Vec<_> = (0..4).map(|_| start()).collect();
     let outcome = running
         .last_mut()
@@ -400,7 +402,7 @@ fn too_many(place: &Place, wall: &CommandWall) {
     };
     assert_eq!(step, command::Step::Busy);
     running.truncate(1);
-    let ran = run_spec(wall, spec("true", &place.ws), Deadlines::default());
+    let ran = run_spec(sandbox, spec("true", &place.ws), Deadlines::default());
     assert_eq!(
         ran.finished.outcome,
         Outcome::Exited(0),
@@ -410,24 +412,24 @@ fn too_many(place: &Place, wall: &CommandWall) {
 
 fn watcher_limits() {
     let place = Place::new();
-    let wall = CommandWall::start(&rules(&place, Rung::Namespaces)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
     for limit in ["RLIMIT_NOFILE", "RLIMIT_CPU", "RLIMIT_AS", "RLIMIT_NPROC"] {
         let text = format!(
             "python3 -c 'import resource\ntry:\n resource.prlimit(1, resource.{limit}, (0, 0))\nexcept PermissionError: print(\"refused\")'; exit 7"
         );
-        let ran = run_spec(&wall, spec(&text, &place.ws), Deadlines::default());
+        let ran = run_spec(&sandbox, spec(&text, &place.ws), Deadlines::default());
         assert_eq!(ran.finished.outcome, Outcome::Exited(7), "{limit}: {ran:?}");
         assert_eq!(ran.stdout, "refused\n", "{limit}");
     }
     let own = "python3 -c 'import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64))'";
-    let ran = run_spec(&wall, spec(own, &place.ws), Deadlines::default());
+    let ran = run_spec(&sandbox, spec(own, &place.ws), Deadlines::default());
     assert_eq!(ran.finished.outcome, Outcome::Exited(0), "{ran:?}");
 }
 
 fn killed_supervisor() {
     let (place, marker) = (Place::new(), marker());
-    let wall = CommandWall::start(&rules(&place, Rung::Landlock)).unwrap();
-    let running = wall.run(spec(&stubborn(&marker), &place.ws)).unwrap();
+    let sandbox = CommandSandbox::start(&rules(&place, Level::Landlock)).unwrap();
+    let running = sandbox.run(spec(&stubborn(&marker), &place.ws)).unwrap();
     until_started(&running);
     // What only somebody outside could do: the command cannot signal it.
     rustix::process::pidfd_send_signal(running.end(), rustix::process::Signal::KILL).unwrap();
@@ -445,17 +447,17 @@ fn wild(marker: &str) -> String {
 /// Runs commands that do not want to end, one in the background, and waits to be killed.
 fn victim() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
-    let [_, _, ws, records, marker, rung, kind] = arguments.as_slice() else {
+    let [_, _, ws, records, marker, level, kind] = arguments.as_slice() else {
         return ExitCode::FAILURE;
     };
-    let mut rules = WallRules::new(PathWall::open(&PathRules::new(ws)).unwrap());
+    let mut rules = SandboxRules::new(PathSandbox::open(&PathRules::new(ws)).unwrap());
     rules.records = Some(records.into());
-    if rung == "landlock" {
-        rules.highest = Rung::Landlock;
+    if level == "landlock" {
+        rules.highest = Level::Landlock;
     }
     println!("begin");
-    let wall = CommandWall::start(&rules).unwrap();
-    let start = |line: &str| wall.run(spec(line, ws.as_ref())).unwrap();
+    let sandbox = CommandSandbox::start(&rules).unwrap();
+    let start = |line: &str| sandbox.run(spec(line, ws.as_ref())).unwrap();
     let _background = start(&stubborn(marker));
     let line = match kind.as_str() {
         "wild" => wild(marker),
@@ -479,14 +481,14 @@ fn killed_parent() {
     let mut seed = u64::from(std::process::id());
     for number in 0..kills {
         let (place, marker) = (Place::new(), marker());
-        let rung = ["namespaces", "namespaces", "namespaces", "landlock"];
-        let rung = rung.into_iter().cycle().nth(number as usize).unwrap();
+        let level = ["namespaces", "namespaces", "namespaces", "landlock"];
+        let level = level.into_iter().cycle().nth(number as usize).unwrap();
         let kind = ["stubborn", "wild", "short"];
         let kind = kind.into_iter().cycle().nth(number as usize).unwrap();
-        let records = place.folder.path().join("records");
+        let records = place.directory.path().join("records");
         let mut victim = trial::own_program(&["--victim"])
             .args([&place.ws, &records])
-            .args([&marker, rung, kind])
+            .args([&marker, level, kind])
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
@@ -507,7 +509,7 @@ fn killed_parent() {
         // The next start removes what was left in the workspace.
         let mut rules = place.rules();
         rules.records = Some(records);
-        drop(CommandWall::start(&rules).unwrap());
+        drop(CommandSandbox::start(&rules).unwrap());
         assert!(
             trial::names(&place).is_empty(),
             "{:?}",
@@ -518,7 +520,7 @@ fn killed_parent() {
     rustix::process::set_child_subreaper(None).unwrap();
 }
 
-/// Nobody who came from here is left: neither of the commands nor of the wall.
+/// Nobody who came from here is left: neither of the commands nor of the sandbox.
 fn no_children_left() {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
@@ -533,7 +535,7 @@ fn no_children_left() {
 
 /// No namespace that can be looked into has a mount of this place.
 fn no_mount_left(place: &Place) {
-    let name = place.folder.path().to_str().unwrap();
+    let name = place.directory.path().to_str().unwrap();
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let mounts = std::fs::read_to_string(entry.path().join("mountinfo"));
         let left = mounts.is_ok_and(|mounts| mounts.contains(name));

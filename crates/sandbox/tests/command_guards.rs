@@ -1,4 +1,4 @@
-//! What a command sees of its folders: roots, grants, masks, placeholders, the sweep.
+//! What a command sees of its directories: roots, grants, masks, placeholders, the sweep.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -7,11 +7,13 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use toolgate_sandbox::command::{self, Deadlines, Grant, Missed, Omit, Outcome, Step, WallRules};
+use toolgate_sandbox::command::{
+    self, Deadlines, Grant, Missed, Omit, Outcome, SandboxRules, Step,
+};
 use toolgate_sandbox::paths::RootAccess;
-use toolgate_sandbox::{PathRules, PathWall};
+use toolgate_sandbox::{PathRules, PathSandbox};
 use trial::{
-    ALL, Place, Trial, line, names, own_program, refused, run_spec, spec, wall, with_roots,
+    ALL, Place, Trial, line, names, own_program, refused, run_spec, sandbox, spec, with_roots,
 };
 
 fn main() -> ExitCode {
@@ -39,13 +41,13 @@ const TRIALS: &[Trial] = &[
     ),
     ("a grant can be read and, if it says so, written", grants),
     ("secrets in a grant are hidden", grant_secrets),
-    ("a root follows its folder, not its name", moved_root),
+    ("a root follows its directory, not its name", moved_root),
     (
         "placeholders are there during a command and gone after",
         placeholders_go,
     ),
     (
-        "placeholders that linger go with the wall",
+        "placeholders that linger go with the sandbox",
         placeholders_linger,
     ),
     (
@@ -70,7 +72,7 @@ const TRIALS: &[Trial] = &[
         worktree,
     ),
     ("the system cannot be a root", system_is_no_root),
-    ("nothing of the wall is left mounted", nothing_mounted),
+    ("nothing of the sandbox is left mounted", nothing_mounted),
 ];
 
 fn read_only_root() {
@@ -80,10 +82,10 @@ fn read_only_root() {
     for omit in [Omit::default(), ALL] {
         let mut rules = rules.clone();
         rules.omit = omit;
-        let wall = wall(&rules);
-        assert!(line(&wall, &place, "cat f").succeeded());
+        let sandbox = sandbox(&rules);
+        assert!(line(&sandbox, &place, "cat f").succeeded());
         refused(
-            &wall,
+            &sandbox,
             &place,
             &["touch g", "echo y > f", "rm f", "chmod 777 f"],
         );
@@ -98,9 +100,9 @@ fn nested_roots() {
         (&place.ws, RootAccess::ReadOnly),
         (&inner, RootAccess::ReadWrite),
     ]);
-    let wall = wall(&rules);
-    assert!(line(&wall, &place, "echo y > inner/f").succeeded());
-    refused(&wall, &place, &["touch g"]);
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, &place, "echo y > inner/f").succeeded());
+    refused(&sandbox, &place, &["touch g"]);
 }
 
 fn grants() {
@@ -112,14 +114,14 @@ fn grants() {
         access,
     };
     let mut rules = place.rules();
-    assert!(!line(&wall(&rules), &place, &format!("cat {out}/f")).succeeded());
+    assert!(!line(&sandbox(&rules), &place, &format!("cat {out}/f")).succeeded());
     rules.grants = vec![grant(RootAccess::ReadOnly)];
-    let reading = wall(&rules);
+    let reading = sandbox(&rules);
     assert!(line(&reading, &place, &format!("cat {out}/f")).succeeded());
     refused(&reading, &place, &[&format!("touch {out}/g")]);
     let mut command = spec(&format!("touch {out}/g"), &place.ws);
     command.grants = vec![grant(RootAccess::ReadWrite)];
-    let writing = wall(&place.rules());
+    let writing = sandbox(&place.rules());
     assert!(run_spec(&writing, command, Deadlines::default()).succeeded());
     assert!(
         !line(&writing, &place, &format!("cat {out}/g")).succeeded(),
@@ -137,9 +139,9 @@ fn grant_secrets() {
         access: RootAccess::ReadOnly,
     }];
     let out = place.out.display();
-    let wall = wall(&rules);
-    assert!(line(&wall, &place, &format!("cat {out}/f")).succeeded());
-    refused(&wall, &place, &[&format!("cat {out}/credentials.toml")]);
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, &place, &format!("cat {out}/f")).succeeded());
+    refused(&sandbox, &place, &[&format!("cat {out}/credentials.toml")]);
 }
 
 fn grant_inside() {
@@ -158,10 +160,10 @@ fn grant_inside() {
                 path: path.clone(),
                 access,
             }];
-            let wall = wall(&rules);
+            let sandbox = sandbox(&rules);
             let read = |name: &str| format!("cat {}/{name}", path.display());
-            assert!(line(&wall, &place, &read(free)).succeeded(), "{granted}");
-            refused(&wall, &place, &[&read(denied)]);
+            assert!(line(&sandbox, &place, &read(free)).succeeded(), "{granted}");
+            refused(&sandbox, &place, &[&read(denied)]);
         }
     }
 }
@@ -169,14 +171,14 @@ fn grant_inside() {
 fn root_inside() {
     let place = Place::new();
     place.write("ws/.config/f", "x");
-    let folder = place.ws.join(".config");
-    let paths = PathWall::open(&PathRules::new(&folder)).unwrap();
-    let wall = wall(&WallRules::new(paths));
+    let directory = place.ws.join(".config");
+    let paths = PathSandbox::open(&PathRules::new(&directory)).unwrap();
+    let sandbox = sandbox(&SandboxRules::new(paths));
     for made in ["nvim/init.lua", "fish/config.fish", "autostart/e.desktop"] {
         let (above, _) = made.split_once('/').unwrap();
         let text = format!("mkdir -p {above}; echo x > {made}");
-        let ran = run_spec(&wall, spec(&text, &folder), Deadlines::default());
-        assert!(!folder.join(made).exists(), "{made}: {ran:?}");
+        let ran = run_spec(&sandbox, spec(&text, &directory), Deadlines::default());
+        assert!(!directory.join(made).exists(), "{made}: {ran:?}");
     }
 }
 
@@ -191,9 +193,9 @@ fn own_in_system() {
     ] {
         let mut rules = PathRules::new(&place.ws);
         rules.own.closed = vec![own.into()];
-        let paths = PathWall::open(&rules).unwrap();
-        let started = command::CommandWall::start(&WallRules::new(paths)).map(drop);
-        let in_system = matches!(started, Err(command::WallError::OwnInSystem { .. }));
+        let paths = PathSandbox::open(&rules).unwrap();
+        let started = command::CommandSandbox::start(&SandboxRules::new(paths)).map(drop);
+        let in_system = matches!(started, Err(command::SandboxError::OwnInSystem { .. }));
         assert_eq!(in_system, refused, "{own}: {started:?}");
         assert_eq!(started.is_err(), refused, "{own}: {started:?}");
     }
@@ -202,20 +204,20 @@ fn own_in_system() {
 fn moved_root() {
     let place = Place::new();
     place.write("ws/f", "mine");
-    let wall = wall(&place.rules());
-    let moved = place.folder.path().join("moved");
+    let sandbox = sandbox(&place.rules());
+    let moved = place.directory.path().join("moved");
     std::fs::rename(&place.ws, &moved).unwrap();
     place.write("ws/f", "somebody else's");
-    let ran = run_spec(&wall, spec("cat f", &moved), Deadlines::default());
+    let ran = run_spec(&sandbox, spec("cat f", &moved), Deadlines::default());
     assert_eq!(ran.stdout, "mine");
-    let ran = run_spec(&wall, spec("cat f", &place.ws), Deadlines::default());
+    let ran = run_spec(&sandbox, spec("cat f", &place.ws), Deadlines::default());
     assert!(matches!(ran.finished.outcome, Outcome::Setup(_)), "{ran:?}");
 }
 
 fn placeholders_go() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "ls -A");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "ls -A");
     for name in [".bashrc", ".git", ".vscode", "toolgate.toml"] {
         assert!(
             ran.stdout.lines().any(|line| line == name),
@@ -224,10 +226,10 @@ fn placeholders_go() {
     }
     assert!(names(&place).is_empty(), "{:?}", names(&place));
     // Two at once: the first to end must not take the other's away.
-    let long = wall
+    let long = sandbox
         .run(spec("read x; echo x > .bashrc && echo through", &place.ws))
         .unwrap();
-    assert!(line(&wall, &place, "true").succeeded());
+    assert!(line(&sandbox, &place, "true").succeeded());
     assert!(place.exists("ws/.bashrc"));
     drop(long);
     assert!(names(&place).is_empty(), "{:?}", names(&place));
@@ -237,31 +239,31 @@ fn placeholders_linger() {
     let place = Place::new();
     let mut rules = place.rules();
     rules.linger = Duration::from_secs(3600);
-    let wall = wall(&rules);
-    assert!(line(&wall, &place, "true").succeeded());
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, &place, "true").succeeded());
     assert!(place.exists("ws/.bashrc"));
     // What a person makes of one is theirs, and protected as such.
     std::fs::remove_dir(place.ws.join(".bashrc")).unwrap();
     place.write("ws/.bashrc", "mine");
-    let ran = line(&wall, &place, "cat .bashrc; echo x >> .bashrc");
+    let ran = line(&sandbox, &place, "cat .bashrc; echo x >> .bashrc");
     assert_eq!(ran.stdout, "mine");
     assert!(
         !ran.succeeded() && ran.finished.settled.appeared.is_empty(),
         "{ran:?}"
     );
-    drop(wall);
+    drop(sandbox);
     assert_eq!(names(&place), [".bashrc"]);
 }
 
 fn crash() -> ExitCode {
     let arguments: Vec<String> = std::env::args().collect();
     let ws = arguments.get(2).unwrap();
-    let mut rules = WallRules::new(PathWall::open(&PathRules::new(ws)).unwrap());
+    let mut rules = SandboxRules::new(PathSandbox::open(&PathRules::new(ws)).unwrap());
     rules.records = arguments.get(3).map(Into::into);
-    let wall = wall(&rules);
-    let running = wall.run(spec("sleep 600", ws.as_ref())).unwrap();
+    let sandbox = sandbox(&rules);
+    let running = sandbox.run(spec("sleep 600", ws.as_ref())).unwrap();
     std::mem::forget(running);
-    std::mem::forget(wall);
+    std::mem::forget(sandbox);
     rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL)
         .unwrap();
     ExitCode::FAILURE
@@ -269,7 +271,7 @@ fn crash() -> ExitCode {
 
 fn placeholders_recover() {
     let place = Place::new();
-    let records = place.folder.path().join("records");
+    let records = place.directory.path().join("records");
     let status = own_program(&["--crash"])
         .arg(&place.ws)
         .arg(&records)
@@ -280,10 +282,10 @@ fn placeholders_recover() {
     place.write("ws/.vscode/mine.json", "{}");
     let mut rules = place.rules();
     rules.records = Some(records.clone());
-    let wall = wall(&rules);
+    let sandbox = sandbox(&rules);
     assert_eq!(names(&place), [".vscode"], "what a person filled stays");
-    assert!(line(&wall, &place, "true").succeeded());
-    drop(wall);
+    assert!(line(&sandbox, &place, "true").succeeded());
+    drop(sandbox);
     let left: Vec<_> = std::fs::read_dir(&records).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "only the lock is left: {left:?}");
 }
@@ -292,10 +294,10 @@ fn opened_path() {
     let place = Place::new();
     let mut rules = place.rules();
     rules.opened = vec![".git".into()];
-    let wall = wall(&rules);
+    let sandbox = sandbox(&rules);
     let line_text =
         "git init -q . && git -c user.email=a@b -c user.name=a commit -q --allow-empty -m x";
-    let ran = line(&wall, &place, line_text);
+    let ran = line(&sandbox, &place, line_text);
     assert!(ran.succeeded(), "{ran:?}");
     assert!(ran.finished.settled.appeared.is_empty(), "{ran:?}");
     assert!(place.exists("ws/.git/config"));
@@ -304,9 +306,9 @@ fn opened_path() {
 fn sweep_moves() {
     let place = Place::new();
     place.write("ws/sub/x", "");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p sub/.vscode && echo 1 > sub/.vscode/tasks.json && echo 2 > sub/.bashrc",
     );
@@ -324,12 +326,12 @@ fn sweep_moves() {
 
 fn sweep_reports() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "echo K=1 > .env");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "echo K=1 > .env");
     let appeared = &ran.finished.settled.appeared;
     assert!(matches!(appeared.as_slice(), [one] if one.rule == ".env" && one.moved_to.is_none()));
     assert!(place.exists("ws/.env"));
-    refused(&wall, &place, &["cat .env"]);
+    refused(&sandbox, &place, &["cat .env"]);
 }
 
 fn bounded_search() {
@@ -338,18 +340,18 @@ fn bounded_search() {
         place.write(&format!("ws/f{number}"), "");
     }
     let mut rules = place.rules();
-    let ran = line(&wall(&rules), &place, "true");
+    let ran = line(&sandbox(&rules), &place, "true");
     assert_eq!(ran.finished.settled.missed, None);
     // Placeholders count as well.
     rules.scan_entries = 50;
-    let refused = wall(&rules).run(spec("true", &place.ws));
+    let refused = sandbox(&rules).run(spec("true", &place.ws));
     let text = refused.expect_err("no command").to_string();
     assert!(
         text.contains("not complete") && text.contains("50 names"),
         "{text}"
     );
     rules.scan_entries = 100;
-    let ran = line(&wall(&rules), &place, "touch {1..100}; exit 0");
+    let ran = line(&sandbox(&rules), &place, "touch {1..100}; exit 0");
     assert!(ran.succeeded(), "{ran:?}");
     assert!(
         matches!(ran.finished.settled.missed, Some(Missed::TooMany { .. })),
@@ -363,7 +365,7 @@ fn worktree() {
     let tree = place.ws.join("tree");
     let commit = "git -c user.email=a@b -c user.name=a commit -q --allow-empty -m y";
     let ran = run_spec(
-        &wall(&place.rules()),
+        &sandbox(&place.rules()),
         spec(commit, &tree),
         Deadlines::default(),
     );
@@ -373,19 +375,19 @@ fn worktree() {
         path: place.out.join("main/.git"),
         access: RootAccess::ReadWrite,
     }];
-    let ran = run_spec(&wall(&rules), spec(commit, &tree), Deadlines::default());
+    let ran = run_spec(&sandbox(&rules), spec(commit, &tree), Deadlines::default());
     assert!(ran.succeeded(), "{ran:?}");
 }
 
 fn system_is_no_root() {
     let place = Place::new();
     for path in ["/", "/proc", "/dev", "/sys"] {
-        let wall = wall(&with_roots(&[(path.as_ref(), RootAccess::ReadOnly)]));
-        let ran = run_spec(&wall, spec("true", "/".as_ref()), Deadlines::default());
+        let sandbox = sandbox(&with_roots(&[(path.as_ref(), RootAccess::ReadOnly)]));
+        let ran = run_spec(&sandbox, spec("true", "/".as_ref()), Deadlines::default());
         let Outcome::Setup(failure) = &ran.finished.outcome else {
             panic!("{path}: {ran:?}");
         };
-        assert_eq!(failure.step, Step::Folder, "{path}");
+        assert_eq!(failure.step, Step::Directory, "{path}");
     }
     drop(place);
 }
@@ -393,8 +395,8 @@ fn system_is_no_root() {
 fn nothing_mounted() {
     let place = Place::new();
     std::fs::set_permissions(&place.ws, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let wall = wall(&place.rules());
-    assert!(line(&wall, &place, "true").succeeded());
+    let sandbox = sandbox(&place.rules());
+    assert!(line(&sandbox, &place, "true").succeeded());
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
-    assert!(!mounts.contains(place.folder.path().to_str().unwrap()));
+    assert!(!mounts.contains(place.directory.path().to_str().unwrap()));
 }

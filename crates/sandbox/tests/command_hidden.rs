@@ -7,10 +7,12 @@ mod trial;
 use std::process::ExitCode;
 
 use toolgate_sandbox::PathRules;
-use toolgate_sandbox::PathWall;
-use toolgate_sandbox::command::{self, CommandWall, Grant, Hidden, Missed, WallError, WallRules};
+use toolgate_sandbox::PathSandbox;
+use toolgate_sandbox::command::{
+    self, CommandSandbox, Grant, Hidden, Missed, SandboxError, SandboxRules,
+};
 use toolgate_sandbox::paths::RootAccess;
-use trial::{Place, Trial, is_root, line, refused, spec, wall, with_roots};
+use trial::{Place, Trial, is_root, line, refused, sandbox, spec, with_roots};
 
 fn main() -> ExitCode {
     command::init();
@@ -86,9 +88,9 @@ const TRIALS: &[Trial] = &[
 const SECRET: &str = "CANARY-1f7c";
 
 /// Runs lines that try to read a secret; none may.
-fn never_reads(wall: &CommandWall, place: &Place, lines: &[&str]) {
+fn never_reads(sandbox: &CommandSandbox, place: &Place, lines: &[&str]) {
     for text in lines {
-        let ran = line(wall, place, text);
+        let ran = line(sandbox, place, text);
         assert!(!ran.text().contains(SECRET), "{text}: {ran:?}");
     }
 }
@@ -100,12 +102,12 @@ fn closed_directories() {
         let place = Place::new();
         place.write("ws/app/.env", SECRET);
         place.write("ws/app/sub/.env", SECRET);
-        let wall = wall(&place.rules());
-        assert!(line(&wall, &place, "ls app").succeeded());
-        let ran = line(&wall, &place, &format!("chmod {mode} app"));
+        let sandbox = sandbox(&place.rules());
+        assert!(line(&sandbox, &place, "ls app").succeeded());
+        let ran = line(&sandbox, &place, &format!("chmod {mode} app"));
         // The directory is pinned, and still its mode can be changed.
         assert!(ran.succeeded(), "{mode}: {ran:?}");
-        let ran = line(&wall, &place, "true");
+        let ran = line(&sandbox, &place, "true");
         let hidden = &ran.finished.settled.hidden;
         if is_root() {
             assert!(hidden.is_empty(), "root lists everything: {hidden:?}");
@@ -114,7 +116,7 @@ fn closed_directories() {
             assert_eq!(*hidden, [Hidden::Unsearchable { path: app }], "{mode}");
         }
         never_reads(
-            &wall,
+            &sandbox,
             &place,
             &[
                 "cat app/.env",
@@ -135,10 +137,10 @@ fn closed_twice() {
     let place = Place::new();
     place.write("ws/a/b/c/.env", SECRET);
     place.write("ws/a/b/f", "");
-    let wall = wall(&place.rules());
-    assert!(line(&wall, &place, "chmod 311 a/b/c a/b a").succeeded());
+    let sandbox = sandbox(&place.rules());
+    assert!(line(&sandbox, &place, "chmod 311 a/b/c a/b a").succeeded());
     never_reads(
-        &wall,
+        &sandbox,
         &place,
         &[
             "cat a/b/c/.env",
@@ -152,7 +154,7 @@ fn closed_twice() {
 fn closed_repository() {
     let place = Place::new();
     place.setup("git init -q ws && git -C ws config user.name me");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for text in [
         "chmod 311 .git",
         "echo x > .git/hooks/post-checkout; echo '[core] fsmonitor = ./x' >> .git/config",
@@ -160,7 +162,7 @@ fn closed_repository() {
         "mkdir sub; chmod 311 sub",
         "mkdir -p sub/.git/hooks; echo x > sub/.git/hooks/pre-commit; echo x > sub/.git/config",
     ] {
-        line(&wall, &place, text);
+        line(&sandbox, &place, text);
     }
     place.setup("chmod 755 ws/.git; chmod 755 ws/sub; chmod -f 755 ws/sub/.git || true");
     assert!(!place.exists("ws/.git/hooks/post-checkout"));
@@ -179,10 +181,10 @@ fn closed_own_places() {
     let mut rules = PathRules::new(&place.ws);
     rules.own.closed = vec![place.ws.join("home/toolgate")];
     rules.own.kept = vec![place.ws.join("home/config")];
-    let wall = wall(&WallRules::new(PathWall::open(&rules).unwrap()));
-    line(&wall, &place, "chmod 311 home");
+    let sandbox = sandbox(&SandboxRules::new(PathSandbox::open(&rules).unwrap()));
+    line(&sandbox, &place, "chmod 311 home");
     never_reads(
-        &wall,
+        &sandbox,
         &place,
         &[
             "cat home/toolgate/journal",
@@ -190,7 +192,7 @@ fn closed_own_places() {
         ],
     );
     line(
-        &wall,
+        &sandbox,
         &place,
         "chmod 755 home; echo 'x = 2' > home/config/config.toml",
     );
@@ -201,12 +203,12 @@ fn closed_own_places() {
 fn closed_root() {
     let place = Place::new();
     place.write("ws/.env", SECRET);
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for mode in ["311", "111", "444"] {
-        assert!(line(&wall, &place, &format!("chmod {mode} .")).succeeded());
-        match wall.run(spec("cat .env", &place.ws)) {
-            Err(WallError::Search(Missed::Closed { path })) => assert_eq!(path, place.ws),
-            Ok(_) if is_root() => never_reads(&wall, &place, &["cat .env"]),
+        assert!(line(&sandbox, &place, &format!("chmod {mode} .")).succeeded());
+        match sandbox.run(spec("cat .env", &place.ws)) {
+            Err(SandboxError::Search(Missed::Closed { path })) => assert_eq!(path, place.ws),
+            Ok(_) if is_root() => never_reads(&sandbox, &place, &["cat .env"]),
             other => panic!("{mode}: {other:?}"),
         }
         place.setup("chmod 755 ws");
@@ -217,9 +219,9 @@ fn pinned() {
     let place = Place::new();
     place.write("ws/app/deep/.env", SECRET);
     place.write("ws/app/deep/f", "");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "mv app b",
@@ -231,7 +233,7 @@ fn pinned() {
     );
     assert!(
         line(
-            &wall,
+            &sandbox,
             &place,
             "mv app/deep/f app/deep/g && touch app/deep/h app/x"
         )
@@ -252,11 +254,11 @@ fn moving_secret() {
     let place = Place::new();
     place.write("ws/app/.env", SECRET);
     place.write("ws/app/f", "x");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     // One that began when the secret was there, and one from before it was.
     let mover = "while :; do mv app app2; mv app2 app; done 2>/dev/null";
-    let known = wall.run(spec(mover, &place.ws)).unwrap();
-    let early = wall
+    let known = sandbox.run(spec(mover, &place.ws)).unwrap();
+    let early = sandbox
         .run(spec(
             "while :; do mv late1 late2; mv late2 late1; done 2>/dev/null",
             &place.ws,
@@ -267,14 +269,14 @@ fn moving_secret() {
     std::fs::rename(place.out.join("late"), place.ws.join("late1")).unwrap();
     for _ in 0..races(150) {
         let reading = "cat app/.env app2/.env late1/.env late2/.env app/late1/.env 2>/dev/null";
-        match wall.run(spec(reading, &place.ws)) {
+        match sandbox.run(spec(reading, &place.ws)) {
             Ok(running) => {
                 let mut output = Vec::new();
                 running.drive(Default::default(), None, |_, bytes| output.extend(bytes));
                 let output = String::from_utf8_lossy(&output);
                 assert!(!output.contains(SECRET), "read: {output}");
             }
-            Err(WallError::Restless { .. } | WallError::Search(Missed::Moving { .. })) => {}
+            Err(SandboxError::Restless { .. } | SandboxError::Search(Missed::Moving { .. })) => {}
             Err(error) => panic!("{error}"),
         }
     }
@@ -284,9 +286,9 @@ fn moving_secret() {
 fn restless() {
     let place = Place::new();
     place.write("ws/a/f", "");
-    let wall = wall(&place.rules());
-    assert!(line(&wall, &place, "true").succeeded());
-    let early = wall
+    let sandbox = sandbox(&place.rules());
+    assert!(line(&sandbox, &place, "true").succeeded());
+    let early = sandbox
         .run(spec(
             "while :; do mv a b; mv b a; done 2>/dev/null",
             &place.ws,
@@ -295,10 +297,10 @@ fn restless() {
     place.setup("until echo s > ws/a/.env; do :; done 2>/dev/null");
     // Either it is found in time, or it is refused with the name; never an open door.
     for _ in 0..50 {
-        match wall.run(spec("cat a/.env b/.env", &place.ws)) {
+        match sandbox.run(spec("cat a/.env b/.env", &place.ws)) {
             Ok(running) => drop(running),
-            Err(WallError::Restless { path }) => assert!(path.contains(['a', 'b']), "{path}"),
-            Err(WallError::Search(Missed::Moving { path })) => assert_eq!(path, place.ws),
+            Err(SandboxError::Restless { path }) => assert!(path.contains(['a', 'b']), "{path}"),
+            Err(SandboxError::Search(Missed::Moving { path })) => assert_eq!(path, place.ws),
             Err(error) => panic!("{error}"),
         }
     }
@@ -312,14 +314,14 @@ fn deep() {
     place.setup(&format!(
         "cd ws; for i in {{1..40}}; do mkdir {name}; cd -P {name}; done; echo {SECRET} > .env; echo free > note"
     ));
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let go = format!("for i in {{1..40}}; do cd -P {name} || exit 3; done 2>/dev/null");
     never_reads(
-        &wall,
+        &sandbox,
         &place,
         &[&format!("{go}; cat .env"), &format!("{go}; cat note .env")],
     );
-    let ran = line(&wall, &place, "true");
+    let ran = line(&sandbox, &place, "true");
     assert!(
         matches!(
             ran.finished.settled.hidden.as_slice(),
@@ -328,7 +330,7 @@ fn deep() {
         "{ran:?}"
     );
     // Shallow ones are searched as ever.
-    assert!(line(&wall, &place, &format!("ls {name}/{name}/{name}")).succeeded());
+    assert!(line(&sandbox, &place, &format!("ls {name}/{name}/{name}")).succeeded());
 }
 
 fn behind_many() {
@@ -337,11 +339,11 @@ fn behind_many() {
     place.write("ws/zz/.env", SECRET);
     place.write("ws/aa/.env", SECRET);
     let mut rules = place.rules();
-    never_reads(&wall(&rules), &place, &["cat zz/.env aa/.env"]);
+    never_reads(&sandbox(&rules), &place, &["cat zz/.env aa/.env"]);
     rules.scan_entries = 4000;
-    let wall = wall(&rules);
-    let refused = wall.run(spec("cat zz/.env aa/.env", &place.ws));
-    let Err(WallError::Search(Missed::TooMany { limit, .. })) = refused else {
+    let sandbox = sandbox(&rules);
+    let refused = sandbox.run(spec("cat zz/.env aa/.env", &place.ws));
+    let Err(SandboxError::Search(Missed::TooMany { limit, .. })) = refused else {
         panic!("{refused:?}");
     };
     assert_eq!(limit, 4000);
@@ -351,8 +353,12 @@ fn many_denied() {
     let place = Place::new();
     place.write("ws/real/key.pem", SECRET);
     place.setup("cd ws; seq -f %g.pem 9000 | xargs touch; mkdir in; cd in; seq -f %g.pem 22000 | xargs touch");
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "echo still here; cat real/key.pem in/1.pem");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(
+        &sandbox,
+        &place,
+        "echo still here; cat real/key.pem in/1.pem",
+    );
     assert_eq!(ran.stdout, "still here\n");
     let hidden = &ran.finished.settled.hidden;
     assert!(
@@ -363,12 +369,12 @@ fn many_denied() {
 
 fn many_denied_made() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "seq -f %g.pem 1001 | xargs touch");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "seq -f %g.pem 1001 | xargs touch");
     assert_eq!(ran.finished.settled.appeared.len(), 1001);
     assert!(!place.exists("ws/1.pem"), "later commands would mask each");
     assert!(
-        line(&wall, &place, "ls | grep -c set-aside")
+        line(&sandbox, &place, "ls | grep -c set-aside")
             .stdout
             .contains("1001")
     );
@@ -380,10 +386,10 @@ fn hard_links() {
     place.write("ws/keys/.ssh/id_rsa", SECRET);
     place.write("ws/plain", "x");
     place.setup("cd ws; mkdir -p a/b; ln .env a/b/notes; ln keys/.ssh/id_rsa a/readme; ln plain a/plain2; echo t > .env.local; ln .env.local .env.other");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for _ in 0..3 {
         never_reads(
-            &wall,
+            &sandbox,
             &place,
             &[
                 "cat a/b/notes a/readme",
@@ -392,7 +398,7 @@ fn hard_links() {
             ],
         );
         let ran = line(
-            &wall,
+            &sandbox,
             &place,
             "cat plain a/plain2; touch a/b/new; rm a/b/new",
         );
@@ -404,12 +410,12 @@ fn hard_link_made_later() {
     let place = Place::new();
     place.write("ws/.env", SECRET);
     place.write("ws/a/f", "");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     // Long enough ago for everything to be remembered.
     place.setup("touch -d '1 hour ago' ws/a ws");
-    assert!(line(&wall, &place, "true").succeeded());
+    assert!(line(&sandbox, &place, "true").succeeded());
     place.setup("ln ws/.env ws/a/later");
-    never_reads(&wall, &place, &["true", "cat a/later", "cat a/later"]);
+    never_reads(&sandbox, &place, &["true", "cat a/later", "cat a/later"]);
 }
 
 fn hard_link_of_closed() {
@@ -419,15 +425,15 @@ fn hard_link_of_closed() {
         place.write("ws/.ssh/id", SECRET);
         place.write("ws/plain", "x");
         place.setup("cd ws; ln e/f/.env other.txt; ln .ssh/id readme");
-        let wall = wall(&place.rules());
-        never_reads(&wall, &place, &["cat other.txt readme"]);
+        let sandbox = sandbox(&place.rules());
+        never_reads(&sandbox, &place, &["cat other.txt readme"]);
         place.setup(&format!("chmod {mode} ws/e/f ws/.ssh"));
         never_reads(
-            &wall,
+            &sandbox,
             &place,
             &["cat other.txt readme", "cp other.txt x; cat x"],
         );
-        assert_eq!(line(&wall, &place, "cat plain").stdout, "x");
+        assert_eq!(line(&sandbox, &place, "cat plain").stdout, "x");
         place.setup("chmod 755 ws/e/f ws/.ssh");
     }
 }
@@ -441,15 +447,15 @@ fn hard_link_of_grant() {
         path: place.out.clone(),
         access: RootAccess::ReadOnly,
     }];
-    never_reads(&wall(&rules), &place, &["cat copy.txt"]);
+    never_reads(&sandbox(&rules), &place, &["cat copy.txt"]);
 }
 
 fn hard_link_of_protected() {
     let place = Place::new();
     place.setup("git init -q ws; mkdir -p ws/scripts ws/.vscode; echo mine > ws/.git/hooks/pre-commit; echo mine > ws/.bashrc; echo mine > ws/.vscode/f; cd ws; ln .git/hooks/pre-commit scripts/pc; ln .bashrc scripts/rc; ln .vscode/f scripts/f");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "echo x > scripts/pc",
@@ -458,7 +464,7 @@ fn hard_link_of_protected() {
         ],
     );
     assert_eq!(
-        line(&wall, &place, "cat scripts/*").stdout,
+        line(&sandbox, &place, "cat scripts/*").stdout,
         "mine\n".repeat(3)
     );
     assert_eq!(place.read("ws/.git/hooks/pre-commit"), "mine\n");
@@ -473,12 +479,12 @@ fn moved_grant_name() {
         path: place.out.clone(),
         access: RootAccess::ReadOnly,
     }];
-    let wall = wall(&rules);
-    assert!(line(&wall, &place, "true").succeeded());
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, &place, "true").succeeded());
     place.setup("mv out/.env out/.env.local");
     let out = place.out.display();
-    never_reads(&wall, &place, &[&format!("cat {out}/.env.local")]);
-    assert!(line(&wall, &place, &format!("cat {out}/f")).succeeded());
+    never_reads(&sandbox, &place, &[&format!("cat {out}/.env.local")]);
+    assert!(line(&sandbox, &place, &format!("cat {out}/f")).succeeded());
 }
 
 fn nested_root() {
@@ -490,19 +496,19 @@ fn nested_root() {
         (&place.ws, RootAccess::ReadWrite),
         (&inner, RootAccess::ReadOnly),
     ]);
-    let wall = wall(&rules);
+    let sandbox = sandbox(&rules);
     refused(
-        &wall,
+        &sandbox,
         &place,
         &["mv a x", "mv a/b x", "mv a/b/c x", "echo y > a/b/c/f"],
     );
     line(
-        &wall,
+        &sandbox,
         &place,
         "mv a old; mkdir -p a/b/c; echo theirs > a/b/c/f",
     );
     assert_eq!(place.read("ws/a/b/c/f"), "mine");
-    assert!(line(&wall, &place, "echo y > a/b/g; cat a/b/c/f").succeeded());
+    assert!(line(&sandbox, &place, "echo y > a/b/g; cat a/b/c/f").succeeded());
 }
 
 fn grant_is_protected() {
@@ -518,10 +524,10 @@ fn grant_is_protected() {
         access: RootAccess::ReadWrite,
     };
     rules.grants = vec![write(cargo.clone()), write(place.out.join("repo"))];
-    let wall = wall(&rules);
+    let sandbox = sandbox(&rules);
     let out = place.out.display();
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             &format!("echo x >> {out}/.cargo/.vscode/tasks.json"),
@@ -532,14 +538,14 @@ fn grant_is_protected() {
     );
     assert!(
         line(
-            &wall,
+            &sandbox,
             &place,
             &format!("touch {out}/.cargo/registry/g {out}/repo/x")
         )
         .succeeded()
     );
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         &format!(
             "mkdir -p {out}/repo/sub/.vscode; echo x > {out}/repo/sub/.vscode/tasks.json; echo x > {out}/.cargo/.bashrc"
@@ -554,9 +560,9 @@ fn link_target() {
     place.write("ws/editor/tasks.json", "{}");
     place.write("ws/dots/bashrc", "alias x=y");
     place.setup("cd ws; ln -s editor .vscode; ln -s dots/rc .bashrc; ln -s bashrc dots/rc; ln -s ../out/x .zshrc; ln -s . .idea");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "echo x > .vscode/tasks.json",
@@ -566,5 +572,5 @@ fn link_target() {
             "mv dots d; echo x >> d/bashrc",
         ],
     );
-    assert!(line(&wall, &place, "touch free").succeeded());
+    assert!(line(&sandbox, &place, "touch free").succeeded());
 }

@@ -7,10 +7,10 @@ mod trial;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use toolgate_sandbox::command::{self, CommandWall, Deadlines, Grant, WallRules};
+use toolgate_sandbox::command::{self, CommandSandbox, Deadlines, Grant, SandboxRules};
 use toolgate_sandbox::paths::RootAccess;
-use toolgate_sandbox::{PathRules, PathWall};
-use trial::{Place, Trial, line, spec, wall, with_roots};
+use toolgate_sandbox::{PathRules, PathSandbox};
+use trial::{Place, Trial, line, sandbox, spec, with_roots};
 
 fn main() -> ExitCode {
     command::init();
@@ -85,24 +85,24 @@ const fn attack(setup: &'static str, lines: &'static [&'static str], read: &'sta
 
 fn read_by_the_user(place: &Place, path: &str) -> String {
     let output = Command::new("cat")
-        .arg(place.folder.path().join(path))
+        .arg(place.directory.path().join(path))
         .output()
         .unwrap();
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn held(attacks: &[Attack], rules: impl Fn(&Place) -> WallRules) {
+fn held(attacks: &[Attack], rules: impl Fn(&Place) -> SandboxRules) {
     let mut wrong = Vec::new();
     for attack in attacks {
         let place = Place::new();
         place.setup(&format!("cd ws; git init -q .; {}", attack.setup));
-        let wall = wall(&rules(&place));
+        let sandbox = sandbox(&rules(&place));
         let ran: Vec<_> = attack
             .lines
             .iter()
-            .map(|text| line(&wall, &place, &text.replace("EVIL", EVIL)))
+            .map(|text| line(&sandbox, &place, &text.replace("EVIL", EVIL)))
             .collect();
-        drop(wall);
+        drop(sandbox);
         if read_by_the_user(&place, attack.read).contains(EVIL) {
             let settled: Vec<_> = ran.iter().map(|ran| &ran.finished.settled).collect();
             wrong.push(format!(
@@ -469,19 +469,19 @@ fn hard_links_of_targets() {
     );
 }
 
-fn never_read(wall: &CommandWall, place: &Place, lines: &[&str]) {
+fn never_read(sandbox: &CommandSandbox, place: &Place, lines: &[&str]) {
     for text in lines {
         let text = text.replace("$OUT", &place.out.display().to_string());
-        let ran = line(wall, place, &text);
+        let ran = line(sandbox, place, &text);
         assert!(!ran.text().contains(SECRET), "{text}: {ran:?}");
     }
 }
 
-fn own_rules(place: &Place, closed: &[&str]) -> WallRules {
+fn own_rules(place: &Place, closed: &[&str]) -> SandboxRules {
     let mut rules = PathRules::new(&place.ws);
-    let closed = closed.iter().map(|path| place.folder.path().join(path));
+    let closed = closed.iter().map(|path| place.directory.path().join(path));
     rules.own.closed = closed.collect();
-    let mut rules = WallRules::new(PathWall::open(&rules).unwrap());
+    let mut rules = SandboxRules::new(PathSandbox::open(&rules).unwrap());
     rules.linger = std::time::Duration::ZERO;
     rules
 }
@@ -493,10 +493,10 @@ fn hard_links_of_own_files() {
     place.write("ws/state.db", SECRET);
     place.write("out/data/journal.db", SECRET);
     place.setup("cd ws; mkdir d; ln home/journal.db j.db; ln home/out/a/b d/b; ln state.db d/s; ln ../out/data/journal.db k.db");
-    let wall = wall(&own_rules(&place, &["ws/home", "ws/state.db", "out/data"]));
+    let sandbox = sandbox(&own_rules(&place, &["ws/home", "ws/state.db", "out/data"]));
     for _ in 0..2 {
         never_read(
-            &wall,
+            &sandbox,
             &place,
             &[
                 "cat j.db",
@@ -506,7 +506,7 @@ fn hard_links_of_own_files() {
                 "cat k.db",
             ],
         );
-        assert!(line(&wall, &place, "touch d/new; rm d/new").succeeded());
+        assert!(line(&sandbox, &place, "touch d/new; rm d/new").succeeded());
     }
 }
 
@@ -522,30 +522,30 @@ fn hard_links_in_grants() {
     };
     let mut rules = place.rules();
     rules.grants = vec![read(place.out.join("one")), read(place.out.join("two"))];
-    let wall = wall(&rules);
+    let sandbox = sandbox(&rules);
     let lines = [
         "cat $OUT/one/notes.txt",
         "cat $OUT/two/readme",
         "cat $OUT/two/e $OUT/one/f",
     ];
     for _ in 0..3 {
-        never_read(&wall, &place, &lines);
+        never_read(&sandbox, &place, &lines);
         let out = place.out.display();
-        let ran = line(&wall, &place, &format!("cat {out}/two/plain2"));
+        let ran = line(&sandbox, &place, &format!("cat {out}/two/plain2"));
         assert_eq!(ran.stdout, "plain\n", "{ran:?}");
     }
     // A file that is denied from now on.
     place.setup("echo CANARY-51d0 > out/two/late; ln out/two/late ws/late.pem");
-    never_read(&wall, &place, &["cat $OUT/two/late"]);
+    never_read(&sandbox, &place, &["cat $OUT/two/late"]);
     // A grant for one command.
-    drop(wall);
-    let wall = trial::wall(&place.rules());
+    drop(sandbox);
+    let sandbox = trial::sandbox(&place.rules());
     let mut one = spec(
         &format!("cat {}/notes.txt", place.out.join("one").display()),
         &place.ws,
     );
     one.grants = vec![read(place.out.join("one"))];
-    let ran = trial::run_spec(&wall, one, Deadlines::default());
+    let ran = trial::run_spec(&sandbox, one, Deadlines::default());
     assert!(!ran.text().contains(SECRET), "{ran:?}");
 }
 
@@ -555,9 +555,9 @@ fn hard_links_of_deep_files() {
         place.setup(&format!(
             "python3 - <<'END'\nimport os\nws=os.environ['WS']\nos.chdir(ws)\nos.mkdir('{top}'); os.chdir('{top}')\nfor i in range(19):\n os.mkdir('d'*200); os.chdir('d'*200)\nopen('.env','w').write('{SECRET}')\nos.link('.env', ws+'/notes.txt')\nEND"
         ));
-        let wall = wall(&place.rules());
+        let sandbox = sandbox(&place.rules());
         never_read(
-            &wall,
+            &sandbox,
             &place,
             &["cat notes.txt", "cp notes.txt x; cat x", "cat notes.txt"],
         );
@@ -577,7 +577,7 @@ fn removed_placeholders() {
     let kept = |place: &Place| {
         let mut rules = PathRules::new(&place.ws);
         rules.own.kept = vec![place.ws.join("a/b/cfg")];
-        WallRules::new(PathWall::open(&rules).unwrap())
+        SandboxRules::new(PathSandbox::open(&rules).unwrap())
     };
     for (text, removed, left) in [
         (PLANT, ".git", ".git/config"),
@@ -598,8 +598,8 @@ fn removed_placeholders() {
         ),
     ] {
         let place = Place::new();
-        let wall = wall(&kept(&place));
-        let running = wall.run(spec(text, &place.ws)).unwrap();
+        let sandbox = sandbox(&kept(&place));
+        let running = sandbox.run(spec(text, &place.ws)).unwrap();
         wait_for(&place, "ws/ready");
         std::fs::remove_dir(place.ws.join(removed)).unwrap();
         let deadlines = Deadlines {
@@ -618,10 +618,10 @@ fn removed_placeholders() {
 fn placeholder_of_two_programs() {
     let place = Place::new();
     place.setup("mkdir ws/sub");
-    let outer = wall(&place.rules());
+    let outer = sandbox(&place.rules());
     let inner = {
-        let paths = PathWall::open(&PathRules::new(place.ws.join("sub"))).unwrap();
-        wall(&WallRules::new(paths))
+        let paths = PathSandbox::open(&PathRules::new(place.ws.join("sub"))).unwrap();
+        sandbox(&SandboxRules::new(paths))
     };
     let running = inner.run(spec(PLANT, &place.ws.join("sub"))).unwrap();
     wait_for(&place, "ws/sub/ready");
@@ -637,9 +637,9 @@ fn placeholder_of_two_programs() {
 fn harmless_links() {
     let place = Place::new();
     place.setup("cd ws; git init -q .; mkdir -p .vscode/in src node_modules/.bin node_modules/p; ln -s in .vscode/l; ln -s gone .vscode/m; ln -s .. .vscode/up; ln -s . .idea; ln -s /usr/bin .vscode/usr; echo x > node_modules/p/x; ln -s ../p/x node_modules/.bin/x; ln -s /nowhere/x .zshrc");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "set -e; echo y > src/f; echo y > node_modules/p/x; ln -sf ../p/y node_modules/.bin/x; mv node_modules n; mkdir gone nowhere; touch gone/f; rm -r gone",
     );
@@ -653,7 +653,7 @@ fn opened_target() {
     place.setup("cd ws; mkdir cfg; echo mine > cfg/envrc; echo mine > cfg/other; ln -s cfg/envrc .envrc; ln -s cfg/other .zshrc");
     let mut rules = place.rules();
     rules.opened = vec!["cfg/envrc".into()];
-    let wall = wall(&rules);
-    assert!(line(&wall, &place, "echo new > cfg/envrc").succeeded());
-    trial::refused(&wall, &place, &["echo new > cfg/other"]);
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, &place, "echo new > cfg/envrc").succeeded());
+    trial::refused(&sandbox, &place, &["echo new > cfg/other"]);
 }

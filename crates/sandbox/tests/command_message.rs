@@ -3,7 +3,8 @@
 
 use proptest::prelude::*;
 use toolgate_sandbox::command::{
-    BadOrder, Folder, Limits, Mask, MaskKind, Network, Omit, Order, Outcome, Refused, Report,
+    BadOrder, Limits, Mask, MaskKind, Network, Omit, Order, Outcome, Refused, Report,
+    SharedDirectory,
 };
 
 fn text() -> impl Strategy<Value = Vec<u8>> {
@@ -28,12 +29,12 @@ prop_compose! {
         arguments in prop::collection::vec(text(), 0..6),
         env in prop::collection::vec(("[A-Z]{1,8}", text()), 0..6),
         cwd in absolute(),
-        folders in prop::collection::vec((absolute(), any::<bool>()), 1..5),
+        directories in prop::collection::vec((absolute(), any::<bool>()), 1..5),
         masks in prop::collection::vec((0_u16..5, beneath(), 0..4_usize), 0..8),
     ) -> Order {
         let [namespaces, landlock, seccomp] = flags;
         let kinds = [MaskKind::Hide, MaskKind::Freeze, MaskKind::Vacant, MaskKind::Pin];
-        let count = u16::try_from(folders.len()).unwrap();
+        let count = u16::try_from(directories.len()).unwrap();
         Order {
             namespaces,
             omit: Omit { landlock, seccomp },
@@ -51,15 +52,15 @@ prop_compose! {
                 .map(|(name, value)| [name.as_bytes(), b"=", &value].concat())
                 .collect(),
             cwd,
-            folders: folders
+            directories: directories
                 .into_iter()
-                .map(|(path, writable)| Folder { path, writable })
+                .map(|(path, writable)| SharedDirectory { path, writable })
                 .collect(),
             masks: masks
                 .into_iter()
-                .filter_map(|(folder, path, kind)| {
+                .filter_map(|(directory, path, kind)| {
                     let kind = *kinds.get(kind)?;
-                    Some(Mask { folder: folder % count, path, kind })
+                    Some(Mask { directory: directory % count, path, kind })
                 })
                 .collect(),
         }
@@ -171,16 +172,16 @@ fn what_a_program_cannot_be_given_is_refused() {
         argv: vec![b"/bin/true".to_vec()],
         env: Vec::new(),
         cwd: b"/w".to_vec(),
-        folders: vec![Folder {
+        directories: vec![SharedDirectory {
             path: b"/w".to_vec(),
             writable: true,
         }],
         masks: Vec::new(),
     };
     assert!(good.encode().is_ok());
-    let mask = |folder, path: &[u8]| {
+    let mask = |directory, path: &[u8]| {
         vec![Mask {
-            folder,
+            directory,
             path: path.to_vec(),
             kind: MaskKind::Hide,
         }]
@@ -202,12 +203,12 @@ fn what_a_program_cannot_be_given_is_refused() {
             Box::new(|o| o.env.push(b"x".to_vec())),
         ),
         (
-            "a relative folder to start in",
+            "a relative directory to start in",
             Box::new(|o| o.cwd = b"w".to_vec()),
         ),
         ("the way up", Box::new(|o| o.cwd = b"/w/..".to_vec())),
         (
-            "a mask in no folder",
+            "a mask in no directory",
             Box::new(move |o| o.masks = mask(1, b"a")),
         ),
         (

@@ -1,4 +1,4 @@
-//! The machine's own mounts change while a wall stands, and the next command sees it.
+//! The machine's own mounts change while a sandbox stands, and the next command sees it.
 //!
 //! Every trial has a mount namespace to itself, in which it may mount what it likes.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
@@ -10,9 +10,9 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use toolgate_sandbox::command::{self, CommandWall};
+use toolgate_sandbox::command::{self, CommandSandbox};
 use toolgate_sandbox::paths::RootAccess;
-use trial::{Place, Trial, is_root, line, refused, wall, with_roots};
+use trial::{Place, Trial, is_root, line, refused, sandbox, with_roots};
 
 /// Tells the program that it is in a namespace of its own.
 const INSIDE: &str = "TOOLGATE_TRIAL_INSIDE";
@@ -84,17 +84,17 @@ fn mount_memory(at: &Path) {
     mount(&["-t", "tmpfs", "trial", at.to_str().unwrap()]);
 }
 
-/// A wall that has run a command.
-fn used(place: &Place) -> CommandWall {
+/// A sandbox that has run a command.
+fn used(place: &Place) -> CommandSandbox {
     let mut rules = place.rules();
     rules.linger = Duration::from_secs(3600);
-    let wall = wall(&rules);
-    assert!(line(&wall, place, "true").succeeded());
-    wall
+    let sandbox = sandbox(&rules);
+    assert!(line(&sandbox, place, "true").succeeded());
+    sandbox
 }
 
-fn says(wall: &CommandWall, place: &Place, text: &str, answer: &str) {
-    let ran = line(wall, place, text);
+fn says(sandbox: &CommandSandbox, place: &Place, text: &str, answer: &str) {
+    let ran = line(sandbox, place, text);
     assert_eq!(
         (ran.stdout.as_str(), ran.succeeded()),
         (answer, true),
@@ -105,12 +105,12 @@ fn says(wall: &CommandWall, place: &Place, text: &str, answer: &str) {
 fn mounted() {
     let place = Place::new();
     place.setup("mkdir ws/disk");
-    let wall = used(&place);
-    says(&wall, &place, "ls disk", "");
+    let sandbox = used(&place);
+    says(&sandbox, &place, "ls disk", "");
     mount_memory(&place.ws.join("disk"));
     place.write("ws/disk/f", "new");
     says(
-        &wall,
+        &sandbox,
         &place,
         "cat disk/f; echo x > disk/g; cat disk/g",
         "newx\n",
@@ -123,36 +123,36 @@ fn unmounted() {
     let place = Place::new();
     mount_memory(&place.ws.join("disk"));
     place.write("ws/disk/f", "old");
-    let wall = used(&place);
-    says(&wall, &place, "cat disk/f", "old");
+    let sandbox = used(&place);
+    says(&sandbox, &place, "cat disk/f", "old");
     place.setup("umount ws/disk");
-    says(&wall, &place, "ls disk; echo x > disk/g", "");
+    says(&sandbox, &place, "ls disk; echo x > disk/g", "");
     assert_eq!(place.read("ws/disk/g"), "x\n");
 }
 
 fn secret_in_it() {
     let place = Place::new();
-    let wall = used(&place);
+    let sandbox = used(&place);
     mount_memory(&place.ws.join("disk"));
     place.write("ws/disk/.env", "K=1");
-    refused(&wall, &place, &["cat disk/.env", "mv disk/.env x"]);
+    refused(&sandbox, &place, &["cat disk/.env", "mv disk/.env x"]);
     place.setup("umount ws/disk");
 }
 
 fn elsewhere() {
     mount_memory(Path::new("/mnt"));
-    let place = Place::in_folder("/mnt");
+    let place = Place::in_directory("/mnt");
     place.setup("echo K > ws/.env; echo x > out/f; git init -q ws; echo y > ws/g");
-    let wall = used(&place);
+    let sandbox = used(&place);
     for _ in 0..3 {
-        says(&wall, &place, "cat g; echo z > h; rm h", "y\n");
+        says(&sandbox, &place, "cat g; echo z > h; rm h", "y\n");
         refused(
-            &wall,
+            &sandbox,
             &place,
             &["cat .env", "cat ../out/f", "echo x > .git/hooks/a"],
         );
     }
-    drop((wall, place));
+    drop((sandbox, place));
     // Lazily: the warden has it open until it has ended, which nobody waits for.
     let status = Command::new("umount").args(["-l", "/mnt"]).status();
     assert!(status.unwrap().success());
@@ -162,14 +162,14 @@ fn one_in_another() {
     let place = Place::new();
     place.setup("mkdir -p ws/inner; echo x > ws/inner/f; echo K > ws/inner/.env");
     let inner = place.ws.join("inner");
-    let wall = wall(&with_roots(&[
+    let sandbox = sandbox(&with_roots(&[
         (&place.ws, RootAccess::ReadWrite),
         (&inner, RootAccess::ReadOnly),
     ]));
     for _ in 0..3 {
-        says(&wall, &place, "echo y > g; cat inner/f", "x\n");
+        says(&sandbox, &place, "echo y > g; cat inner/f", "x\n");
         refused(
-            &wall,
+            &sandbox,
             &place,
             &["echo z > inner/f", "cat inner/.env", "mv inner other"],
         );
@@ -182,7 +182,7 @@ fn around_var_tmp() {
     place.setup("mkdir -p /var/tmp/inner; echo kept > /var/tmp/kept");
     let (var, inner) = (Path::new("/var"), Path::new("/var/tmp/inner"));
     let own = (place.ws.as_path(), RootAccess::ReadWrite);
-    let all = wall(&with_roots(&[own, (var, RootAccess::ReadWrite)]));
+    let all = sandbox(&with_roots(&[own, (var, RootAccess::ReadWrite)]));
     // Each time what was made for the one before is used again.
     for nth in ["1", "2", "3"] {
         let write = format!("cat /var/tmp/kept; echo {nth} > /var/tmp/made");
@@ -192,7 +192,7 @@ fn around_var_tmp() {
     }
     let (var, inner) = ((var, RootAccess::ReadOnly), (inner, RootAccess::ReadWrite));
     for roots in [[own, var, inner], [own, inner, var]] {
-        let some = wall(&with_roots(&roots));
+        let some = sandbox(&with_roots(&roots));
         for nth in ["1", "2", "3"] {
             let write = format!("cat /var/tmp/kept; echo {nth} > /var/tmp/inner/made");
             says(&some, &place, &write, "kept\n");
@@ -211,12 +211,12 @@ fn replaced_in_system() {
     place.setup("cp /etc/ld.so.cache /etc/passwd /etc/group out/; echo open > out/open");
     place.setup("echo K=1 > out/secret; chmod 600 out/secret");
     mount(&["--bind", place.out.to_str().unwrap(), "/etc"]);
-    let wall = used(&place);
-    says(&wall, &place, "cat /etc/open", "open\n");
-    refused(&wall, &place, &["cat /etc/secret"]);
+    let sandbox = used(&place);
+    says(&sandbox, &place, "cat /etc/open", "open\n");
+    refused(&sandbox, &place, &["cat /etc/secret"]);
     place.setup("echo K=2 > out/new; chmod 600 out/new; mv out/new out/secret");
     for _ in 0..3 {
-        refused(&wall, &place, &["cat /etc/secret"]);
+        refused(&sandbox, &place, &["cat /etc/secret"]);
     }
     place.setup("umount /etc out");
 }

@@ -6,8 +6,8 @@ mod trial;
 use std::process::{Command, ExitCode};
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use toolgate_sandbox::command::{self, CommandWall};
-use trial::{Place, Ran, Trial, line, own_program, wall};
+use toolgate_sandbox::command::{self, CommandSandbox};
+use trial::{Place, Ran, Trial, line, own_program, sandbox};
 
 fn main() -> ExitCode {
     command::init();
@@ -68,8 +68,8 @@ fn moved(ran: &Ran) -> Vec<String> {
     moved.map(|one| one.path.display().to_string()).collect()
 }
 
-fn silent(wall: &CommandWall, place: &Place, text: &str) {
-    let ran = line(wall, place, text);
+fn silent(sandbox: &CommandSandbox, place: &Place, text: &str) {
+    let ran = line(sandbox, place, text);
     let settled = &ran.finished.settled;
     assert!(
         settled.appeared.is_empty() && settled.missed.is_none(),
@@ -78,8 +78,8 @@ fn silent(wall: &CommandWall, place: &Place, text: &str) {
 }
 
 /// Runs a line and says that exactly this was moved aside.
-fn disarmed(wall: &CommandWall, place: &Place, text: &str, paths: &[&str]) {
-    let ran = line(wall, place, text);
+fn disarmed(sandbox: &CommandSandbox, place: &Place, text: &str, paths: &[&str]) {
+    let ran = line(sandbox, place, text);
     let mut expected: Vec<String> = paths
         .iter()
         .map(|path| place.ws.join(path).display().to_string())
@@ -133,8 +133,8 @@ fn deep() {
     ] {
         let place = Place::new();
         place.write("ws/x.py", &diver(levels, length, &then));
-        let wall = wall(&place.rules());
-        let ran = line(&wall, &place, "python3 x.py");
+        let sandbox = sandbox(&place.rules());
+        let ran = line(&sandbox, &place, "python3 x.py");
         assert!(ran.succeeded(), "{then}: {}", ran.text());
         assert_eq!(ran.finished.settled.missed, None, "{then}");
         let _ = Command::new("git")
@@ -148,7 +148,7 @@ fn deep() {
             "{then}: {appeared:?}"
         );
         // The next command changes nothing more.
-        silent(&wall, &place, "true");
+        silent(&sandbox, &place, "true");
     }
 }
 
@@ -160,8 +160,8 @@ fn deep_and_harmless() {
     );
     // What stood there before stays where it is.
     place.setup("cd ws; mkdir old; cp x.py old; cd old; python3 x.py");
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "python3 x.py");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "python3 x.py");
     let moved = moved(&ran);
     assert!(!moved.is_empty(), "{ran:?}");
     assert!(
@@ -181,7 +181,7 @@ const BARE: &str = "git init -q --bare .bare; git -C .bare worktree add -q --orp
 fn git_directories() {
     let place = Place::new();
     place.setup(&format!("{SETUP}{BARE}"));
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for (text, path) in [
         ("echo x > F", ".bare/worktrees/dev/config.worktree"),
         ("echo x > F", ".bare/config.worktree"),
@@ -203,7 +203,7 @@ fn git_directories() {
     ] {
         let text = text.replace('F', path);
         let ran = line(
-            &wall,
+            &sandbox,
             &place,
             &format!("mkdir -p $(dirname {path}); {text}"),
         );
@@ -223,20 +223,20 @@ fn git_directories() {
         "echo x >> .bare/worktrees/dev/commondir",
         "echo x >> .bare/worktrees/dev/gitdir",
     ] {
-        assert!(!line(&wall, &place, text).succeeded(), "{text}");
+        assert!(!line(&sandbox, &place, text).succeeded(), "{text}");
     }
 }
 
 fn work_in_git_directories() {
     let place = Place::new();
     place.setup(&format!("{SETUP}{BARE}"));
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let env = "export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b; set -e; ";
     for directory in ["dev", "sep"] {
         let text = format!(
             "{env} cd {directory}; for i in 1 2 3; do echo $i > f; git add f; git commit -qm $i; done; git tag t; git checkout -q -b side HEAD~1; echo y > f; git commit -qam y; ! git rebase -q t; git rebase --abort; ! git cherry-pick t; git cherry-pick --abort; git rebase -q --onto t HEAD~1 HEAD -X theirs; git gc -q"
         );
-        let ran = line(&wall, &place, &text);
+        let ran = line(&sandbox, &place, &text);
         assert!(ran.succeeded(), "{directory}: {ran:?}");
         assert!(ran.finished.settled.appeared.is_empty(), "{ran:?}");
     }
@@ -244,45 +244,45 @@ fn work_in_git_directories() {
 
 fn new_git_directories() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     disarmed(
-        &wall,
+        &sandbox,
         &place,
         "mkdir w; cd w; echo 'ref: refs/heads/x' > HEAD; echo ../c > commondir; echo x > config.worktree",
         &["w/commondir", "w/config.worktree"],
     );
     disarmed(
-        &wall,
+        &sandbox,
         &place,
         "mkdir b; cd b; mkdir objects refs rebase-merge; echo x > HEAD; echo exec x > rebase-merge/git-rebase-todo",
         &["b/rebase-merge"],
     );
     // The hooks hold something that was guarded before, and cannot be moved.
     silent(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p d/hooks; echo x > d/hooks/reference-transaction",
     );
-    line(&wall, &place, "echo x > d/hooks/x.pem");
+    line(&sandbox, &place, "echo x > d/hooks/x.pem");
     disarmed(
-        &wall,
+        &sandbox,
         &place,
         "cd d; echo x > HEAD; mkdir objects refs; chmod 755 hooks/reference-transaction; for i in {1..25}; do echo x > z$i.key; done",
         &["d/HEAD"],
     );
     // In another order.
     silent(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p e/hooks e/refs; echo x > e/HEAD; echo x > e/config",
     );
     disarmed(
-        &wall,
+        &sandbox,
         &place,
         "mkdir e/objects; echo x > e/objects/x",
         &["e/objects"],
     );
-    silent(&wall, &place, "rm -r w b");
+    silent(&sandbox, &place, "rm -r w b");
 }
 
 fn around_the_users() {
@@ -308,10 +308,10 @@ fn around_the_users() {
         place.setup(&format!(
             "mkdir -p ws/p/config ws/p/hooks ws/p/src/config; cd ws/p; echo mine > config/app.toml; echo mine > hooks/use.ts; echo mine > src/config/x; echo mine > config.yaml; {stands}"
         ));
-        let wall = wall(&place.rules());
+        let sandbox = sandbox(&place.rules());
         let moved: Vec<String> = moved.iter().map(|name| format!("p/{name}")).collect();
         let moved: Vec<&str> = moved.iter().map(String::as_str).collect();
-        disarmed(&wall, &place, &format!("cd p; {text}"), &moved);
+        disarmed(&sandbox, &place, &format!("cd p; {text}"), &moved);
         for path in [
             "config/app.toml",
             "hooks/use.ts",
@@ -321,7 +321,7 @@ fn around_the_users() {
             assert!(place.exists(&format!("ws/p/{path}")), "{path} was moved");
         }
         silent(
-            &wall,
+            &sandbox,
             &place,
             "echo more >> p/config/app.toml; echo more >> p/hooks/use.ts",
         );
@@ -333,9 +333,9 @@ const JUDGED: &str = "git init -q .; mkdir -p .git/rebase-merge v/site-packages;
 fn added() {
     let place = Place::new();
     place.setup(&format!("{SETUP}{JUDGED}"));
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     silent(
-        &wall,
+        &sandbox,
         &place,
         "printf 'exec make\\nbreak\\n' > .git/rebase-merge/git-rebase-todo; printf '../src\\nimport mine\\n' > v/site-packages/a.pth; echo '*.y filter=mine text' >> .gitattributes; touch w/site-packages/f",
     );
@@ -350,7 +350,7 @@ fn added() {
         ("echo evil > F", ".git/rebase-merge/strategy"),
         ("echo 'import evil' >> F", "v/site-packages/big.pth"),
     ] {
-        disarmed(&wall, &place, &text.replace('F', path), &[path]);
+        disarmed(&sandbox, &place, &text.replace('F', path), &[path]);
     }
 }
 
@@ -360,11 +360,11 @@ fn hold() -> ExitCode {
     let [_, _, ws, records, text, ..] = arguments.as_slice() else {
         return ExitCode::FAILURE;
     };
-    let paths = toolgate_sandbox::PathWall::open(&toolgate_sandbox::PathRules::new(ws)).unwrap();
-    let mut rules = toolgate_sandbox::command::WallRules::new(paths);
+    let paths = toolgate_sandbox::PathSandbox::open(&toolgate_sandbox::PathRules::new(ws)).unwrap();
+    let mut rules = toolgate_sandbox::command::SandboxRules::new(paths);
     rules.records = Some(records.into());
-    let wall = wall(&rules);
-    let running = wall.run(trial::spec(text, ws.as_ref())).unwrap();
+    let sandbox = sandbox(&rules);
+    let running = sandbox.run(trial::spec(text, ws.as_ref())).unwrap();
     running.drive(Default::default(), None, |_, bytes| {
         use std::io::Write;
         std::io::stdout().write_all(bytes).unwrap();
@@ -379,7 +379,7 @@ fn added_and_killed() {
     place.setup(&format!(
         "{SETUP}{JUDGED}; mkdir -p p/config p/refs; echo mine > p/config/f"
     ));
-    let records = place.folder.path().join("records");
+    let records = place.directory.path().join("records");
     let text = "echo 'exec evil' >> .git/rebase-merge/git-rebase-todo; mkdir p/objects; touch p/HEAD; echo x; sleep 600";
     let mut child = own_program(&["--hold"])
         .arg(&place.ws)
@@ -400,8 +400,8 @@ fn added_and_killed() {
     child.wait().unwrap();
     let mut rules = place.rules();
     rules.records = Some(records);
-    let wall = wall(&rules);
-    let earlier = wall.earlier();
+    let sandbox = sandbox(&rules);
+    let earlier = sandbox.earlier();
     let mut paths: Vec<_> = earlier.iter().map(|one| one.path.clone()).collect();
     paths.sort();
     let expected = [".git/rebase-merge/git-rebase-todo", "p/HEAD"].map(|path| place.ws.join(path));
@@ -423,7 +423,7 @@ fn many_closed() {
         "d=c; for i in {1..300}; do d=$d/c; done; mkdir -p $d; echo x > $d/.envrc; for i in {1..299}; do chmod 000 $d; d=${d%/c}; done; chmod 000 c/c c",
     ] {
         let place = Place::new();
-        let wall = wall(&place.rules());
+        let sandbox = sandbox(&place.rules());
         setrlimit(
             Resource::Nofile,
             Rlimit {
@@ -432,7 +432,7 @@ fn many_closed() {
             },
         )
         .unwrap();
-        let ran = line(&wall, &place, &format!("{plant}{text}"));
+        let ran = line(&sandbox, &place, &format!("{plant}{text}"));
         setrlimit(Resource::Nofile, before).unwrap();
         assert_eq!(ran.finished.settled.missed, None, "{text}");
         use std::os::unix::fs::PermissionsExt;
@@ -449,7 +449,7 @@ fn many_closed() {
 fn states() {
     let place = Place::new();
     place.setup("git init -q ws; mkdir -p ws/.git/sequencer ws/.git/rebase-merge ws/.git/rebase-apply ws/.git/worktrees/w/rebase-merge");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for (path, content) in [
         ("sequencer/opts", "[options] strategy = x/../payload\\n"),
         ("sequencer/opts", "[options]\\n\\tstrategy = ours ; x\\n"),
@@ -469,7 +469,7 @@ fn states() {
     ] {
         let path = format!(".git/{path}");
         disarmed(
-            &wall,
+            &sandbox,
             &place,
             &format!("printf -- '{content}' > {path}"),
             &[&path],
@@ -480,7 +480,7 @@ fn states() {
 fn own_states() {
     let place = Place::new();
     place.setup("git init -q ws");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let env = "export GIT_CONFIG_GLOBAL=/dev/null GIT_AUTHOR_NAME=\"O'Hara! x\" GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b GIT_EDITOR=true; set -e; ";
     for text in [
         "for i in 1 2 3 4; do echo $i > f; git add f; git commit -qm $i; done; git tag t; git checkout -q -b side HEAD~2; for i in 7 8; do echo $i > f; git commit -qam $i; done",
@@ -494,7 +494,7 @@ fn own_states() {
         "git bisect reset; ! git merge t",
         "git merge --abort; ! git rebase t; echo z > f; git add f; ! git rebase --continue; git rebase --skip",
     ] {
-        let ran = line(&wall, &place, &format!("{env}{text}"));
+        let ran = line(&sandbox, &place, &format!("{env}{text}"));
         assert!(ran.succeeded(), "{text}: {ran:?}");
         let settled = &ran.finished.settled;
         assert!(settled.appeared.is_empty(), "{text}: {settled:?}");

@@ -1,25 +1,25 @@
-//! What the walls have to do with a path, and what would open it.
+//! What the sandbox have to do with a path, and what would open it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
 
 use toolgate_model::Access;
-use toolgate_sandbox::command::{Barrier, Grant, Reach, Rung, WallRules};
+use toolgate_sandbox::command::{Barrier, Grant, Level, Reach, SandboxRules};
 use toolgate_sandbox::paths::{RootAccess, RootRule};
-use toolgate_sandbox::{PathRules, PathWall};
+use toolgate_sandbox::{PathRules, PathSandbox};
 
 const READ: Access = Access::Read;
 const WRITE: Access = Access::Write;
 
 struct Place {
-    folder: tempfile::TempDir,
-    rules: WallRules,
+    directory: tempfile::TempDir,
+    rules: SandboxRules,
 }
 
 /// A root `ws`, a read-only root `docs` and three grants.
 fn place() -> Place {
-    let folder = tempfile::tempdir().unwrap();
-    let at = |name: &str| folder.path().join(name);
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
     for name in ["ws/src", "ws/.git/hooks", "docs", "other"] {
         std::fs::create_dir_all(at(name)).unwrap();
     }
@@ -32,7 +32,7 @@ fn place() -> Place {
         path: at("docs"),
         access: RootAccess::ReadOnly,
     });
-    let mut rules = WallRules::new(PathWall::open(&paths).unwrap());
+    let mut rules = SandboxRules::new(PathSandbox::open(&paths).unwrap());
     let grant = |path: &str, access| Grant {
         path: path.into(),
         access,
@@ -41,7 +41,7 @@ fn place() -> Place {
         grant("/srv/cache", RootAccess::ReadOnly),
         grant("/srv/cache/own", RootAccess::ReadWrite),
     ];
-    Place { folder, rules }
+    Place { directory, rules }
 }
 
 fn told(reach: &Reach, path: &Path, access: Access) -> String {
@@ -65,7 +65,7 @@ fn told(reach: &Reach, path: &Path, access: Access) -> String {
 #[test]
 fn each_path_is_told_with_the_line_that_opens_it() {
     let place = place();
-    let reach = place.rules.reach(Rung::Namespaces, &[]);
+    let reach = place.rules.reach(Level::Namespaces, &[]);
     let write = |path: &str| format!("grants = [{{ path = \"{path}\", access = \"write\" }}]");
     let cases = [
         // In the workspace.
@@ -153,13 +153,13 @@ fn each_path_is_told_with_the_line_that_opens_it() {
             "outside; grants = [\"/srv/cached\"]".to_owned(),
         ),
     ];
-    let ws = place.folder.path().join("ws");
+    let ws = place.directory.path().join("ws");
     for (path, access, expected) in cases {
-        // Grants in temporary folders would be named like this, too.
+        // Grants in temporary directories would be named like this, too.
         let said = told(&reach, &ws.join(path), access);
         assert_eq!(said, expected, "{access:?} {path}");
     }
-    let docs = place.folder.path().join("docs/a");
+    let docs = place.directory.path().join("docs/a");
     assert_eq!(told(&reach, &docs, WRITE), "read-only");
     assert_eq!(told(&reach, Path::new("relative"), READ), "open");
     assert_eq!(
@@ -168,7 +168,7 @@ fn each_path_is_told_with_the_line_that_opens_it() {
         "an endless link"
     );
     let sibling = told(&reach, &ws.join("up/file"), READ);
-    let other = place.folder.path().join("other");
+    let other = place.directory.path().join("other");
     assert_eq!(
         sibling,
         format!("private; grants = [\"{}\"]", other.display())
@@ -179,8 +179,8 @@ fn each_path_is_told_with_the_line_that_opens_it() {
 fn what_a_person_opened_is_not_protected_any_more() {
     let mut place = place();
     place.rules.opened = vec![".vscode".into()];
-    let reach = place.rules.reach(Rung::Namespaces, &[]);
-    let ws = place.folder.path().join("ws");
+    let reach = place.rules.reach(Level::Namespaces, &[]);
+    let ws = place.directory.path().join("ws");
     assert_eq!(told(&reach, &ws.join(".vscode/x"), WRITE), "open");
     assert_ne!(told(&reach, &ws.join(".idea/x"), WRITE), "open");
 }
@@ -188,10 +188,10 @@ fn what_a_person_opened_is_not_protected_any_more() {
 #[test]
 fn a_repository_that_is_not_there_yet_is_opened_as_a_whole() {
     let place = place();
-    let ws = place.folder.path().join("ws");
+    let ws = place.directory.path().join("ws");
     std::fs::remove_dir_all(ws.join(".git")).unwrap();
     let said = told(
-        &place.rules.reach(Rung::Namespaces, &[]),
+        &place.rules.reach(Level::Namespaces, &[]),
         &ws.join(".git/HEAD"),
         WRITE,
     );
@@ -208,7 +208,7 @@ fn grants_of_one_command_count() {
         path: "/opt/data".into(),
         access: RootAccess::ReadOnly,
     }];
-    let reach = place.rules.reach(Rung::Namespaces, &more);
+    let reach = place.rules.reach(Level::Namespaces, &more);
     assert_eq!(
         told(&reach, Path::new("/opt2/data/x"), READ),
         "outside; grants = [\"/opt2/data\"]"
@@ -217,13 +217,13 @@ fn grants_of_one_command_count() {
 }
 
 #[test]
-fn the_lower_rung_hides_nothing_in_a_root_and_has_no_private_folders() {
+fn the_lower_level_hides_nothing_in_a_root_and_has_no_private_directories() {
     let place = place();
-    let reach = place.rules.reach(Rung::Landlock, &[]);
-    let ws = place.folder.path().join("ws");
+    let reach = place.rules.reach(Level::Landlock, &[]);
+    let ws = place.directory.path().join("ws");
     assert_eq!(told(&reach, &ws.join(".env"), READ), "open");
     assert_eq!(told(&reach, &ws.join(".bashrc"), WRITE), "open");
     let denial = reach.explains(Path::new("/data/set/x"), READ).unwrap();
-    assert_eq!(denial.wall, "landlock");
+    assert_eq!(denial.sandbox, "landlock");
     assert!(told(&reach, Path::new("/tmp/kept/f"), WRITE).starts_with("outside"));
 }

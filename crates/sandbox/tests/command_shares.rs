@@ -6,8 +6,8 @@ mod trial;
 
 use std::process::{Command, ExitCode};
 
-use toolgate_sandbox::command::{self, Omit, Rung};
-use trial::{Place, Trial, line, only, refused, wall};
+use toolgate_sandbox::command::{self, Level, Omit};
+use trial::{Place, Trial, line, only, refused, sandbox};
 
 fn main() -> ExitCode {
     command::init();
@@ -49,16 +49,16 @@ fn limit(name: &str) -> u64 {
 fn instances() {
     let place = Place::new();
     place.setup("mkfifo ws/made ws/done");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let most = limit("max_inotify_instances") / 4;
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| line(&wall, &place, GREEDY));
+        let first = scope.spawn(|| line(&sandbox, &place, GREEDY));
         let made = place.read("ws/made");
         let made: u64 = made.trim().parse().unwrap();
         assert!((1..=most).contains(&made), "{made} of {most}");
         // Nothing is left for another one, and enough for everybody outside.
         let second = "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init())'";
-        assert_eq!(line(&wall, &place, second).stdout, "-1\n");
+        assert_eq!(line(&sandbox, &place, second).stdout, "-1\n");
         let outside = Command::new("python3")
             .args([
                 "-c",
@@ -72,7 +72,7 @@ fn instances() {
     });
     // They come back with the end of the command.
     let again = "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init())'";
-    assert_eq!(line(&wall, &place, again).stdout, "3\n");
+    assert_eq!(line(&sandbox, &place, again).stdout, "3\n");
 }
 
 fn settings() {
@@ -105,12 +105,12 @@ fn settings() {
     assert!(lines.len() > 20, "{lines:?}");
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
     let omits = [(false, true), (true, true)].map(|(landlock, seccomp)| Omit { landlock, seccomp });
-    for (rung, omit) in [
-        (Rung::Namespaces, omits[0]),
-        (Rung::Namespaces, omits[1]),
-        (Rung::Landlock, omits[0]),
+    for (level, omit) in [
+        (Level::Namespaces, omits[0]),
+        (Level::Namespaces, omits[1]),
+        (Level::Landlock, omits[0]),
     ] {
-        refused(&only(&place, rung, omit), &place, &lines);
+        refused(&only(&place, level, omit), &place, &lines);
     }
 }
 
@@ -121,9 +121,9 @@ fn no_namespaces() {
         landlock: false,
     };
     for omit in [omit, trial::ALL] {
-        let wall = only(&place, Rung::Namespaces, omit);
+        let sandbox = only(&place, Level::Namespaces, omit);
         refused(
-            &wall,
+            &sandbox,
             &place,
             &[
                 "unshare -U true",
@@ -147,8 +147,8 @@ for n in \"SIGPENDING\", \"MSGQUEUE\", \"MEMLOCK\", \"RTPRIO\", \"NICE\": print(
             .collect()
     };
     let outside = numbers(&String::from_utf8_lossy(&outside.stdout));
-    for rung in [Rung::Namespaces, Rung::Landlock] {
-        let ran = line(&only(&place, rung, Omit::default()), &place, read);
+    for level in [Level::Namespaces, Level::Landlock] {
+        let ran = line(&only(&place, level, Omit::default()), &place, read);
         let inside = numbers(&ran.stdout);
         assert_eq!((inside.len(), outside.len()), (10, 10), "{ran:?}");
         for (index, (inside, outside)) in inside.iter().zip(&outside).enumerate() {
@@ -200,8 +200,8 @@ for name, *call in (
 "
     );
     place.write("ws/others.py", &script);
-    let wall = only(&place, Rung::Landlock, Omit::default());
-    let ran = line(&wall, &place, "python3 others.py");
+    let sandbox = only(&place, Level::Landlock, Omit::default());
+    let ran = line(&sandbox, &place, "python3 others.py");
     assert!(ran.succeeded() && ran.text().is_empty(), "{ran:?}");
     assert!(!ran.finished.refused.is_empty(), "{ran:?}");
     for call in &ran.finished.refused {
@@ -213,14 +213,14 @@ for name, *call in (
 
 fn own_process() {
     let place = Place::new();
-    for rung in [Rung::Namespaces, Rung::Landlock] {
-        let wall = only(&place, rung, Omit::default());
+    for level in [Level::Namespaces, Level::Landlock] {
+        let sandbox = only(&place, level, Omit::default());
         let ran = line(
-            &wall,
+            &sandbox,
             &place,
             "set -e; ulimit -n 100; ulimit -n; nice -n 5 nice; ionice -c 3 true; taskset 1 true; \
              python3 -c 'import os; os.sched_setaffinity(0, os.sched_getaffinity(0)); os.setpriority(os.PRIO_PGRP, 0, 7); print(os.getpriority(0, 0))'",
         );
-        assert_eq!(ran.stdout, "100\n5\n7\n", "{rung:?}: {ran:?}");
+        assert_eq!(ran.stdout, "100\n5\n7\n", "{level:?}: {ran:?}");
     }
 }

@@ -8,7 +8,7 @@ use std::os::unix::net::{SocketAddr, UnixDatagram, UnixListener};
 use std::path::Path;
 use std::process::ExitCode;
 
-use toolgate_sandbox::command::{self, CommandWall, Deadlines, Network, Omit, Rung};
+use toolgate_sandbox::command::{self, CommandSandbox, Deadlines, Level, Network, Omit};
 use trial::{Place, Ran, Trial, line, only, run_spec, spec};
 
 fn main() -> ExitCode {
@@ -39,16 +39,16 @@ const TRIALS: &[Trial] = &[
     ),
 ];
 
-const LEVELS: [(Rung, Network); 5] = [
-    (Rung::Namespaces, Network::Off),
-    (Rung::Namespaces, Network::Loopback),
-    (Rung::Namespaces, Network::On),
-    (Rung::Landlock, Network::Off),
-    (Rung::Landlock, Network::On),
+const LEVELS: [(Level, Network); 5] = [
+    (Level::Namespaces, Network::Off),
+    (Level::Namespaces, Network::Loopback),
+    (Level::Namespaces, Network::On),
+    (Level::Landlock, Network::Off),
+    (Level::Landlock, Network::On),
 ];
 
 /// Runs a Python script from the workspace.
-fn python(wall: &CommandWall, place: &Place, network: Network, script: &str) -> Ran {
+fn python(sandbox: &CommandSandbox, place: &Place, network: Network, script: &str) -> Ran {
     place.write("ws/probe.py", script);
     let mut command = spec("python3 probe.py", &place.ws);
     command.network = Some(network);
@@ -56,7 +56,7 @@ fn python(wall: &CommandWall, place: &Place, network: Network, script: &str) -> 
         total: Some(std::time::Duration::from_secs(60)),
         idle: None,
     };
-    let ran = run_spec(wall, command, deadlines);
+    let ran = run_spec(sandbox, command, deadlines);
     assert!(ran.succeeded(), "the probe could not run: {ran:?}");
     ran
 }
@@ -159,15 +159,15 @@ print(sorted(made))
 ";
 
 fn pairs() {
-    for (rung, network) in LEVELS {
+    for (level, network) in LEVELS {
         let place = Place::new();
         let host = Host::new(&place);
-        let wall = only(&place, rung, Omit::default());
+        let sandbox = only(&place, level, Omit::default());
         let script = SCRIPT.replace("ADDRESSES", &host.addresses(&place));
-        let ran = python(&wall, &place, network, &script);
+        let ran = python(&sandbox, &place, network, &script);
         // Streams and packets in sequence.
-        assert_eq!(ran.stdout, "[1, 5]\n", "{rung:?} {network:?}");
-        host.heard_nothing(&format!("{rung:?} {network:?}"));
+        assert_eq!(ran.stdout, "[1, 5]\n", "{level:?} {network:?}");
+        host.heard_nothing(&format!("{level:?} {network:?}"));
     }
 }
 
@@ -192,14 +192,14 @@ for kind, name in (socket.SOCK_DGRAM, 'datagram'), (socket.SOCK_STREAM, 'stream'
         seccomp: true,
         landlock: false,
     };
-    for rung in [Rung::Namespaces, Rung::Landlock] {
-        let ran = python(&only(&place, rung, omit), &place, Network::On, &script);
-        assert_eq!(ran.stdout, "", "{rung:?}");
-        host.heard_nothing(&format!("{rung:?}"));
+    for level in [Level::Namespaces, Level::Landlock] {
+        let ran = python(&only(&place, level, omit), &place, Network::On, &script);
+        assert_eq!(ran.stdout, "", "{level:?}");
+        host.heard_nothing(&format!("{level:?}"));
     }
     // The probe is worth something: without Landlock it gets through.
-    let wall = only(&place, Rung::Namespaces, trial::ALL);
-    let ran = python(&wall, &place, Network::On, &script);
+    let sandbox = only(&place, Level::Namespaces, trial::ALL);
+    let ran = python(&sandbox, &place, Network::On, &script);
     assert!(ran.stdout.contains("reached stream"), "{ran:?}");
 }
 
@@ -225,16 +225,16 @@ for family in range(64):
             pass
 print(sorted(made))
 ";
-    for (rung, network) in LEVELS {
+    for (level, network) in LEVELS {
         let place = Place::new();
-        let wall = only(&place, rung, Omit::default());
-        let ran = python(&wall, &place, network, script);
+        let sandbox = only(&place, level, Omit::default());
+        let ran = python(&sandbox, &place, network, script);
         // Pairs of Unix sockets, and the internet's.
-        let made = match (rung, network) {
-            (Rung::Landlock, Network::Off) => "[1]\n",
+        let made = match (level, network) {
+            (Level::Landlock, Network::Off) => "[1]\n",
             _ => "[1, 2, 10]\n",
         };
-        assert_eq!(ran.stdout, made, "{rung:?} {network:?}");
+        assert_eq!(ran.stdout, made, "{level:?} {network:?}");
     }
 }
 
@@ -251,8 +251,8 @@ for how in one.bind, one.connect:
         except PermissionError:
             pass
 ";
-    let wall = only(&place, Rung::Landlock, Omit::default());
-    let ran = python(&wall, &place, Network::Off, script);
+    let sandbox = only(&place, Level::Landlock, Omit::default());
+    let ran = python(&sandbox, &place, Network::Off, script);
     assert_eq!(ran.stdout, "");
     let told = ran.finished.refused.iter();
     let told: Vec<(&str, u32)> = told.map(|call| (call.name(), call.times)).collect();
@@ -277,12 +277,12 @@ async def child():
 assert asyncio.run(child()) == b'hello\n'
 print('done')
 ";
-    for (rung, network) in LEVELS {
+    for (level, network) in LEVELS {
         let place = Place::new();
-        let wall = only(&place, rung, Omit::default());
-        let ran = python(&wall, &place, network, script);
-        assert_eq!(ran.stdout, "done\n", "{rung:?} {network:?} {ran:?}");
-        assert_eq!(ran.finished.refused, [], "{rung:?} {network:?}");
+        let sandbox = only(&place, level, Omit::default());
+        let ran = python(&sandbox, &place, network, script);
+        assert_eq!(ran.stdout, "done\n", "{level:?} {network:?} {ran:?}");
+        assert_eq!(ran.finished.refused, [], "{level:?} {network:?}");
         if Path::new("/usr/bin/node").exists() {
             place.write("ws/child.js", "process.send(7)");
             let fork = "const c = require('child_process').fork('child.js');";
@@ -290,7 +290,7 @@ print('done')
                 "ws/parent.js",
                 &format!("{fork} c.on('message', m => console.log(m))"),
             );
-            let ran = line(&wall, &place, "/usr/bin/node parent.js");
+            let ran = line(&sandbox, &place, "/usr/bin/node parent.js");
             assert_eq!(ran.stdout, "7\n", "{ran:?}");
         }
     }
@@ -317,11 +317,11 @@ print(libc.syscall(NUMBER, 1, 0, program))
         "277"
     };
     let script = script.replace("NUMBER", number);
-    for rung in [Rung::Namespaces, Rung::Landlock] {
+    for level in [Level::Namespaces, Level::Landlock] {
         let place = Place::new();
-        let wall = only(&place, rung, Omit::default());
-        let ran = python(&wall, &place, Network::Off, &script);
-        assert_eq!(ran.stdout, "1\n1\n1\n1\n0\n", "{rung:?}: {ran:?}");
+        let sandbox = only(&place, level, Omit::default());
+        let ran = python(&sandbox, &place, Network::Off, &script);
+        assert_eq!(ran.stdout, "1\n1\n1\n1\n0\n", "{level:?}: {ran:?}");
     }
 }
 
@@ -350,15 +350,15 @@ for name, call in (
     let script = script
         .replace("KEY", &key.to_string())
         .replace("NAME", &name);
-    for (rung, network) in LEVELS {
-        let wall = only(&place, rung, Omit::default());
-        let ran = python(&wall, &place, network, &script);
-        let errors = match rung {
+    for (level, network) in LEVELS {
+        let sandbox = only(&place, level, Omit::default());
+        let ran = python(&sandbox, &place, network, &script);
+        let errors = match level {
             // None of them exists in there.
-            Rung::Namespaces => "shm False 2\nsem False 2\nmsg False 2\nqueue False 2\n",
-            Rung::Landlock => "shm False 1\nsem False 1\nmsg False 1\nqueue False 1\n",
+            Level::Namespaces => "shm False 2\nsem False 2\nmsg False 2\nqueue False 2\n",
+            Level::Landlock => "shm False 1\nsem False 1\nmsg False 1\nqueue False 1\n",
         };
-        assert_eq!(ran.stdout, errors, "{rung:?} {network:?}");
+        assert_eq!(ran.stdout, errors, "{level:?} {network:?}");
     }
     // The probe finds them outside.
     let out = std::process::Command::new("python3")
@@ -399,7 +399,7 @@ rt.mq_unlink(b'/{name}')
             ),
         );
         let mut child = std::process::Command::new("python3")
-            .arg(place.folder.path().join("held.py"))
+            .arg(place.directory.path().join("held.py"))
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
@@ -432,10 +432,10 @@ if child == 0:
     os._exit(0 if call() == os.getpid() else 1)
 print(signal.Signals(os.WTERMSIG(os.waitpid(child, 0)[1])).name)
 ";
-    for rung in [Rung::Namespaces, Rung::Landlock] {
+    for level in [Level::Namespaces, Level::Landlock] {
         let place = Place::new();
-        let wall = only(&place, rung, Omit::default());
-        let ran = python(&wall, &place, Network::Off, script);
+        let sandbox = only(&place, level, Omit::default());
+        let ran = python(&sandbox, &place, Network::Off, script);
         assert!(
             ["SIGSYS\n", "SIGSEGV\n"].contains(&ran.stdout.as_str()),
             "{ran:?}"

@@ -5,9 +5,11 @@ mod trial;
 
 use std::process::{Command, ExitCode, Stdio};
 
-use toolgate_sandbox::command::{self, Deadlines, WallRules};
-use toolgate_sandbox::{PathRules, PathWall};
-use trial::{Place, Ran, Trial, is_root, line, names, own_program, refused, run_spec, spec, wall};
+use toolgate_sandbox::command::{self, Deadlines, SandboxRules};
+use toolgate_sandbox::{PathRules, PathSandbox};
+use trial::{
+    Place, Ran, Trial, is_root, line, names, own_program, refused, run_spec, sandbox, spec,
+};
 
 fn main() -> ExitCode {
     command::init();
@@ -108,9 +110,9 @@ fn planted(ran: &Ran, place: &Place, path: &str) {
 
 fn taken_names() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir sub; cd sub; for i in {1..1100}; do : > set-aside-$i-.bashrc; done; echo x > .bashrc",
     );
@@ -120,9 +122,9 @@ fn taken_names() {
 fn read_only_directory() {
     for mode in ["555", "500", "111", "000"] {
         let place = Place::new();
-        let wall = wall(&place.rules());
+        let sandbox = sandbox(&place.rules());
         let ran = line(
-            &wall,
+            &sandbox,
             &place,
             &format!(
                 "mkdir -p sub/deep; echo x > sub/deep/.bashrc; mkdir sub/deep/.vscode; echo x > sub/deep/.vscode/f; chmod {mode} sub/deep sub"
@@ -141,9 +143,9 @@ fn read_only_directory() {
 
 fn closed_directory() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p a/b/.git/hooks; echo x > a/b/.git/hooks/pre-commit; echo x > a/b/.git/config; chmod 311 a/b/.git a/b a",
     );
@@ -154,8 +156,8 @@ fn closed_directory() {
 
 fn closed_root() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "mkdir s; echo x > s/.bashrc; chmod 111 .");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "mkdir s; echo x > s/.bashrc; chmod 111 .");
     place.setup("chmod 755 ws");
     planted(&ran, &place, "s/.bashrc");
     assert_eq!(ran.finished.settled.missed, None);
@@ -165,10 +167,10 @@ fn replaced_link() {
     let place = Place::new();
     place.write("out/bashrc", "mine");
     place.setup("ln -s ../out/bashrc ws/.bashrc; mkdir ws/sub; ln -s /nowhere ws/sub/.vscode");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     // Inode numbers are used again by most file systems; whether this one does is not asked.
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "for i in {1..20}; do rm -rf .bashrc; echo evil > .bashrc; done; rm sub/.vscode; mkdir sub/.vscode; echo x > sub/.vscode/tasks.json",
     );
@@ -184,7 +186,7 @@ fn replaced_link() {
     assert_eq!(link.to_str(), Some("../out/bashrc"));
     assert_eq!(place.read("out/bashrc"), "mine");
     // A link to somewhere else is another link.
-    let ran = line(&wall, &place, "ln -sfn /tmp/evil .bashrc");
+    let ran = line(&sandbox, &place, "ln -sfn /tmp/evil .bashrc");
     assert_eq!(ran.finished.settled.appeared.len(), 1, "{ran:?}");
     let link = std::fs::read_link(place.ws.join(".bashrc")).unwrap();
     assert_eq!(link.to_str(), Some("../out/bashrc"));
@@ -194,10 +196,10 @@ fn guarded_by_its_end() {
     let place = Place::new();
     let mut rules = PathRules::new(&place.ws);
     rules.protected_paths = vec!["*.evil".into(), "*aside*".into()];
-    let mut wall_rules = WallRules::new(PathWall::open(&rules).unwrap());
-    wall_rules.linger = std::time::Duration::ZERO;
-    let wall = wall(&wall_rules);
-    let ran = line(&wall, &place, "mkdir s; echo x > s/a.evil");
+    let mut sandbox_rules = SandboxRules::new(PathSandbox::open(&rules).unwrap());
+    sandbox_rules.linger = std::time::Duration::ZERO;
+    let sandbox = sandbox(&sandbox_rules);
+    let ran = line(&sandbox, &place, "mkdir s; echo x > s/a.evil");
     let appeared = &ran.finished.settled.appeared;
     // No name is free of the second rule, so it stays and is said to.
     assert!(
@@ -205,17 +207,17 @@ fn guarded_by_its_end() {
         "{appeared:?}"
     );
     rules.protected_paths = vec!["*.evil".into()];
-    let wall = trial::wall(&WallRules::new(PathWall::open(&rules).unwrap()));
-    let ran = line(&wall, &place, "mkdir t; echo x > t/a.evil");
+    let sandbox = trial::sandbox(&SandboxRules::new(PathSandbox::open(&rules).unwrap()));
+    let ran = line(&sandbox, &place, "mkdir t; echo x > t/a.evil");
     planted(&ran, &place, "t/a.evil");
 }
 
 fn nested_plants() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let bare = "mkdir objects refs; echo 'ref: refs/heads/x' > HEAD; echo x > config";
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         &format!(
             "mkdir -p s/.vscode/.idea/in s/.vscode/in/.git/hooks; echo x > s/.vscode/.idea/in/.bashrc; echo x > s/.vscode/in/.git/hooks/pre-commit; cd s/.vscode; {bare}"
@@ -242,8 +244,8 @@ fn stuck() {
     let place = Place::new();
     place.write("ws/sub/f", "");
     place.setup("mount -t tmpfs none ws/sub && mkdir ws/sub/m ws/sub/.vscode && mount -t tmpfs none ws/sub/.vscode");
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "true");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "true");
     place.setup("umount ws/sub/.vscode; umount ws/sub");
     assert!(ran.succeeded(), "{ran:?}");
     assert!(
@@ -256,13 +258,13 @@ const BARE: &str = "mkdir objects refs; echo 'ref: refs/heads/main' > HEAD; prin
 
 fn bare_repository() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     // In one command, and in two.
-    let ran = line(&wall, &place, &format!("mkdir docs; cd docs; {BARE}"));
+    let ran = line(&sandbox, &place, &format!("mkdir docs; cd docs; {BARE}"));
     planted(&ran, &place, "docs/config");
     planted(&ran, &place, "docs/hooks");
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir two; cd two; mkdir objects refs; echo x > config; echo x > config.worktree",
     );
@@ -270,18 +272,18 @@ fn bare_repository() {
         ran.finished.settled.appeared.is_empty(),
         "nothing yet: {ran:?}"
     );
-    let ran = line(&wall, &place, "echo 'ref: refs/heads/main' > two/HEAD");
+    let ran = line(&sandbox, &place, "echo 'ref: refs/heads/main' > two/HEAD");
     // What stood there before is not the command's: the new name is moved in its place.
     planted(&ran, &place, "two/HEAD");
     assert!(place.exists("ws/two/config") && place.exists("ws/two/config.worktree"));
     // By renaming, and at the top of the tree.
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         &format!("mkdir x; cd x; {BARE}; mv HEAD h; cd ..; mv x three; mv three/h three/HEAD"),
     );
     planted(&ran, &place, "three/config");
-    let ran = line(&wall, &place, BARE);
+    let ran = line(&sandbox, &place, BARE);
     planted(&ran, &place, "config");
     place.setup("for d in ws ws/docs ws/two ws/three; do (cd $d && git status >/dev/null 2>&1) || true; done");
     assert!(
@@ -293,9 +295,9 @@ fn bare_repository() {
 fn standing_bare_repository() {
     let place = Place::new();
     place.setup("git init -q --bare ws/repo.git && git init -q --bare ws/sub/other");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "echo '[core] fsmonitor = x' >> repo.git/config",
@@ -307,7 +309,7 @@ fn standing_bare_repository() {
     );
     assert!(
         line(
-            &wall,
+            &sandbox,
             &place,
             "git -C repo.git rev-parse --is-bare-repository"
         )
@@ -319,17 +321,17 @@ fn attributes() {
     let place = Place::new();
     place.write("ws/.gitattributes", "*.png binary\n");
     place.write("ws/old/.gitattributes", "*.x filter=crypt\n");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "echo '*.rs text' >> .gitattributes; mkdir a; echo '*.bin filter=lfs diff=lfs merge=lfs -text' > a/.gitattributes; touch old/.gitattributes; echo '*.y text' >> old/.gitattributes",
     );
     assert!(ran.finished.settled.appeared.is_empty(), "{ran:?}");
-    let ran = line(&wall, &place, "echo '* filter=evil' >> .gitattributes");
+    let ran = line(&sandbox, &place, "echo '* filter=evil' >> .gitattributes");
     planted(&ran, &place, ".gitattributes");
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir b; echo '* diff=evil' > b/.gitattributes",
     );
@@ -341,14 +343,14 @@ fn new_link_to_the_users() {
     place.write("ws/.docker/config.json", "CANARY");
     place.write("ws/real/vs/f", "mine");
     place.setup("git init -q ws");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for text in [
         "mkdir x; ln -s ../.docker x/.zshrc",
         "mkdir y; ln -s ../.git y/.zshrc; ln -s ../.git/hooks y/.vscode",
         "mkdir z; ln -s ../real z/.idea",
         "mkdir q; touch q/w.key",
     ] {
-        let ran = line(&wall, &place, text);
+        let ran = line(&sandbox, &place, text);
         let moved = ran.finished.settled.appeared.iter();
         let mut moved = moved.filter(|one| one.moved_to.is_some());
         assert!(
@@ -359,7 +361,7 @@ fn new_link_to_the_users() {
     assert!(place.exists("ws/.docker/config.json") && place.exists("ws/.git/HEAD"));
     assert!(place.exists("ws/real/vs/f"));
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "cat */config.json .docker/config.json x/* 2>&1",
     );
@@ -369,9 +371,9 @@ fn new_link_to_the_users() {
 fn dangling_link() {
     let place = Place::new();
     place.setup("mkdir -p ws/d ws/mine/vs; echo mine > ws/mine/vs/f; ln -s cfg/vs ws/d/.vscode; ln -s later ws/d/.idea; ln -s ../way/vs ws/d/.zed");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p d/real/vs d/later; echo x > d/real/vs/tasks.json; ln -s real d/cfg; echo x > d/later/f; ln -s mine way",
     );
@@ -384,16 +386,16 @@ fn dangling_link() {
 fn denied_and_executed() {
     let place = Place::new();
     place.setup("git init -q ws; git -C ws config extensions.worktreeConfig true");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "echo x > .git/config.worktree; echo x > my-secret.code-workspace",
     );
     planted(&ran, &place, ".git/config.worktree");
     planted(&ran, &place, "my-secret.code-workspace");
     line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p secret-app/.git/hooks secret-app/.vscode; cd secret-app; echo x > .git/config; echo x > .git/hooks/pre-commit; echo x > .vscode/tasks.json; echo x > .envrc; mkdir objects refs; echo x > HEAD; echo x > config",
     );
@@ -411,7 +413,7 @@ fn denied_and_executed() {
 fn unreadable_judged() {
     let place = Place::new();
     place.setup("git init -q ws; mkdir -p ws/venv/lib/python3.11/site-packages ws/old/site-packages; ln -s lib ws/venv/lib64");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     for text in [
         "echo 'import os' > notes.txt; ln -s ../../../../notes.txt venv/lib/python3.11/site-packages/evil.pth",
         "mkdir rm; echo 'exec x' > rm/git-rebase-todo; ln -s ../rm .git/rebase-merge",
@@ -420,7 +422,7 @@ fn unreadable_judged() {
         "echo 'import os' > venv/lib/python3.11/site-packages/a.pth; chmod 000 venv/lib/python3.11/site-packages/a.pth",
         "mkfifo venv/lib/python3.11/site-packages/b.pth",
     ] {
-        let ran = line(&wall, &place, text);
+        let ran = line(&sandbox, &place, text);
         let appeared = &ran.finished.settled.appeared;
         assert!(
             matches!(appeared.as_slice(), [one] if one.moved_to.is_some()),
@@ -428,13 +430,13 @@ fn unreadable_judged() {
         );
     }
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "python3 -m venv --without-pip fine 2>/dev/null; echo ../src > venv/lib/python3.11/site-packages/fine.pth",
     );
     assert!(ran.finished.settled.appeared.is_empty(), "{ran:?}");
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "mkdir -p .git/rebase-merge; echo x/../payload > .git/rebase-merge/strategy",
     );
@@ -444,14 +446,14 @@ fn unreadable_judged() {
 fn mapped_judged() {
     let place = Place::new();
     std::fs::create_dir_all(place.ws.join("v/site-packages")).unwrap();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let script = "import mmap,time,os,sys\nf=open('v/site-packages/m.pth','w+b'); f.write(b'x'*64); f.flush()\nm=mmap.mmap(f.fileno(),64); m[0:2]=b'yy'\nopen('ready','w').close()\nwhile not os.path.exists('go'): time.sleep(0.01)\nm[0:10]=b'import os;'\n";
     place.write("ws/script.py", script);
-    let background = wall.run(spec("python3 script.py", &place.ws)).unwrap();
+    let background = sandbox.run(spec("python3 script.py", &place.ws)).unwrap();
     while !place.exists("ws/ready") {
         std::thread::yield_now();
     }
-    assert!(line(&wall, &place, "true").succeeded());
+    assert!(line(&sandbox, &place, "true").succeeded());
     place.write("ws/go", "");
     let finished = background.drive(Deadlines::default(), None, |_, _| {});
     let appeared = &finished.settled.appeared;
@@ -467,14 +469,14 @@ fn repeated_sweep() {
     let place = Place::new();
     let mut rules = place.rules();
     rules.scan_entries = 200;
-    let wall = wall(&rules);
-    let planting = wall
+    let sandbox = sandbox(&rules);
+    let planting = sandbox
         .run(spec("mkdir -p n/.vscode; echo x > n/.vscode/f; touch ready; until [ -e go ]; do sleep 0.01; done", &place.ws))
         .unwrap();
     while !place.exists("ws/ready") {
         std::thread::yield_now();
     }
-    let hiding = wall
+    let hiding = sandbox
         .run(spec(
             "mkdir a; touch a/{1..300}; touch go; until [ -e clean ]; do sleep 0.01; done; rm -r a",
             &place.ws,
@@ -493,9 +495,9 @@ fn repeated_sweep() {
 
 fn deep_plants() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let ran = line(
-        &wall,
+        &sandbox,
         &place,
         "d=s; for i in {1..12}; do d=$d/.vscode; done; mkdir -p $d; echo x > $d/tasks.json",
     );
@@ -510,7 +512,7 @@ fn deep_plants() {
 fn locked_placeholder() {
     let place = Place::new();
     std::fs::create_dir(place.ws.join("sub")).unwrap();
-    let outer = wall(&place.rules());
+    let outer = sandbox(&place.rules());
     let holding = outer
         .run(spec(
             "mkdir -m 1755 sub/.vscode; exec 9< sub/.vscode; flock -x 9; touch ready; sleep 60",
@@ -520,9 +522,10 @@ fn locked_placeholder() {
     while !place.exists("ws/ready") {
         std::thread::yield_now();
     }
-    let mut rules = WallRules::new(PathWall::open(&PathRules::new(place.ws.join("sub"))).unwrap());
+    let mut rules =
+        SandboxRules::new(PathSandbox::open(&PathRules::new(place.ws.join("sub"))).unwrap());
     rules.linger = std::time::Duration::ZERO;
-    let inner = wall(&rules);
+    let inner = sandbox(&rules);
     let ran = run_spec(
         &inner,
         spec("echo on", &place.ws.join("sub")),
@@ -538,11 +541,11 @@ fn hold() -> ExitCode {
     let [_, _, ws, records, text, ..] = arguments.as_slice() else {
         return ExitCode::FAILURE;
     };
-    let mut rules = WallRules::new(PathWall::open(&PathRules::new(ws)).unwrap());
+    let mut rules = SandboxRules::new(PathSandbox::open(&PathRules::new(ws)).unwrap());
     rules.records = Some(records.into());
     rules.linger = std::time::Duration::ZERO;
-    let wall = wall(&rules);
-    let running = wall.run(spec(text, ws.as_ref())).unwrap();
+    let sandbox = sandbox(&rules);
+    let running = sandbox.run(spec(text, ws.as_ref())).unwrap();
     running.drive(Deadlines::default(), None, |_, bytes| {
         use std::io::Write;
         std::io::stdout().write_all(bytes).unwrap();
@@ -575,7 +578,7 @@ fn another(place: &Place, records: &std::path::Path, text: &str) -> std::process
 fn killed() {
     let place = Place::new();
     place.write("ws/old/.vscode/f", "mine");
-    let records = place.folder.path().join("records");
+    let records = place.directory.path().join("records");
     let plant = "mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json; echo x; sleep 600";
     let mut child = another(&place, &records, plant);
     child.kill().unwrap();
@@ -583,40 +586,40 @@ fn killed() {
     assert!(place.exists("ws/sub/.vscode/tasks.json"));
     let mut rules = place.rules();
     rules.records = Some(records.clone());
-    let wall = wall(&rules);
+    let sandbox = sandbox(&rules);
     assert!(!place.exists("ws/sub/.vscode"));
     assert!(place.exists("ws/old/.vscode/f"), "what stood there stays");
-    let earlier = wall.earlier();
+    let earlier = sandbox.earlier();
     assert!(matches!(earlier.as_slice(), [one] if one.earlier && one.moved_to.is_some()));
     // The next result says so, once.
-    let ran = line(&wall, &place, "true");
+    let ran = line(&sandbox, &place, "true");
     assert_eq!(ran.finished.settled.appeared, earlier);
-    let ran = line(&wall, &place, "true");
+    let ran = line(&sandbox, &place, "true");
     assert!(ran.finished.settled.appeared.is_empty());
-    drop(wall);
+    drop(sandbox);
     let left: Vec<_> = std::fs::read_dir(&records).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "only the lock is left: {left:?}");
     // A program that ended in order leaves nothing to look at.
     place.write("ws/new/.vscode/f", "the user's");
-    let again = trial::wall(&rules);
+    let again = trial::sandbox(&rules);
     assert!(again.earlier().is_empty());
     assert!(place.exists("ws/new/.vscode/f"));
 }
 
 fn killed_elsewhere() {
     let (place, other) = (Place::new(), Place::new());
-    let records = place.folder.path().join("records");
+    let records = place.directory.path().join("records");
     let plant = "mkdir -p sub/.vscode; echo x > sub/.vscode/tasks.json; echo x; sleep 600";
     let mut child = another(&place, &records, plant);
     child.kill().unwrap();
     child.wait().unwrap();
     let mut rules = other.rules();
     rules.records = Some(records.clone());
-    drop(wall(&rules));
+    drop(sandbox(&rules));
     assert!(place.exists("ws/sub/.vscode/tasks.json"));
     let mut rules = place.rules();
     rules.records = Some(records);
-    assert_eq!(wall(&rules).earlier().len(), 1);
+    assert_eq!(sandbox(&rules).earlier().len(), 1);
     assert!(!place.exists("ws/sub/.vscode"));
 }
 
@@ -625,16 +628,16 @@ fn two_programs() {
     for shared in [true, false] {
         let records = |name: &str| {
             let name = if shared { "records" } else { name };
-            place.folder.path().join(name)
+            place.directory.path().join(name)
         };
         let text = "echo x; until [ -e go ]; do sleep 0.01; done; mkdir -p .vscode; echo x > .vscode/tasks.json; echo x > .bashrc; rm go";
         let mut child = another(&place, &records("one"), text);
         let mut rules = place.rules();
         rules.records = Some(records("two"));
         for _ in 0..5 {
-            let wall = wall(&rules);
-            assert!(line(&wall, &place, "true").succeeded());
-            let ran = line(&wall, &place, "echo x > .vscode/tasks.json");
+            let sandbox = sandbox(&rules);
+            assert!(line(&sandbox, &place, "true").succeeded());
+            let ran = line(&sandbox, &place, "echo x > .vscode/tasks.json");
             assert!(
                 !ran.succeeded() && ran.finished.settled.appeared.is_empty(),
                 "{ran:?}"
@@ -649,8 +652,8 @@ fn two_programs() {
 
 fn last_one_removes() {
     let place = Place::new();
-    let one = wall(&place.rules());
-    let two = wall(&place.rules());
+    let one = sandbox(&place.rules());
+    let two = sandbox(&place.rules());
     let long = one.run(spec("read x", &place.ws)).unwrap();
     let longer = two.run(spec("read x", &place.ws)).unwrap();
     drop(long);
@@ -666,7 +669,7 @@ fn last_one_removes() {
     assert_eq!(names(&place), Vec::<String>::new());
     // An empty directory of the user's is theirs.
     std::fs::create_dir(place.ws.join(".vscode")).unwrap();
-    let three = wall(&place.rules());
+    let three = sandbox(&place.rules());
     let ran = run_spec(
         &three,
         spec("echo x > .vscode/f", &place.ws),

@@ -10,9 +10,9 @@ mod trial;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use toolgate_sandbox::command::{self, CommandWall, Omit, Rung};
+use toolgate_sandbox::command::{self, CommandSandbox, Level, Omit};
 use toolgate_sandbox::paths::RootAccess;
-use trial::{Place, Trial, is_root, line, only, refused, wall, with_roots};
+use trial::{Place, Trial, is_root, line, only, refused, sandbox, with_roots};
 
 /// Tells the program how the system was prepared.
 const INSIDE: &str = "TOOLGATE_TRIAL_INSIDE";
@@ -146,21 +146,21 @@ const PRIVATE: [&str; 11] = [
     "crossed/key",
 ];
 
-fn walls(place: &Place) -> Vec<CommandWall> {
-    let mut walls = vec![
-        wall(&place.rules()),
-        only(place, Rung::Namespaces, trial::ALL),
+fn sandboxes(place: &Place) -> Vec<CommandSandbox> {
+    let mut sandboxes = vec![
+        sandbox(&place.rules()),
+        only(place, Level::Namespaces, trial::ALL),
     ];
     // The second command gets a sandbox that was made ahead.
-    for wall in &mut walls {
-        assert!(line(wall, place, "true").succeeded());
+    for sandbox in &mut sandboxes {
+        assert!(line(sandbox, place, "true").succeeded());
     }
-    walls
+    sandboxes
 }
 
 fn private() {
     let place = Place::new();
-    for wall in walls(&place) {
+    for sandbox in sandboxes(&place) {
         for at in PARTS {
             let lines = PRIVATE.map(|file| format!("cat {at}/{file}"));
             let mut lines: Vec<&str> = lines.iter().map(String::as_str).collect();
@@ -173,10 +173,10 @@ fn private() {
                 format!("mount --bind {at} /tmp"),
             ];
             lines.extend(more.iter().map(String::as_str));
-            refused(&wall, &place, &lines);
+            refused(&sandbox, &place, &lines);
         }
         refused(
-            &wall,
+            &sandbox,
             &place,
             &["cat /etc/of-group", "cat /etc/group-private/key"],
         );
@@ -185,10 +185,10 @@ fn private() {
 
 fn open() {
     let place = Place::new();
-    for wall in walls(&place) {
+    for sandbox in sandboxes(&place) {
         for at in PARTS {
             let look = format!("cat {at}/open {at}/app/deep/open && ls {at} {at}/app > /dev/null");
-            let ran = line(&wall, &place, &look);
+            let ran = line(&sandbox, &place, &look);
             assert_eq!(
                 (ran.stdout.as_str(), ran.succeeded()),
                 ("open\nopen\n", true),
@@ -196,25 +196,25 @@ fn open() {
             );
         }
         let own = "echo x > f && test -O f && cat f && /usr/bin/env true";
-        assert_eq!(line(&wall, &place, own).stdout, "x\n");
+        assert_eq!(line(&sandbox, &place, own).stdout, "x\n");
     }
 }
 
 fn alone() {
     let place = Place::new();
-    let wall = only(&place, Rung::Landlock, Omit::default());
+    let sandbox = only(&place, Level::Landlock, Omit::default());
     for _ in 0..2 {
         for at in PARTS {
             let lines = PRIVATE.map(|file| format!("cat {at}/{file}"));
             let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-            refused(&wall, &place, &lines);
+            refused(&sandbox, &place, &lines);
             let look = format!("cat {at}/open {at}/app/deep/open");
-            let ran = line(&wall, &place, &look);
+            let ran = line(&sandbox, &place, &look);
             assert_eq!(ran.stdout, "open\nopen\n", "{ran:?}");
         }
         let work =
             "ls /usr/bin /bin /etc > /dev/null && git --version > f && python3 -c 'import json'";
-        let ran = line(&wall, &place, work);
+        let ran = line(&sandbox, &place, work);
         assert!(ran.succeeded(), "{ran:?}");
     }
 }
@@ -228,7 +228,7 @@ fn root_inside() {
                 .iter()
                 .map(|root| (Path::new(*root), RootAccess::ReadWrite)),
         );
-        wall(&with_roots(&all))
+        sandbox(&with_roots(&all))
     };
     for at in ["/opt/private", "/usr/share/doc/private"] {
         let (ws, other) = (format!("{at}/ws"), format!("{at}/other"));
@@ -257,12 +257,12 @@ fn root_inside() {
 
 fn made_later() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    assert!(line(&wall, &place, "cat /opt/open").succeeded());
+    let sandbox = sandbox(&place.rules());
+    assert!(line(&sandbox, &place, "cat /opt/open").succeeded());
     place
         .setup("echo K > /opt/later; chmod 600 /opt/later /usr/share/doc/open; chmod 700 /opt/app");
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             "cat /opt/later",
@@ -281,13 +281,13 @@ fn ordinary() {
             "{file} is not readable outside"
         );
     }
-    for wall in [
-        wall(&place.rules()),
-        only(&place, Rung::Namespaces, trial::ALL),
-        only(&place, Rung::Landlock, Omit::default()),
+    for sandbox in [
+        sandbox(&place.rules()),
+        only(&place, Level::Namespaces, trial::ALL),
+        only(&place, Level::Landlock, Omit::default()),
     ] {
         refused(
-            &wall,
+            &sandbox,
             &place,
             &[
                 "cat /etc/of-group",
@@ -296,6 +296,6 @@ fn ordinary() {
                 "cat /etc/secret",
             ],
         );
-        assert!(line(&wall, &place, "cat /etc/open /etc/passwd").succeeded());
+        assert!(line(&sandbox, &place, "cat /etc/open /etc/passwd").succeeded());
     }
 }

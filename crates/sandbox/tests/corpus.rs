@@ -8,7 +8,7 @@ use std::path::Path;
 use place::{CANARY, METHODS, Place, WRITTEN, content_of, read, write};
 use serde::Deserialize;
 use toolgate_model::Access;
-use toolgate_sandbox::paths::{Method, PathError, PathRules, PathWall, RootAccess, RootRule};
+use toolgate_sandbox::paths::{Method, PathError, PathRules, PathSandbox, RootAccess, RootRule};
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -71,20 +71,20 @@ impl Rules {
 }
 
 fn cases() -> Vec<Case> {
-    include_str!("data/wall.jsonl")
+    include_str!("data/sandbox.jsonl")
         .lines()
         .map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}")))
         .collect()
 }
 
-fn run(wall: &PathWall, case: &Case, path: &str, to: &str) -> Result<String, PathError> {
+fn run(sandbox: &PathSandbox, case: &Case, path: &str, to: &str) -> Result<String, PathError> {
     match case.op.as_str() {
-        "read" => read(wall, path),
-        "write" => write(wall, path, true).map(|_| String::new()),
-        "create" => write(wall, path, false).map(|_| String::new()),
-        "delete" => wall.delete(path).map(|_| String::new()),
-        "rename" => wall.rename(path, to, false).map(|_| String::new()),
-        "list" => Ok(wall
+        "read" => read(sandbox, path),
+        "write" => write(sandbox, path, true).map(|_| String::new()),
+        "create" => write(sandbox, path, false).map(|_| String::new()),
+        "delete" => sandbox.delete(path).map(|_| String::new()),
+        "rename" => sandbox.rename(path, to, false).map(|_| String::new()),
+        "list" => Ok(sandbox
             .read_dir(path)?
             .iter()
             .map(|entry| entry.name.to_string_lossy())
@@ -108,7 +108,7 @@ fn check(case: &Case, method: Method) -> Result<(), String> {
         place.make(line);
     }
     let outside = place.outside();
-    let wall = place.wall_with(method, |rules| case.rules.apply(&place, rules));
+    let sandbox = place.sandbox_with(method, |rules| case.rules.apply(&place, rules));
     let fill = |text: &str| {
         if case.literal {
             text.to_owned()
@@ -119,8 +119,8 @@ fn check(case: &Case, method: Method) -> Result<(), String> {
     let (path, to) = (fill(&case.path), fill(&case.to));
 
     // What planning says and what then happens must not differ, where they can be compared.
-    let ahead = wall.preflight(&path, access(&case.op));
-    let answer = run(&wall, case, &path, &to);
+    let ahead = sandbox.preflight(&path, access(&case.op));
+    let answer = run(&sandbox, case, &path, &to);
     let got = answer.as_ref().map_or_else(|e| e.kind().as_str(), |_| "ok");
     let message = answer.as_ref().err().map(ToString::to_string);
     if got != case.expect {
@@ -214,19 +214,20 @@ fn names_in_the_corpus_that_are_denied_never_appear_in_a_listing_or_a_walk() {
         for line in &case.tree {
             place.make(line);
         }
-        let wall = place.wall(Method::Kernel);
-        wall.walk(".", &options, &mut |visit| {
-            if let Visit::Entry(entry) = visit {
-                assert_ne!(entry.path, Path::new(&case.path), "{}", case.id);
-            }
-            Flow::Continue
-        })
-        .unwrap();
-        let folder = Path::new(&case.path)
+        let sandbox = place.sandbox(Method::Kernel);
+        sandbox
+            .walk(".", &options, &mut |visit| {
+                if let Visit::Entry(entry) = visit {
+                    assert_ne!(entry.path, Path::new(&case.path), "{}", case.id);
+                }
+                Flow::Continue
+            })
+            .unwrap();
+        let directory = Path::new(&case.path)
             .parent()
             .filter(|f| !f.as_os_str().is_empty());
         let name = Path::new(&case.path).file_name().unwrap();
-        if let Ok(entries) = wall.read_dir(folder.unwrap_or(Path::new("."))) {
+        if let Ok(entries) = sandbox.read_dir(directory.unwrap_or(Path::new("."))) {
             assert!(
                 entries.iter().all(|entry| entry.name != name),
                 "{}",

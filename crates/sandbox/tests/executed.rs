@@ -14,7 +14,7 @@ use std::path::Path;
 use place::{METHODS, Place, options, read};
 use proptest::prelude::*;
 use toolgate_model::{Access, ErrorKind};
-use toolgate_sandbox::paths::{PathError, PathWall};
+use toolgate_sandbox::paths::{PathError, PathSandbox};
 
 /// Protected against file tools and commands.
 const EXECUTED: &[&str] = &[
@@ -310,11 +310,11 @@ fn refused(answer: Result<impl Sized, PathError>, path: &str) {
     }
 }
 
-fn check(wall: &PathWall, path: &str) {
-    refused(wall.preflight(path, Access::Write), path);
-    refused(wall.preflight(path, Access::Delete), path);
-    refused(wall.stage(path, options(true)), path);
-    refused(wall.rename("plain.txt", path, true), path);
+fn check(sandbox: &PathSandbox, path: &str) {
+    refused(sandbox.preflight(path, Access::Write), path);
+    refused(sandbox.preflight(path, Access::Delete), path);
+    refused(sandbox.stage(path, options(true)), path);
+    refused(sandbox.rename("plain.txt", path, true), path);
 }
 
 #[test]
@@ -323,14 +323,14 @@ fn names_that_other_programs_run_are_protected_existing_or_not() {
         for existing in [false, true] {
             let place = Place::in_memory();
             place.make("file plain.txt");
-            let wall = place.wall(method);
+            let sandbox = place.sandbox(method);
             for path in EXECUTED.iter().chain(WRITTEN_BY_PROGRAMS) {
                 for path in [(*path).to_owned(), format!("a/b/{path}")] {
                     if existing {
                         place.make(&format!("file {path}"));
-                        assert!(read(&wall, &path).is_ok(), "{path} is not read");
+                        assert!(read(&sandbox, &path).is_ok(), "{path} is not read");
                     }
-                    check(&wall, &path);
+                    check(&sandbox, &path);
                 }
             }
         }
@@ -340,8 +340,8 @@ fn names_that_other_programs_run_are_protected_existing_or_not() {
 #[test]
 fn commands_are_kept_from_all_but_what_programs_write_themselves() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
-    let rule = |path: &str| wall.protected_by(0, Path::new(path));
+    let sandbox = place.sandbox(METHODS[0]);
+    let rule = |path: &str| sandbox.protected_by(0, Path::new(path));
     for path in EXECUTED.iter().chain(DENIED_AND_OBEYED) {
         assert!(rule(path).is_some(), "{path}");
     }
@@ -354,9 +354,9 @@ fn commands_are_kept_from_all_but_what_programs_write_themselves() {
 fn what_a_project_changes_every_day_is_not_protected() {
     for method in METHODS {
         let place = Place::in_memory();
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         for path in ORDINARY {
-            place::write(&wall, path, true).unwrap_or_else(|error| panic!("{path}: {error}"));
+            place::write(&sandbox, path, true).unwrap_or_else(|error| panic!("{path}: {error}"));
         }
     }
 }
@@ -364,10 +364,10 @@ fn what_a_project_changes_every_day_is_not_protected() {
 #[test]
 fn denied_names_stay_denied_where_they_are_protected_as_well() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for path in DENIED_AND_OBEYED {
         for access in [Access::Read, Access::Write] {
-            let error = wall.preflight(path, access).unwrap_err();
+            let error = sandbox.preflight(path, access).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{path}");
         }
     }
@@ -376,7 +376,7 @@ fn denied_names_stay_denied_where_they_are_protected_as_well() {
 #[test]
 fn files_of_credentials_are_denied() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for path in [
         ".my.cnf",
         ".mylogin.cnf",
@@ -388,21 +388,21 @@ fn files_of_credentials_are_denied() {
         ".htpasswd",
     ] {
         place.make(&format!("file {path}"));
-        let error = read(&wall, path).unwrap_err();
+        let error = read(&sandbox, path).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{path}");
     }
     place.make("file .config/gh/config.yml");
-    assert!(read(&wall, ".config/gh/config.yml").is_ok());
+    assert!(read(&sandbox, ".config/gh/config.yml").is_ok());
 }
 
 #[test]
 fn programs_of_a_virtual_environment_are_known_by_its_configuration() {
     for method in METHODS {
         let place = Place::new();
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         for path in ["env/bin/pip", "env/Scripts/pip.exe", "a/my env/bin/x/y"] {
-            assert!(wall.preflight(path, Access::Write).is_ok(), "{path}");
-            assert!(wall.stage(path, options(true)).is_ok(), "{path}");
+            assert!(sandbox.preflight(path, Access::Write).is_ok(), "{path}");
+            assert!(sandbox.stage(path, options(true)).is_ok(), "{path}");
         }
         place.make("file env/pyvenv.cfg");
         place.make("file a/my env/pyvenv.cfg");
@@ -412,9 +412,9 @@ fn programs_of_a_virtual_environment_are_known_by_its_configuration() {
             "env/Scripts/pip.exe",
             "a/my env/bin/x/y",
         ] {
-            refused(wall.stage(path, options(true)), path);
+            refused(sandbox.stage(path, options(true)), path);
         }
-        let ordinary = wall.stage("env/share/doc", options(true));
+        let ordinary = sandbox.stage("env/share/doc", options(true));
         assert!(ordinary.is_ok());
     }
 }
@@ -440,12 +440,14 @@ fn a_workspace_inside_a_known_directory_has_its_rules() {
                 std::fs::write(root.join(path), "x").unwrap();
             }
             let rules = toolgate_sandbox::PathRules::new(&root);
-            let wall = PathWall::open_with(&rules, method).unwrap();
+            let sandbox = PathSandbox::open_with(&rules, method).unwrap();
             let kind = |path: &str, access| {
-                let looked = wall.preflight(path, access).map(drop);
+                let looked = sandbox.preflight(path, access).map(drop);
                 looked.map_err(|error| error.kind())
             };
-            let found = read(&wall, denied).map(drop).map_err(|error| error.kind());
+            let found = read(&sandbox, denied)
+                .map(drop)
+                .map_err(|error| error.kind());
             assert_eq!(found, Err(ErrorKind::DeniedPattern), "{workspace}/{denied}");
             let found = kind(protected, Access::Write);
             assert_eq!(
@@ -485,9 +487,9 @@ proptest! {
         below in "(/[a-z]{1,4}){0,2}",
     ) {
         let place = Place::in_memory();
-        let wall = place.wall(METHODS[0]);
+        let sandbox = place.sandbox(METHODS[0]);
         let path = format!("{above}{}{below}", spelled(path, how, at));
-        let refused = wall.preflight(&path, Access::Write).map(drop);
+        let refused = sandbox.preflight(&path, Access::Write).map(drop);
         prop_assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::ProtectedPath), "{}", path);
     }
 }

@@ -11,34 +11,36 @@ mod place;
 
 use place::{METHODS, Place, read};
 use toolgate_model::{Access, ErrorKind};
-use toolgate_sandbox::paths::{Flow, PathError, PathWall, Visit, WalkOptions};
+use toolgate_sandbox::paths::{Flow, PathError, PathSandbox, Visit, WalkOptions};
 
 fn link(place: &Place, old: &str, new: &str) {
     place.make(&format!("hard {new} = {old}"));
 }
 
 /// What a walk can read, by name.
-fn walked(wall: &PathWall) -> Vec<(String, Option<String>)> {
+fn walked(sandbox: &PathSandbox) -> Vec<(String, Option<String>)> {
     let options = WalkOptions {
         hidden: true,
         ignored: true,
         ..WalkOptions::default()
     };
     let mut all = Vec::new();
-    wall.walk(".", &options, &mut |visit| {
-        if let Visit::Entry(entry) = visit
-            && let Ok(handle) = entry.open().map(Some).or_else(|error| match error {
-                PathError::NotAFile { .. } => Err(()),
-                _ => Ok(None),
-            })
-        {
-            let content = handle
-                .map(|mut handle| String::from_utf8(handle.read_all(1 << 20).unwrap()).unwrap());
-            all.push((entry.path.to_str().unwrap().to_owned(), content));
-        }
-        Flow::Continue
-    })
-    .unwrap();
+    sandbox
+        .walk(".", &options, &mut |visit| {
+            if let Visit::Entry(entry) = visit
+                && let Ok(handle) = entry.open().map(Some).or_else(|error| match error {
+                    PathError::NotAFile { .. } => Err(()),
+                    _ => Ok(None),
+                })
+            {
+                let content = handle.map(|mut handle| {
+                    String::from_utf8(handle.read_all(1 << 20).unwrap()).unwrap()
+                });
+                all.push((entry.path.to_str().unwrap().to_owned(), content));
+            }
+            Flow::Continue
+        })
+        .unwrap();
     all
 }
 
@@ -60,17 +62,17 @@ fn a_link_to_a_denied_file_is_denied() {
             place.make("file honest.txt");
             link(&place, denied, link_name);
             link(&place, "honest.txt", "also-honest.txt");
-            let wall = place.wall(method);
+            let sandbox = place.sandbox(method);
             for error in [
-                read(&wall, link_name).unwrap_err(),
-                wall.preflight(link_name, Access::Read).unwrap_err(),
+                read(&sandbox, link_name).unwrap_err(),
+                sandbox.preflight(link_name, Access::Read).unwrap_err(),
             ] {
                 assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{link_name}");
                 let text = error.to_string();
                 assert!(text.contains(&format!("`{denied}`")), "{text}");
             }
-            assert!(read(&wall, "also-honest.txt").is_ok());
-            let seen = walked(&wall);
+            assert!(read(&sandbox, "also-honest.txt").is_ok());
+            let seen = walked(&sandbox);
             let content = |name: &str| {
                 let found = seen.iter().find(|(path, _)| path == name);
                 found.map(|(_, content)| content.is_some())
@@ -89,17 +91,17 @@ fn a_link_that_is_made_later_is_found() {
             place.make(&format!("file {name}"));
         }
         link(&place, "a.txt", "b.txt");
-        let wall = place.wall(method);
-        assert!(read(&wall, "b.txt").is_ok());
+        let sandbox = place.sandbox(method);
+        assert!(read(&sandbox, "b.txt").is_ok());
         link(&place, ".env", "c.txt");
-        assert!(read(&wall, "c.txt").is_err());
+        assert!(read(&sandbox, "c.txt").is_err());
         // A denied name that did not exist at the search, with a link to it.
         place.make("file new.pem");
         link(&place, "new.pem", "d.txt");
-        assert!(read(&wall, "d.txt").is_err());
-        assert!(read(&wall, "b.txt").is_ok());
+        assert!(read(&sandbox, "d.txt").is_err());
+        assert!(read(&sandbox, "b.txt").is_ok());
         link(&place, "b.txt", "late.key");
-        assert!(read(&wall, "b.txt").is_err());
+        assert!(read(&sandbox, "b.txt").is_err());
     }
 }
 
@@ -112,7 +114,7 @@ fn a_link_leads_across_roots_and_to_own_files() {
         std::fs::hard_link(place.top().join("other/.env"), place.ws().join("a.txt")).unwrap();
         place.make("file data/journal");
         link(&place, "data/journal", "b.txt");
-        let wall = place.wall_with(method, |rules| {
+        let sandbox = place.sandbox_with(method, |rules| {
             rules.roots.push(toolgate_sandbox::paths::RootRule {
                 path: place.top().join("other"),
                 access: toolgate_sandbox::paths::RootAccess::ReadOnly,
@@ -120,11 +122,11 @@ fn a_link_leads_across_roots_and_to_own_files() {
             rules.own.closed.push(place.ws().join("data"));
         });
         for name in ["a.txt", "b.txt"] {
-            let kind = read(&wall, name).unwrap_err().kind();
+            let kind = read(&sandbox, name).unwrap_err().kind();
             assert_eq!(kind, ErrorKind::DeniedPattern, "{name}");
         }
         // Without a root around the denied name nothing is known of it.
-        assert!(read(&place.wall(method), "a.txt").is_ok());
+        assert!(read(&place.sandbox(method), "a.txt").is_ok());
     }
 }
 
@@ -133,8 +135,8 @@ fn nothing_is_searched_where_nothing_is_denied() {
     let place = Place::new();
     place.make("file .env");
     link(&place, ".env", "a.txt");
-    let wall = place.wall_with(METHODS[0], |rules| rules.include_default_denies = false);
-    assert!(read(&wall, "a.txt").is_ok());
+    let sandbox = place.sandbox_with(METHODS[0], |rules| rules.include_default_denies = false);
+    assert!(read(&sandbox, "a.txt").is_ok());
 }
 
 /// Runs something in a thread that has the rights of an ordinary owner, also for root.
@@ -183,8 +185,8 @@ fn a_closed_directory_of_the_user_may_hold_the_denied_name() {
             place.make("file alone.txt");
             set_mode(&place, closed, mode);
             let (error, alone) = as_owner(|| {
-                let wall = place.wall(method);
-                (read(&wall, "notes.txt"), read(&wall, "alone.txt"))
+                let sandbox = place.sandbox(method);
+                (read(&sandbox, "notes.txt"), read(&sandbox, "alone.txt"))
             });
             set_mode(&place, closed, 0o700);
             let case = format!("{denied} {closed} {mode:o}");
@@ -210,7 +212,7 @@ fn a_directory_of_another_user_counts_only_if_it_can_be_searched() {
         link(&place, "a.txt", "b.txt");
         std::os::unix::fs::chown(place.ws().join("volume"), Some(4242), Some(4242)).unwrap();
         set_mode(&place, "volume", mode);
-        let got = as_owner(|| read(&place.wall(METHODS[0]), "b.txt"));
+        let got = as_owner(|| read(&place.sandbox(METHODS[0]), "b.txt"));
         assert_eq!(got.is_ok(), readable, "{mode:o}: {got:?}");
     }
 }

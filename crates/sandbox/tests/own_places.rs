@@ -11,11 +11,11 @@ use std::path::Path;
 
 use toolgate_model::Access;
 use toolgate_sandbox::paths::{
-    Flow, OwnPlaces, PathError, PathRules, PathWall, Visit, WalkOptions,
+    Flow, OwnPlaces, PathError, PathRules, PathSandbox, Visit, WalkOptions,
 };
 
 fn tree() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     for file in [
         "data/journal.db",
         "data2/x",
@@ -23,27 +23,27 @@ fn tree() -> tempfile::TempDir {
         "cfg/config.toml",
         "cfg2/config.toml",
     ] {
-        let file = folder.path().join(file);
+        let file = directory.path().join(file);
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, "x").unwrap();
     }
-    folder
+    directory
 }
 
-fn rules(folder: &Path, root: &Path) -> PathRules {
-    let folder = folder.canonicalize().unwrap();
+fn rules(directory: &Path, root: &Path) -> PathRules {
+    let directory = directory.canonicalize().unwrap();
     let mut rules = PathRules::new(root);
     rules.own = OwnPlaces {
-        closed: vec![folder.join("data"), folder.join("later")],
-        kept: vec![folder.join("cfg"), folder.join("soon/cfg")],
+        closed: vec![directory.join("data"), directory.join("later")],
+        kept: vec![directory.join("cfg"), directory.join("soon/cfg")],
     };
     rules
 }
 
 #[test]
 fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
-    let folder = tree();
-    let wall = PathWall::open(&rules(folder.path(), folder.path())).unwrap();
+    let directory = tree();
+    let sandbox = PathSandbox::open(&rules(directory.path(), directory.path())).unwrap();
     for (path, reads, writes) in [
         ("data/journal.db", false, false),
         ("DATA/journal.db", false, false),
@@ -58,7 +58,7 @@ fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
         ("cfg2/config.toml", true, true),
         ("other/cfg/new.toml", true, true),
     ] {
-        let refused = |access| match wall.preflight(path, access) {
+        let refused = |access| match sandbox.preflight(path, access) {
             Ok(_) => false,
             // What is merely not there is nobody's refusal.
             Err(error) => !matches!(error, PathError::NotFound { .. }),
@@ -66,9 +66,9 @@ fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
         assert_eq!(!refused(Access::Read), reads, "read {path}");
         assert_eq!(!refused(Access::Write), writes, "write {path}");
     }
-    assert!(wall.open_read("data/journal.db").is_err());
-    assert!(wall.open_read("data2/x").is_ok());
-    let listed: Vec<String> = wall
+    assert!(sandbox.open_read("data/journal.db").is_err());
+    assert!(sandbox.open_read("data2/x").is_ok());
+    let listed: Vec<String> = sandbox
         .read_dir(".")
         .unwrap()
         .iter()
@@ -81,16 +81,17 @@ fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
 
 #[test]
 fn a_walk_comes_across_no_closed_place() {
-    let folder = tree();
-    let wall = PathWall::open(&rules(folder.path(), folder.path())).unwrap();
+    let directory = tree();
+    let sandbox = PathSandbox::open(&rules(directory.path(), directory.path())).unwrap();
     let mut seen = Vec::new();
-    wall.walk(".", &WalkOptions::default(), &mut |visit| {
-        if let Visit::Entry(entry) = visit {
-            seen.push(entry.path.to_str().unwrap().to_owned());
-        }
-        Flow::Continue
-    })
-    .unwrap();
+    sandbox
+        .walk(".", &WalkOptions::default(), &mut |visit| {
+            if let Visit::Entry(entry) = visit {
+                seen.push(entry.path.to_str().unwrap().to_owned());
+            }
+            Flow::Continue
+        })
+        .unwrap();
     let there = [
         "cfg",
         "cfg/config.toml",
@@ -107,25 +108,25 @@ fn a_walk_comes_across_no_closed_place() {
 
 #[test]
 fn no_root_lies_in_an_own_place() {
-    let folder = tree();
+    let directory = tree();
     for (root, opens) in [
         ("data", false),
         ("cfg", false),
         ("data2", true),
         (".", true),
     ] {
-        let root = folder.path().join(root);
-        let opened = PathWall::open(&rules(folder.path(), &root));
+        let root = directory.path().join(root);
+        let opened = PathSandbox::open(&rules(directory.path(), &root));
         assert_eq!(opened.is_ok(), opens, "{}", root.display());
     }
 }
 
 #[test]
 fn writes_that_make_a_repository_together_are_refused_together() {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::create_dir_all(folder.path().join("half/objects")).unwrap();
-    std::fs::write(folder.path().join("half/HEAD"), "x").unwrap();
-    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(directory.path().join("half/objects")).unwrap();
+    std::fs::write(directory.path().join("half/HEAD"), "x").unwrap();
+    let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
     for (writes, planted) in [
         (&["x/HEAD", "x/objects/a", "x/refs/a"][..], true),
         (&["x/head", "x/OBJECTS/a", "x/refs/a"], true),
@@ -138,7 +139,7 @@ fn writes_that_make_a_repository_together_are_refused_together() {
         (&["half/readme", "x/refs/a"], false),
         (&[], false),
     ] {
-        let checked = wall.check_plants(writes.iter().map(Path::new));
+        let checked = sandbox.check_plants(writes.iter().map(Path::new));
         assert_eq!(checked.is_err(), planted, "{writes:?}: {checked:?}");
         if let Err(error) = checked {
             assert!(matches!(error, PathError::Protected { .. }), "{error:?}");
@@ -148,10 +149,10 @@ fn writes_that_make_a_repository_together_are_refused_together() {
 
 #[test]
 fn a_git_directory_is_protected_under_any_name() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let make = |names: &[&str]| {
         for name in names {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, "x").unwrap();
         }
@@ -164,7 +165,7 @@ fn a_git_directory_is_protected_under_any_name() {
     ]);
     make(&["worktree/HEAD", "worktree/commondir"]);
     make(&["half/HEAD", "half/objects/a", "src/HEAD"]);
-    std::os::unix::fs::symlink("gd", folder.path().join("link")).unwrap();
+    std::os::unix::fs::symlink("gd", directory.path().join("link")).unwrap();
     let obeyed = [
         "rebase-merge/git-rebase-todo",
         "rebase-apply/0001",
@@ -180,7 +181,7 @@ fn a_git_directory_is_protected_under_any_name() {
         "hooks/pre-commit",
     ];
     let other = ["notes.txt", "info/exclude", "description", "rebase/x"];
-    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
     for (directory, is_git) in [
         ("gd", true),
         ("link", true),
@@ -192,14 +193,14 @@ fn a_git_directory_is_protected_under_any_name() {
         let names = obeyed.map(|name| (name, is_git));
         for (name, refused) in names.into_iter().chain(other.map(|name| (name, false))) {
             let path = format!("{directory}/{name}");
-            let checked = wall.preflight(&path, Access::Write);
+            let checked = sandbox.preflight(&path, Access::Write);
             assert_eq!(checked.is_err(), refused, "{path}: {checked:?}");
-            let together = wall.check_plants([Path::new(&path)].into_iter());
+            let together = sandbox.check_plants([Path::new(&path)].into_iter());
             assert_eq!(together.is_err(), refused, "{path}: {together:?}");
         }
     }
     // The workspace itself is one.
-    let wall = PathWall::open(&PathRules::new(folder.path().join("gd"))).unwrap();
-    assert!(wall.preflight("sequencer/todo", Access::Write).is_err());
-    assert!(wall.preflight("notes.txt", Access::Write).is_ok());
+    let sandbox = PathSandbox::open(&PathRules::new(directory.path().join("gd"))).unwrap();
+    assert!(sandbox.preflight("sequencer/todo", Access::Write).is_err());
+    assert!(sandbox.preflight("notes.txt", Access::Write).is_ok());
 }

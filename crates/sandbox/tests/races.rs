@@ -1,4 +1,4 @@
-//! Somebody swaps files, folders and links as fast as they can while the wall works.
+//! Somebody swaps files, directories and links as fast as they can while the sandbox works.
 //!
 //! The test ends by count: `TOOLGATE_RACES` accesses (default 20 000), split over both
 //! ways of resolving. Whatever the swapper does, nothing outside is read, written,
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use place::{CANARY, METHODS, Place, WRITTEN, options};
 use rustix::fs::{CWD, Mode, OFlags, RenameFlags, mkdirat, openat, renameat_with};
 use toolgate_model::Access;
-use toolgate_sandbox::paths::{Flow, Method, PathError, PathWall, Visit, WalkOptions};
+use toolgate_sandbox::paths::{Flow, Method, PathError, PathSandbox, Visit, WalkOptions};
 
 fn count() -> usize {
     std::env::var("TOOLGATE_RACES")
@@ -26,7 +26,7 @@ fn count() -> usize {
 
 /// What lies in the workspace at the beginning. `dir` and `file` are what the accesses
 /// name; the others take their places in turns.
-fn furnish(place: &Place) {
+fn populate(place: &Place) {
     for line in [
         "file dir/canary.txt",
         "file dir/deep/canary.txt",
@@ -56,13 +56,13 @@ fn relink(ws: &Path, name: &str, target: impl AsRef<Path>) {
     let _ = symlink(target, ws.join(name));
 }
 
-/// Puts back what deletes took away, by handles of the two real folders: by name this
+/// Puts back what deletes took away, by handles of the two real directories: by name this
 /// could itself go through a link.
 fn restore(real: &[OwnedFd]) {
-    for folder in real {
-        let _ = mkdirat(folder, "deep", Mode::from_raw_mode(0o755));
+    for directory in real {
+        let _ = mkdirat(directory, "deep", Mode::from_raw_mode(0o755));
         let flags = OFlags::CREATE | OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if let Ok(fd) = openat(folder, "canary.txt", flags, Mode::from_raw_mode(0o644)) {
+        if let Ok(fd) = openat(directory, "canary.txt", flags, Mode::from_raw_mode(0o644)) {
             let _ = rustix::io::write(&fd, b"safe\n");
         }
     }
@@ -96,31 +96,31 @@ fn swap(place: &Place, real: &[OwnedFd], stop: &AtomicBool) {
     }
 }
 
-fn read(wall: &PathWall, path: &str) -> Result<(), PathError> {
-    let content = wall.open_read(path)?.read_all(1 << 16)?;
+fn read(sandbox: &PathSandbox, path: &str) -> Result<(), PathError> {
+    let content = sandbox.open_read(path)?.read_all(1 << 16)?;
     assert_ne!(content, CANARY.as_bytes(), "{path} gave the canary away");
     Ok(())
 }
 
-fn write(wall: &PathWall, path: &str, overwrite: bool) -> Result<(), PathError> {
-    let mut staged = wall.stage(path, options(overwrite))?;
+fn write(sandbox: &PathSandbox, path: &str, overwrite: bool) -> Result<(), PathError> {
+    let mut staged = sandbox.stage(path, options(overwrite))?;
     staged.write_all(WRITTEN.as_bytes())?;
     staged.commit().map(drop)
 }
 
-fn list(wall: &PathWall, path: &str) -> Result<(), PathError> {
-    for entry in wall.read_dir(path)? {
+fn list(sandbox: &PathSandbox, path: &str) -> Result<(), PathError> {
+    for entry in sandbox.read_dir(path)? {
         assert_ne!(entry.name, "only-outside", "{path} listed the outside");
     }
     Ok(())
 }
 
-fn walk(wall: &PathWall, path: &str) -> Result<(), PathError> {
+fn walk(sandbox: &PathSandbox, path: &str) -> Result<(), PathError> {
     let options = WalkOptions {
         hidden: true,
         ..WalkOptions::default()
     };
-    wall.walk(path, &options, &mut |visit| {
+    sandbox.walk(path, &options, &mut |visit| {
         if let Visit::Entry(entry) = visit {
             assert_ne!(
                 entry.name, "only-outside",
@@ -142,44 +142,46 @@ fn walk(wall: &PathWall, path: &str) -> Result<(), PathError> {
     })
 }
 
-fn access(wall: &PathWall, turn: usize) -> Result<(), PathError> {
+fn access(sandbox: &PathSandbox, turn: usize) -> Result<(), PathError> {
     match turn % 25 {
-        0 | 8 | 16 => read(wall, "dir/canary.txt"),
-        1 | 9 => read(wall, "file"),
-        2 | 10 => read(wall, "flip/canary.txt"),
-        3 => read(wall, "through/deep/canary.txt"),
-        4 => read(wall, "nest/a/b/canary.txt"),
-        5 => list(wall, "dir"),
-        6 => list(wall, "flip"),
-        7 => walk(wall, "."),
-        11 => write(wall, "dir/new.txt", true),
-        12 => write(wall, "dir/made/for/it.txt", true),
-        13 => write(wall, "file", true),
-        14 => write(wall, "flip/fresh.txt", false),
-        15 => wall.delete("dir/new.txt").map(drop),
-        17 => wall.delete("flip/fresh.txt").map(drop),
-        18 => wall.delete("dir/canary.txt").map(drop),
-        19 => write(wall, "dir/canary.txt", true),
-        20 => wall.rename("dir/new.txt", "flip/moved.txt", true).map(drop),
-        21 => walk(wall, "dir"),
-        22 => write(wall, "grow/up/x.txt", true),
-        23 => wall
+        0 | 8 | 16 => read(sandbox, "dir/canary.txt"),
+        1 | 9 => read(sandbox, "file"),
+        2 | 10 => read(sandbox, "flip/canary.txt"),
+        3 => read(sandbox, "through/deep/canary.txt"),
+        4 => read(sandbox, "nest/a/b/canary.txt"),
+        5 => list(sandbox, "dir"),
+        6 => list(sandbox, "flip"),
+        7 => walk(sandbox, "."),
+        11 => write(sandbox, "dir/new.txt", true),
+        12 => write(sandbox, "dir/made/for/it.txt", true),
+        13 => write(sandbox, "file", true),
+        14 => write(sandbox, "flip/fresh.txt", false),
+        15 => sandbox.delete("dir/new.txt").map(drop),
+        17 => sandbox.delete("flip/fresh.txt").map(drop),
+        18 => sandbox.delete("dir/canary.txt").map(drop),
+        19 => write(sandbox, "dir/canary.txt", true),
+        20 => sandbox
+            .rename("dir/new.txt", "flip/moved.txt", true)
+            .map(drop),
+        21 => walk(sandbox, "dir"),
+        22 => write(sandbox, "grow/up/x.txt", true),
+        23 => sandbox
             .preflight("flip/deep/canary.txt", Access::Read)
             .map(drop),
-        _ => wall.remove_empty_folder("dir/made/for").map(drop),
+        _ => sandbox.remove_empty_directory("dir/made/for").map(drop),
     }
 }
 
 fn race(method: Method, turns: usize) {
     let place = Place::in_memory();
-    furnish(&place);
+    populate(&place);
     std::fs::write(place.out().join("only-outside"), CANARY).unwrap();
     let outside = (place.outside(), place.stamps());
     let real = ["dir", "other"].map(|name| {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         openat(CWD, place.ws().join(name), flags, Mode::empty()).unwrap()
     });
-    let wall = place.wall(method);
+    let sandbox = place.sandbox(method);
     let stop = AtomicBool::new(false);
     let mut done = 0_usize;
     std::thread::scope(|scope| {
@@ -187,7 +189,7 @@ fn race(method: Method, turns: usize) {
         // The swapper has to end even if an assertion here fails.
         let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             for turn in 0..turns {
-                if access(&wall, turn).is_ok() {
+                if access(&sandbox, turn).is_ok() {
                     done += 1;
                 }
             }
@@ -200,7 +202,7 @@ fn race(method: Method, turns: usize) {
     });
     let after = (place.outside(), place.stamps());
     assert_eq!(after, outside, "the outside was touched");
-    // A wall that refuses everything would pass the rest.
+    // A sandbox that refuses everything would pass the rest.
     assert!(
         done > turns / 20,
         "only {done} of {turns} accesses went through"

@@ -19,7 +19,7 @@ use std::path::Path;
 use place::{METHODS, Place, read};
 use toolgate_model::{Access, ErrorKind};
 use toolgate_sandbox::paths::{
-    FileKind, Method, PathError, PathRules, PathWall, PatternProblem, RootAccess, RootRule,
+    FileKind, Method, PathError, PathRules, PathSandbox, PatternError, RootAccess, RootRule,
     RulesError,
 };
 
@@ -27,12 +27,12 @@ use toolgate_sandbox::paths::{
 fn a_pipe_on_the_way_of_an_absolute_path_holds_nobody_up() {
     for method in METHODS {
         let place = Place::new();
-        let wall = place.wall_with(method, |rules| rules.allow_absolute = true);
+        let sandbox = place.sandbox_with(method, |rules| rules.allow_absolute = true);
         let pipe = place.out().join("pipe");
         let mode = rustix::fs::Mode::from_raw_mode(0o600);
         rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, mode).unwrap();
         for path in [pipe.join("x"), pipe] {
-            let error = wall.open_read(&path).map(|_| ()).unwrap_err();
+            let error = sandbox.open_read(&path).map(|_| ()).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::OutsideSandbox, "{path:?}");
         }
     }
@@ -45,19 +45,22 @@ fn a_walk_goes_down_as_far_as_it_may_and_says_where_it_stops() {
     std::fs::create_dir_all(place.ws().join(&deepest).join("d")).unwrap();
     std::fs::write(place.ws().join(&deepest).join("file"), "x").unwrap();
     std::fs::write(place.ws().join(&deepest).join("d/file"), "x").unwrap();
-    let wall = place.wall(Method::Walk);
-    assert_eq!(read(&wall, &format!("{deepest}file")).unwrap(), "x");
-    let error = read(&wall, &format!("{deepest}d/file")).unwrap_err();
+    let sandbox = place.sandbox(Method::Walk);
+    assert_eq!(read(&sandbox, &format!("{deepest}file")).unwrap(), "x");
+    let error = read(&sandbox, &format!("{deepest}d/file")).unwrap_err();
     assert!(matches!(error, PathError::Bad { .. }), "{error}");
-    assert!(error.to_string().contains("too many folders"), "{error}");
+    assert!(
+        error.to_string().contains("too many directories"),
+        "{error}"
+    );
 }
 
 #[test]
 fn the_longest_path_and_the_longest_name_are_looked_for_and_longer_ones_refused() {
     for method in METHODS {
         let place = Place::new();
-        let wall = place.wall(method);
-        let kind = |path: &str| wall.open_read(path).map(|_| ()).unwrap_err().kind();
+        let sandbox = place.sandbox(method);
+        let kind = |path: &str| sandbox.open_read(path).map(|_| ()).unwrap_err().kind();
         let path = format!("{}b", "a/".repeat(2047));
         assert_eq!((path.len(), kind(&path)), (4095, ErrorKind::NotFound));
         assert_eq!(kind(&format!("{path}b")), ErrorKind::BadArgs);
@@ -71,13 +74,13 @@ fn a_terabyte_that_is_not_there_costs_what_is_asked_for() {
     let place = Place::new();
     let file = std::fs::File::create(place.ws().join("big.bin")).unwrap();
     file.set_len(1 << 40).unwrap();
-    let wall = place.wall(METHODS[0]);
-    let mut handle = wall.open_read("big.bin").unwrap();
+    let sandbox = place.sandbox(METHODS[0]);
+    let mut handle = sandbox.open_read("big.bin").unwrap();
     assert_eq!(handle.stat.len, 1 << 40);
     let (bytes, all) = handle.read_up_to(100_000).unwrap();
     assert_eq!((bytes.len(), all), (100_000, false));
     assert!(bytes.capacity() < 1 << 20, "{}", bytes.capacity());
-    let error = wall
+    let error = sandbox
         .open_read("big.bin")
         .unwrap()
         .read_all(4096)
@@ -91,7 +94,7 @@ fn reading_in_parts_gives_every_byte_once() {
     let content: Vec<u8> = (0..200_000_u32).flat_map(u32::to_le_bytes).collect();
     std::fs::write(place.ws().join("x"), &content).unwrap();
     for limit in [1, 7, 65_536, 65_537, 800_000, 800_001, u64::MAX] {
-        let mut handle = place.wall(METHODS[0]).open_read("x").unwrap();
+        let mut handle = place.sandbox(METHODS[0]).open_read("x").unwrap();
         let (mut bytes, mut all) = handle.read_up_to(limit).unwrap();
         assert_eq!(all, limit >= 800_000, "{limit}");
         while !all {
@@ -108,13 +111,13 @@ fn a_limit_of_nothing_still_tells_whether_there_is_something() {
     let place = Place::new();
     std::fs::write(place.ws().join("x"), "abc").unwrap();
     std::fs::write(place.ws().join("empty"), "").unwrap();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     assert_eq!(
-        wall.open_read("x").unwrap().read_up_to(0).unwrap(),
+        sandbox.open_read("x").unwrap().read_up_to(0).unwrap(),
         (vec![], false)
     );
     assert_eq!(
-        wall.open_read("empty").unwrap().read_up_to(0).unwrap(),
+        sandbox.open_read("empty").unwrap().read_up_to(0).unwrap(),
         (vec![], true)
     );
 }
@@ -122,13 +125,13 @@ fn a_limit_of_nothing_still_tells_whether_there_is_something() {
 #[test]
 fn a_file_that_changed_its_length_since_it_was_opened_is_read_as_it_is_now() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     let file = place.ws().join("f");
     for (before, now) in [(10, 20), (20, 10), (0, 5), (5, 0), (65_536, 70_000)] {
         for room in [0, before, 100_000] {
             let open = || {
                 std::fs::write(&file, vec![b'x'; before]).unwrap();
-                let handle = wall.open_read("f").unwrap();
+                let handle = sandbox.open_read("f").unwrap();
                 std::fs::write(&file, vec![b'y'; now]).unwrap();
                 handle
             };
@@ -153,7 +156,7 @@ fn a_file_that_comes_in_pieces_is_read_to_its_end_whatever_its_size_is_said_to_b
         for piece in [b"a", b"b", b"c"] {
             writer.write_all(piece).unwrap();
         }
-        let mut handle = place.wall(METHODS[0]).open_read("f").unwrap();
+        let mut handle = place.sandbox(METHODS[0]).open_read("f").unwrap();
         handle.file = OwnedFd::from(reader).into();
         handle.stat.len = said;
         handle
@@ -178,7 +181,7 @@ fn what_cannot_be_read_is_an_error_however_it_is_read() {
     let place = Place::new();
     place.make("file f");
     let broken = || {
-        let mut handle = place.wall(METHODS[0]).open_read("f").unwrap();
+        let mut handle = place.sandbox(METHODS[0]).open_read("f").unwrap();
         handle.file = std::fs::File::open(place.ws()).unwrap();
         handle
     };
@@ -196,9 +199,9 @@ fn a_handle_knows_the_name_it_really_has() {
         let place = Place::new();
         place.make("file real/deep/x.txt");
         place.make("link d -> real/./deep");
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         for path in ["d/x.txt", "real/deep/x.txt", "./real//deep/./x.txt"] {
-            let handle = wall.open_read(path).unwrap();
+            let handle = sandbox.open_read(path).unwrap();
             assert_eq!(handle.path, Path::new("real/deep/x.txt"), "{path}");
             assert_eq!((handle.root, handle.stat.kind), (0, FileKind::File));
         }
@@ -220,15 +223,15 @@ fn a_missing_file_names_what_is_near_and_never_what_is_denied() {
         ] {
             place.make(line);
         }
-        let wall = place.wall(method);
-        let near = |path: &str| match wall.open_read(path).unwrap_err() {
+        let sandbox = place.sandbox(method);
+        let near = |path: &str| match sandbox.open_read(path).unwrap_err() {
             PathError::NotFound {
-                folder, nearest, ..
-            } => (folder, nearest),
+                directory, nearest, ..
+            } => (directory, nearest),
             other => panic!("{other}"),
         };
-        let (folder, nearest) = near("src/mainn.rs");
-        assert_eq!(folder, "src");
+        let (directory, nearest) = near("src/mainn.rs");
+        assert_eq!(directory, "src");
         assert_eq!(nearest.len(), 3);
         assert_eq!(nearest[0], "main.rs");
         assert_eq!(near("readme.md").1, ["README.md"]);
@@ -238,7 +241,7 @@ fn a_missing_file_names_what_is_near_and_never_what_is_denied() {
         );
         assert_eq!(near("src/.emv").1, Vec::<String>::new());
         assert_eq!(near("src/a/b/c"), ("src".to_owned(), vec![]));
-        let text = wall.open_read("src/mainn.rs").unwrap_err().to_string();
+        let text = sandbox.open_read("src/mainn.rs").unwrap_err().to_string();
         assert!(
             text.contains("`main.rs`") && text.contains("`src`"),
             "{text}"
@@ -258,25 +261,25 @@ fn refusals_say_what_to_do_instead() {
     ] {
         place.make(line);
     }
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     let inside = format!("{}/src//a.rs", place.ws().display());
     for (path, wanted) in [
         (inside.as_str(), "Use `src/a.rs`"),
         (place.ws().to_str().unwrap(), "Use `.`"),
         ("/etc/passwd", "does not lie there"),
         ("../x", "`..`"),
-        ("src", "is a folder"),
-        ("a.txt/b", "`a.txt` is not a folder"),
+        ("src", "is a directory"),
+        ("a.txt/b", "`a.txt` is not a directory"),
         ("l", "by the link `l`"),
         (".env", "the pattern `.env`"),
         ("n", "`n` leads to `.env`"),
         ("~/x", "not expanded"),
         ("", "empty"),
     ] {
-        let text = wall.open_read(path).unwrap_err().to_string();
+        let text = sandbox.open_read(path).unwrap_err().to_string();
         assert!(text.contains(wanted), "{path}: {text}");
     }
-    let text = wall
+    let text = sandbox
         .stage(".bashrc", place::options(true))
         .unwrap_err()
         .to_string();
@@ -289,10 +292,10 @@ fn refusals_say_what_to_do_instead() {
 #[test]
 fn messages_stay_on_one_line_and_end() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
-    let text = wall.open_read("a\nb\u{1b}[2J").unwrap_err().to_string();
+    let sandbox = place.sandbox(METHODS[0]);
+    let text = sandbox.open_read("a\nb\u{1b}[2J").unwrap_err().to_string();
     assert!(!text.contains('\n') && !text.contains('\u{1b}'), "{text}");
-    let text = wall.open_read("x".repeat(4000)).unwrap_err().to_string();
+    let text = sandbox.open_read("x".repeat(4000)).unwrap_err().to_string();
     assert!(text.len() < 600, "{}", text.len());
 }
 
@@ -302,10 +305,10 @@ fn names_that_are_not_utf8_can_be_listed_and_read() {
         let place = Place::new();
         let name = OsStr::from_bytes(b"caf\xe9.txt");
         std::fs::write(place.ws().join(name), "x").unwrap();
-        let wall = place.wall(method);
-        let entries = wall.read_dir(".").unwrap();
+        let sandbox = place.sandbox(method);
+        let entries = sandbox.read_dir(".").unwrap();
         assert_eq!(entries[0].name, name);
-        assert_eq!(wall.open_read(name).unwrap().path, Path::new(name));
+        assert_eq!(sandbox.open_read(name).unwrap().path, Path::new(name));
     }
 }
 
@@ -326,8 +329,8 @@ fn listings_are_sorted_and_say_what_is_what() {
         ] {
             place.make(line);
         }
-        let wall = place.wall(method);
-        let seen: Vec<_> = wall
+        let sandbox = place.sandbox(method);
+        let seen: Vec<_> = sandbox
             .read_dir(".")
             .unwrap()
             .into_iter()
@@ -335,15 +338,15 @@ fn listings_are_sorted_and_say_what_is_what() {
             .collect();
         let wanted = [
             (".hidden", FileKind::File),
-            ("a", FileKind::Folder),
+            ("a", FileKind::Directory),
             ("b", FileKind::File),
             ("c", FileKind::Link),
             ("d", FileKind::Other),
-            ("sub", FileKind::Folder),
+            ("sub", FileKind::Directory),
         ];
         let wanted: Vec<_> = wanted.map(|(name, kind)| (name.to_owned(), kind)).into();
         assert_eq!(seen, wanted);
-        assert_eq!(wall.read_dir("sub").unwrap().len(), 1);
+        assert_eq!(sandbox.read_dir("sub").unwrap().len(), 1);
     }
 }
 
@@ -359,9 +362,9 @@ fn what_the_system_forbids_is_a_permission_error() {
     set("locked", 0o000);
     set("closed.txt", 0o000);
     for method in METHODS {
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         for path in ["locked/x.txt", "closed.txt"] {
-            match read(&wall, path) {
+            match read(&sandbox, path) {
                 Ok(_) => assert!(rustix::process::geteuid().is_root()),
                 Err(error) => assert_eq!(error.kind(), ErrorKind::Permission, "{path}"),
             }
@@ -376,7 +379,7 @@ fn magic_links_have_no_magic() {
     let cwd = std::fs::read_link(link("cwd")).unwrap();
     for method in METHODS {
         let mut rules = PathRules::new("/proc/self");
-        let wall = PathWall::open_with(&rules, method).unwrap();
+        let sandbox = PathSandbox::open_with(&rules, method).unwrap();
         for path in [
             "root/etc/passwd",
             "cwd/Cargo.toml",
@@ -385,17 +388,17 @@ fn magic_links_have_no_magic() {
             "task/../exe",
             "fd/0",
         ] {
-            let answer = wall.open_read(path).map(drop);
+            let answer = sandbox.open_read(path).map(drop);
             assert!(answer.is_err(), "{path}: {method:?}");
         }
-        assert!(wall.read_dir("cwd").is_err() && wall.read_dir("root").is_err());
+        assert!(sandbox.read_dir("cwd").is_err() && sandbox.read_dir("root").is_err());
         // The text of a magic link may name a root, and is then a path like any other.
         rules.roots.push(RootRule {
             path: cwd.clone(),
             access: RootAccess::ReadOnly,
         });
-        let wall = PathWall::open_with(&rules, method).unwrap();
-        assert_eq!(wall.preflight("cwd", Access::Read).unwrap().root, 1);
+        let sandbox = PathSandbox::open_with(&rules, method).unwrap();
+        assert_eq!(sandbox.preflight("cwd", Access::Read).unwrap().root, 1);
     }
 }
 
@@ -407,9 +410,9 @@ fn forty_links_are_followed_and_one_more_is_not() {
         for n in 1..=41 {
             place.make(&format!("link l{n} -> l{}", n - 1));
         }
-        let wall = place.wall(method);
-        assert!(read(&wall, "l40").is_ok(), "{method:?}");
-        assert_eq!(read(&wall, "l41").unwrap_err().kind(), ErrorKind::Failed);
+        let sandbox = place.sandbox(method);
+        assert!(read(&sandbox, "l40").is_ok(), "{method:?}");
+        assert_eq!(read(&sandbox, "l41").unwrap_err().kind(), ErrorKind::Failed);
     }
 }
 
@@ -418,18 +421,21 @@ fn other_roots_are_named_by_their_whole_path() {
     let place = Place::new();
     place.make("file ../lib/x.txt");
     let lib = place.top().join("lib");
-    let wall = place.wall_with(Method::Kernel, |rules| {
+    let sandbox = place.sandbox_with(Method::Kernel, |rules| {
         rules.allow_absolute = true;
         rules.roots.push(RootRule {
             path: lib.clone(),
             access: RootAccess::ReadOnly,
         });
     });
-    let found = wall.preflight(lib.join("x.txt"), Access::Read).unwrap();
+    let found = sandbox.preflight(lib.join("x.txt"), Access::Read).unwrap();
     assert_eq!((found.root, found.path.as_path()), (1, Path::new("x.txt")));
-    assert_eq!(wall.name(found.root, &found.path), lib.join("x.txt"));
-    assert_eq!(wall.name(0, Path::new("a")), Path::new("a"));
-    assert_eq!(wall.roots().get(1).unwrap().access(), RootAccess::ReadOnly);
+    assert_eq!(sandbox.name(found.root, &found.path), lib.join("x.txt"));
+    assert_eq!(sandbox.name(0, Path::new("a")), Path::new("a"));
+    assert_eq!(
+        sandbox.roots().get(1).unwrap().access(),
+        RootAccess::ReadOnly
+    );
 }
 
 #[test]
@@ -438,7 +444,7 @@ fn rules_that_make_no_sense_are_refused() {
     let open = |change: &dyn Fn(&mut PathRules)| {
         let mut rules = PathRules::new(place.ws());
         change(&mut rules);
-        PathWall::open(&rules).map(drop)
+        PathSandbox::open(&rules).map(drop)
     };
     assert_eq!(open(&|r| r.roots.clear()), Err(RulesError::NoRoots));
     assert!(matches!(
@@ -453,7 +459,7 @@ fn rules_that_make_no_sense_are_refused() {
         open(&|r| r.denied_patterns.push("!x".into())),
         Err(RulesError::Pattern {
             pattern: "!x".into(),
-            problem: PatternProblem::Negated
+            problem: PatternError::Negated
         })
     );
     assert!(open(&|r| r.protected_paths.push("[".into())).is_err());
@@ -469,8 +475,8 @@ fn rules_that_make_no_sense_are_refused() {
 #[test]
 fn this_machine_resolves_in_the_kernel() {
     let place = Place::new();
-    let wall = PathWall::open(&PathRules::new(place.ws())).unwrap();
-    assert_eq!(wall.method(), Method::Kernel);
+    let sandbox = PathSandbox::open(&PathRules::new(place.ws())).unwrap();
+    assert_eq!(sandbox.method(), Method::Kernel);
 }
 
 /// The middle of many, so that a busy machine does not decide.
@@ -480,12 +486,12 @@ fn nfr_perf_02_a_path_that_exists_is_checked_within_a_millisecond() {
         let place = Place::new();
         place.make("file one/two/three/four/x.txt");
         place.make("link way -> one/two");
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         for path in ["one/two/three/four/x.txt", "way/three/four/x.txt"] {
             let mut took: Vec<_> = (0..301)
                 .map(|_| {
                     let began = std::time::Instant::now();
-                    wall.preflight(path, Access::Read).unwrap();
+                    sandbox.preflight(path, Access::Read).unwrap();
                     began.elapsed()
                 })
                 .collect();

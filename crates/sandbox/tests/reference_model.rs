@@ -1,4 +1,4 @@
-//! Random small trees with links, random paths: the wall and a naive model agree.
+//! Random small trees with links, random paths: the sandbox and a naive model agree.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -15,7 +15,7 @@ use place::{METHODS, Place, options};
 use proptest::prelude::*;
 use reference::{Answer, Landing, Node, Tree};
 use toolgate_model::ErrorKind;
-use toolgate_sandbox::paths::{Failure, FileKind, PathError, PathWall};
+use toolgate_sandbox::paths::{Failure, FileKind, PathError, PathSandbox};
 
 /// Few names, so that links and paths meet often.
 const NAMES: &[&str] = &[
@@ -48,7 +48,7 @@ fn target() -> impl Strategy<Value = String> {
 
 fn node() -> impl Strategy<Value = Node> {
     prop_oneof![
-        2 => Just(Node::Folder),
+        2 => Just(Node::Directory),
         3 => Just(Node::File),
         4 => target().prop_map(Node::Link),
     ]
@@ -62,8 +62,8 @@ fn tree() -> impl Strategy<Value = Tree> {
             let path = format!("ws/{path}");
             for (at, _) in path.match_indices('/').skip(1) {
                 match tree.get(&path[..at]) {
-                    None => drop(tree.insert(path[..at].to_owned(), Node::Folder)),
-                    Some(Node::Folder) => {}
+                    None => drop(tree.insert(path[..at].to_owned(), Node::Directory)),
+                    Some(Node::Directory) => {}
                     Some(_) => continue 'entries,
                 }
             }
@@ -87,7 +87,7 @@ fn build(place: &Place, tree: &Tree) {
     for (path, node) in tree {
         let at = place.top().join(path);
         match node {
-            Node::Folder => std::fs::create_dir(&at).unwrap(),
+            Node::Directory => std::fs::create_dir(&at).unwrap(),
             Node::File => std::fs::write(&at, path.strip_prefix("ws/").unwrap()).unwrap(),
             Node::Link(target) => {
                 let target = match target.strip_prefix('/') {
@@ -112,28 +112,28 @@ fn refusal(error: &PathError) -> Answer {
             ..
         } => Answer::Loop,
         PathError::NotAFile {
-            kind: FileKind::Folder,
+            kind: FileKind::Directory,
             ..
-        } => Answer::Folder,
+        } => Answer::Directory,
         other => match other.kind() {
             ErrorKind::OutsideSandbox => Answer::Outside,
             ErrorKind::DeniedPattern => Answer::Denied,
             ErrorKind::NotFound => Answer::Missing,
-            ErrorKind::NotADirectory => Answer::NotFolder,
+            ErrorKind::NotADirectory => Answer::NotDirectory,
             kind => panic!("{kind}: {other}"),
         },
     }
 }
 
-fn read(wall: &PathWall, path: &str) -> Answer {
-    match place::read(wall, path) {
+fn read(sandbox: &PathSandbox, path: &str) -> Answer {
+    match place::read(sandbox, path) {
         Ok(content) => Answer::File(content),
         Err(error) => refusal(&error),
     }
 }
 
-fn write(wall: &PathWall, path: &str) -> Landing {
-    match wall.stage(path, options(true)) {
+fn write(sandbox: &PathSandbox, path: &str) -> Landing {
+    match sandbox.stage(path, options(true)) {
         Ok(staged) => Landing::At(
             staged.path().to_str().unwrap().to_owned(),
             staged.replaces().is_some(),
@@ -159,11 +159,11 @@ proptest! {
         build(&place, &tree);
         let outside = place.outside();
         for method in METHODS {
-            let wall = place.wall(method);
+            let sandbox = place.sandbox(method);
             for path in &paths {
-                prop_assert_eq!(read(&wall, path), reference::read(&tree, path), "read {:?} {:?}", path, method);
+                prop_assert_eq!(read(&sandbox, path), reference::read(&tree, path), "read {:?} {:?}", path, method);
                 if path.split('/').next_back().is_some_and(|last| !matches!(last, "" | ".")) {
-                    prop_assert_eq!(write(&wall, path), reference::write(&tree, path), "write {:?} {:?}", path, method);
+                    prop_assert_eq!(write(&sandbox, path), reference::write(&tree, path), "write {:?} {:?}", path, method);
                 }
             }
         }
@@ -189,9 +189,9 @@ fn the_trees_reach_every_answer() {
         "Outside",
         "Denied",
         "Missing",
-        "NotFolder",
+        "NotDirectory",
         "Loop",
-        "Folder",
+        "Directory",
         "File",
         "Refused",
         "Protected",

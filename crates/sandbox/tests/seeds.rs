@@ -1,23 +1,23 @@
-//! The acceptance criteria of the specifications that the walls answer for.
+//! The acceptance criteria of the specifications that the sandbox answer for.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::os::unix::fs::symlink;
 
 use toolgate_model::{Access, ErrorKind};
 use toolgate_sandbox::env;
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
-fn wall() -> (tempfile::TempDir, PathWall) {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("file.txt"), "hello").unwrap();
-    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
-    (folder, wall)
+fn sandbox() -> (tempfile::TempDir, PathSandbox) {
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("file.txt"), "hello").unwrap();
+    let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
+    (directory, sandbox)
 }
 
 #[test]
 fn ac_03_a_path_that_climbs_out_is_refused() {
-    let (_folder, wall) = wall();
-    let error = wall
+    let (_directory, sandbox) = sandbox();
+    let error = sandbox
         .preflight("../../etc/passwd", Access::Read)
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutsideSandbox);
@@ -26,22 +26,22 @@ fn ac_03_a_path_that_climbs_out_is_refused() {
 
 #[test]
 fn ac_04_a_link_that_leads_out_is_refused() {
-    let (folder, wall) = wall();
-    symlink("/etc/passwd", folder.path().join("link")).unwrap();
-    let error = wall.preflight("link", Access::Read).unwrap_err();
+    let (directory, sandbox) = sandbox();
+    symlink("/etc/passwd", directory.path().join("link")).unwrap();
+    let error = sandbox.preflight("link", Access::Read).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::OutsideSandbox, "{error}");
     assert_eq!(
-        wall.open_read("link").unwrap_err().kind(),
+        sandbox.open_read("link").unwrap_err().kind(),
         ErrorKind::OutsideSandbox
     );
 }
 
 #[test]
 fn ac_05_a_path_inside_is_resolved_for_writing() {
-    let (folder, wall) = wall();
-    let resolved = wall.preflight("file.txt", Access::Write).unwrap();
-    let root = wall.roots().get(resolved.root).unwrap();
-    let expected = folder.path().canonicalize().unwrap().join("file.txt");
+    let (directory, sandbox) = sandbox();
+    let resolved = sandbox.preflight("file.txt", Access::Write).unwrap();
+    let root = sandbox.roots().get(resolved.root).unwrap();
+    let expected = directory.path().canonicalize().unwrap().join("file.txt");
     assert_eq!(
         root.path().canonicalize().unwrap().join(resolved.path),
         expected
@@ -50,8 +50,8 @@ fn ac_05_a_path_inside_is_resolved_for_writing() {
 
 #[test]
 fn ac_06_a_dangerous_path_is_refused_for_writing() {
-    let (_folder, wall) = wall();
-    let error = wall.preflight(".env", Access::Write).unwrap_err();
+    let (_directory, sandbox) = sandbox();
+    let error = sandbox.preflight(".env", Access::Write).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::DeniedPattern, "{error}");
 }
 

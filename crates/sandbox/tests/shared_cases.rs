@@ -1,4 +1,4 @@
-//! The sample cases for paths, as far as the wall decides them.
+//! The sample cases for paths, as far as the sandbox decides them.
 //!
 //! A shell prepares each case. Patches are the tool's to take apart, and the cases
 //! with a swapper are outdone by `races.rs`; both are left out here.
@@ -14,19 +14,19 @@ mod place;
 
 use place::{METHODS, Place, options};
 use serde_json::Value;
-use toolgate_sandbox::paths::{Flow, Method, PathError, PathWall, Visit, WalkOptions};
+use toolgate_sandbox::paths::{Flow, Method, PathError, PathSandbox, Visit, WalkOptions};
 
 /// As much of a file as a result may hold.
 const LIMIT: u64 = 1 << 20;
 
-fn run(wall: &PathWall, tool: &str, path: &str, content: &str) -> Result<String, PathError> {
+fn run(sandbox: &PathSandbox, tool: &str, path: &str, content: &str) -> Result<String, PathError> {
     match tool {
         "read_file" => {
-            let (bytes, _) = wall.open_read(path)?.read_up_to(LIMIT)?;
+            let (bytes, _) = sandbox.open_read(path)?.read_up_to(LIMIT)?;
             Ok(String::from_utf8_lossy(&bytes).into_owned())
         }
         "write_file" => {
-            let mut staged = wall.stage(path, options(true))?;
+            let mut staged = sandbox.stage(path, options(true))?;
             staged.write_all(content.as_bytes())?;
             staged.commit().map(|_| String::new())
         }
@@ -36,7 +36,7 @@ fn run(wall: &PathWall, tool: &str, path: &str, content: &str) -> Result<String,
                 hidden: true,
                 ..WalkOptions::default()
             };
-            wall.walk(".", &options, &mut |visit| {
+            sandbox.walk(".", &options, &mut |visit| {
                 if let Visit::Entry(entry) = visit
                     && let Ok(mut file) = entry.open()
                 {
@@ -66,7 +66,7 @@ fn check(case: &Value, method: Method, allow_absolute: bool) -> Result<(), Strin
     assert!(shell.success(), "{case}");
     std::fs::create_dir_all(place.out()).unwrap();
     let outside = place.outside();
-    let wall = place.wall_with(method, |rules| rules.allow_absolute = allow_absolute);
+    let sandbox = place.sandbox_with(method, |rules| rules.allow_absolute = allow_absolute);
 
     let path = case["args"]["path"].as_str().unwrap_or(".");
     let path = if case["literal"] == true {
@@ -75,7 +75,7 @@ fn check(case: &Value, method: Method, allow_absolute: bool) -> Result<(), Strin
         place.fill(path)
     };
     let content = case["args"]["content"].as_str().unwrap_or_default();
-    let answer = run(&wall, text("tool").unwrap(), &path, content);
+    let answer = run(&sandbox, text("tool").unwrap(), &path, content);
     let seen = answer.as_deref().unwrap_or_default();
 
     let fits = match text("expect").unwrap() {

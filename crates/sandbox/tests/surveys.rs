@@ -15,17 +15,17 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use place::{METHODS, Place};
 use proptest::prelude::*;
 use toolgate_sandbox::paths::{
-    FileKind, Flow, PathError, PathWall, Surveyor, Visit, WalkEntry, WalkOptions,
+    FileKind, Flow, PathError, PathSandbox, Surveyor, Visit, WalkEntry, WalkOptions,
 };
 
-/// Notes every path; does not enter folders of one name.
+/// Notes every path; does not enter directories of one name.
 struct Notes {
     avoided: &'static str,
     look_ahead: usize,
 }
 
 impl Surveyor for Notes {
-    type Desk = ();
+    type WorkerState = ();
     type Run = Vec<String>;
 
     fn desk(&self) {}
@@ -34,8 +34,8 @@ impl Surveyor for Notes {
         false
     }
 
-    fn enters(&self, folder: &WalkEntry<'_>) -> bool {
-        folder.name != self.avoided
+    fn enters(&self, directory: &WalkEntry<'_>) -> bool {
+        directory.name != self.avoided
     }
 
     fn look(&self, (): &mut (), entry: &WalkEntry<'_>, run: &mut Vec<String>) {
@@ -63,33 +63,40 @@ const NOTES: Notes = Notes {
     look_ahead: 1_000,
 };
 
-fn surveyed(wall: &PathWall, start: &str, options: &WalkOptions, notes: &Notes) -> Vec<String> {
+fn surveyed(
+    sandbox: &PathSandbox,
+    start: &str,
+    options: &WalkOptions,
+    notes: &Notes,
+) -> Vec<String> {
     let mut seen = Vec::new();
-    wall.survey(start, options, notes, &mut |run| {
-        seen.extend(run);
-        Flow::Continue
-    })
-    .unwrap();
+    sandbox
+        .survey(start, options, notes, &mut |run| {
+            seen.extend(run);
+            Flow::Continue
+        })
+        .unwrap();
     seen
 }
 
-fn walked(wall: &PathWall, start: &str, options: &WalkOptions, notes: &Notes) -> Vec<String> {
+fn walked(sandbox: &PathSandbox, start: &str, options: &WalkOptions, notes: &Notes) -> Vec<String> {
     let mut seen = Vec::new();
-    wall.walk(start, options, &mut |visit| {
-        match visit {
-            Visit::Entry(entry) if entry.kind == FileKind::Folder => {
-                if entry.name == notes.avoided {
-                    return Flow::SkipFolder;
+    sandbox
+        .walk(start, options, &mut |visit| {
+            match visit {
+                Visit::Entry(entry) if entry.kind == FileKind::Directory => {
+                    if entry.name == notes.avoided {
+                        return Flow::SkipDirectory;
+                    }
+                }
+                Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
+                Visit::Failed { path, error, .. } => {
+                    seen.push(format!("{}: {}", path.display(), error.kind()));
                 }
             }
-            Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
-            Visit::Failed { path, error, .. } => {
-                seen.push(format!("{}: {}", path.display(), error.kind()));
-            }
-        }
-        Flow::Continue
-    })
-    .unwrap();
+            Flow::Continue
+        })
+        .unwrap();
     seen
 }
 
@@ -101,19 +108,19 @@ fn all() -> WalkOptions {
     }
 }
 
-/// Many folders, one of them large, with ignored, denied and linked things among them.
+/// Many directories, one of them large, with ignored, denied and linked things among them.
 fn wood() -> Place {
     let place = Place::in_memory();
     for n in 0..600 {
-        let folder = format!("d{}/e{}", n % 7, n % 5);
-        place.make(&format!("file {folder}/f{n}.txt"));
+        let directory = format!("d{}/e{}", n % 7, n % 5);
+        place.make(&format!("file {directory}/f{n}.txt"));
         place.make(&format!("file large/f{n}.txt"));
         if n % 50 == 0 {
-            place.make(&format!("file {folder}/secret{n}.txt"));
-            place.make(&format!("file {folder}/x{n}.pem"));
-            place.make(&format!("link {folder}/link{n} -> $OUT"));
-            place.make(&format!("file {folder}/not-here/x"));
-            place.make(&format!("file {folder}-{n}"));
+            place.make(&format!("file {directory}/secret{n}.txt"));
+            place.make(&format!("file {directory}/x{n}.pem"));
+            place.make(&format!("link {directory}/link{n} -> $OUT"));
+            place.make(&format!("file {directory}/not-here/x"));
+            place.make(&format!("file {directory}-{n}"));
         }
     }
     std::fs::write(place.ws().join(".gitignore"), "d3/\n*7.txt\n").unwrap();
@@ -125,7 +132,7 @@ fn wood() -> Place {
 fn a_survey_is_a_walk_by_several() {
     let place = wood();
     for method in METHODS {
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         for options in [all(), WalkOptions::default()] {
             for start in [".", "d1", "large"] {
                 for look_ahead in [0, 1, 1_000] {
@@ -133,10 +140,10 @@ fn a_survey_is_a_walk_by_several() {
                         look_ahead,
                         ..NOTES
                     };
-                    let seen = surveyed(&wall, start, &options, &notes);
+                    let seen = surveyed(&sandbox, start, &options, &notes);
                     assert!(seen.len() > 50);
                     assert!(seen.iter().all(|path| !path.contains("secret")));
-                    assert_eq!(seen, walked(&wall, start, &options, &notes));
+                    assert_eq!(seen, walked(&sandbox, start, &options, &notes));
                 }
             }
         }
@@ -146,33 +153,34 @@ fn a_survey_is_a_walk_by_several() {
 #[test]
 fn a_depth_holds_for_a_survey_too() {
     let place = wood();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for depth in 0..4 {
         let options = WalkOptions {
             max_depth: Some(depth),
             ..all()
         };
-        let seen = surveyed(&wall, ".", &options, &NOTES);
-        assert_eq!(seen, walked(&wall, ".", &options, &NOTES), "{depth}");
+        let seen = surveyed(&sandbox, ".", &options, &NOTES);
+        assert_eq!(seen, walked(&sandbox, ".", &options, &NOTES), "{depth}");
     }
 }
 
 #[test]
 fn whoever_takes_the_runs_can_stop_and_has_the_first_ones() {
     let place = wood();
-    let wall = place.wall(METHODS[0]);
-    let everything = walked(&wall, ".", &all(), &NOTES);
+    let sandbox = place.sandbox(METHODS[0]);
+    let everything = walked(&sandbox, ".", &all(), &NOTES);
     for enough in [1, 10, 100, 1_000] {
         let mut seen = Vec::new();
-        wall.survey(".", &all(), &NOTES, &mut |run| {
-            seen.extend(run);
-            if seen.len() >= enough {
-                Flow::Stop
-            } else {
-                Flow::Continue
-            }
-        })
-        .unwrap();
+        sandbox
+            .survey(".", &all(), &NOTES, &mut |run| {
+                seen.extend(run);
+                if seen.len() >= enough {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
+                }
+            })
+            .unwrap();
         assert!(seen.len() >= enough && everything.starts_with(&seen));
     }
 }
@@ -184,21 +192,22 @@ fn files_that_follow_each_other_are_handed_over_in_stretches() {
         place.make(&format!("file f{n}"));
     }
     let mut lengths = Vec::new();
-    let wall = place.wall(METHODS[0]);
-    wall.survey(".", &all(), &NOTES, &mut |run: Vec<String>| {
-        lengths.push(run.len());
-        Flow::Continue
-    })
-    .unwrap();
+    let sandbox = place.sandbox(METHODS[0]);
+    sandbox
+        .survey(".", &all(), &NOTES, &mut |run: Vec<String>| {
+            lengths.push(run.len());
+            Flow::Continue
+        })
+        .unwrap();
     assert_eq!(lengths, [64, 64, 2]);
 }
 
 /// Counts the desks that are set up.
 #[derive(Default)]
-struct Desks(AtomicUsize);
+struct WorkerStates(AtomicUsize);
 
-impl Surveyor for Desks {
-    type Desk = ();
+impl Surveyor for WorkerStates {
+    type WorkerState = ();
     type Run = ();
 
     fn desk(&self) {
@@ -231,23 +240,24 @@ impl Surveyor for Desks {
 #[test]
 fn there_are_as_many_workers_as_cores_unless_there_is_less_to_do() {
     let files = |count: usize| (0..count).map(|n| format!("file f{n:03}"));
-    let folders = |count: usize| (0..count).map(|n| format!("file d{n:03}/x"));
-    // The first files that no folder comes before are looked at where the names were
+    let directories = |count: usize| (0..count).map(|n| format!("file d{n:03}/x"));
+    // The first files that no directory comes before are looked at where the names were
     // read; what else there is can be done by others.
     for (tree, for_others) in [
         (files(1).collect::<Vec<_>>(), 0),
         (files(128).collect(), 1),
         (files(129).collect(), 2),
-        (folders(1).collect(), 1),
-        (folders(1).chain(files(1)).collect(), 2),
+        (directories(1).collect(), 1),
+        (directories(1).chain(files(1)).collect(), 2),
         (files(1).chain(["file g/x".to_owned()]).collect(), 1),
-        (folders(20).collect(), 20),
+        (directories(20).collect(), 20),
     ] {
         let place = Place::in_memory();
         tree.iter().for_each(|line| place.make(line));
-        let desks = Desks::default();
-        let wall = place.wall(METHODS[0]);
-        wall.survey(".", &all(), &desks, &mut |()| Flow::Continue)
+        let desks = WorkerStates::default();
+        let sandbox = place.sandbox(METHODS[0]);
+        sandbox
+            .survey(".", &all(), &desks, &mut |()| Flow::Continue)
             .unwrap();
         let cores = std::thread::available_parallelism().unwrap().get();
         let wanted = cores.min(8).min(for_others).max(1);
@@ -259,7 +269,7 @@ fn there_are_as_many_workers_as_cores_unless_there_is_less_to_do() {
 fn a_tree_that_is_too_deep_is_reported_and_left() {
     let place = Place::in_memory();
     std::fs::create_dir_all(place.ws().join("d/".repeat(260))).unwrap();
-    let seen = surveyed(&place.wall(METHODS[0]), ".", &all(), &NOTES);
+    let seen = surveyed(&place.sandbox(METHODS[0]), ".", &all(), &NOTES);
     assert_eq!(seen.len(), 1);
     assert!(seen[0].ends_with("bad_args"), "{seen:?}");
 }
@@ -268,8 +278,8 @@ fn a_tree_that_is_too_deep_is_reported_and_left() {
 fn a_panic_ends_the_survey_and_nobody_waits_for_it() {
     let place = wood();
     place.make("file d5/e3/panic");
-    let wall = place.wall(METHODS[0]);
-    let survey = || surveyed(&wall, ".", &all(), &NOTES);
+    let sandbox = place.sandbox(METHODS[0]);
+    let survey = || surveyed(&sandbox, ".", &all(), &NOTES);
     assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(survey)).is_err());
 }
 
@@ -279,10 +289,10 @@ fn a_file_is_read_alike_into_new_and_into_used_memory() {
     let mut space = Vec::new();
     for length in [3_000, 0, 200_000, 65_536, 1, 65_535, 65_537] {
         std::fs::write(place.ws().join("f"), vec![b'x'; length]).unwrap();
-        let wall = place.wall(METHODS[0]);
+        let sandbox = place.sandbox(METHODS[0]);
         for limit in [0, 1, 65_536, 1_000_000] {
-            let (bytes, all) = wall.open_read("f").unwrap().read_up_to(limit).unwrap();
-            let mut handle = wall.open_read("f").unwrap();
+            let (bytes, all) = sandbox.open_read("f").unwrap().read_up_to(limit).unwrap();
+            let mut handle = sandbox.open_read("f").unwrap();
             let read = handle.read_into(&mut space, limit).unwrap();
             assert_eq!(read, (bytes.len(), all), "{length} {limit}");
             // What was left can still be read.
@@ -307,10 +317,10 @@ proptest! {
                 let _ = std::fs::write(&path, "");
             }
         }
-        let wall = place.wall(METHODS[0]);
+        let sandbox = place.sandbox(METHODS[0]);
         prop_assert_eq!(
-            surveyed(&wall, ".", &all(), &NOTES),
-            walked(&wall, ".", &all(), &NOTES)
+            surveyed(&sandbox, ".", &all(), &NOTES),
+            walked(&sandbox, ".", &all(), &NOTES)
         );
     }
 }

@@ -8,20 +8,21 @@ use std::path::Path;
 
 use place::{METHODS, Place};
 use proptest::prelude::*;
-use toolgate_sandbox::paths::{FileKind, Flow, PathWall, Visit, WalkOptions};
+use toolgate_sandbox::paths::{FileKind, Flow, PathSandbox, Visit, WalkOptions};
 
-fn paths(wall: &PathWall, start: &str, options: &WalkOptions) -> Vec<String> {
+fn paths(sandbox: &PathSandbox, start: &str, options: &WalkOptions) -> Vec<String> {
     let mut seen = Vec::new();
-    wall.walk(start, options, &mut |visit| {
-        match visit {
-            Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
-            Visit::Failed { path, error, .. } => {
-                seen.push(format!("{}: {}", path.display(), error.kind()))
+    sandbox
+        .walk(start, options, &mut |visit| {
+            match visit {
+                Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
+                Visit::Failed { path, error, .. } => {
+                    seen.push(format!("{}: {}", path.display(), error.kind()))
+                }
             }
-        }
-        Flow::Continue
-    })
-    .unwrap();
+            Flow::Continue
+        })
+        .unwrap();
     seen
 }
 
@@ -58,7 +59,7 @@ fn a_walk_is_in_the_byte_order_of_whole_paths() {
         "file \u{e4}",
     ]);
     for method in METHODS {
-        let seen = paths(&place.wall(method), ".", &all());
+        let seen = paths(&place.sandbox(method), ".", &all());
         let mut sorted = seen.clone();
         sorted.sort();
         assert_eq!(seen, sorted);
@@ -86,7 +87,7 @@ fn denied_names_never_appear_and_links_are_shown_but_not_followed() {
         "file src/core/m.rs",
     ]);
     for method in METHODS {
-        let seen = paths(&place.wall(method), ".", &all());
+        let seen = paths(&place.sandbox(method), ".", &all());
         let wanted = [
             ".git",
             ".git/HEAD",
@@ -105,10 +106,10 @@ fn denied_names_never_appear_and_links_are_shown_but_not_followed() {
 #[test]
 fn hidden_names_are_left_out_unless_asked_for() {
     let place = place_with(&["file .x", "file .y/z", "file a/.b", "file a/c"]);
-    let wall = place.wall(METHODS[0]);
-    assert_eq!(paths(&wall, ".", &WalkOptions::default()), ["a", "a/c"]);
+    let sandbox = place.sandbox(METHODS[0]);
+    assert_eq!(paths(&sandbox, ".", &WalkOptions::default()), ["a", "a/c"]);
     assert_eq!(
-        paths(&wall, ".", &all()),
+        paths(&sandbox, ".", &all()),
         [".x", ".y", ".y/z", "a", "a/.b", "a/c"]
     );
 }
@@ -116,7 +117,7 @@ fn hidden_names_are_left_out_unless_asked_for() {
 #[test]
 fn depth_is_counted_from_the_start() {
     let place = place_with(&["file a/b/c/d"]);
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for (depth, wanted) in [
         (0, vec![]),
         (1, vec!["a"]),
@@ -127,13 +128,13 @@ fn depth_is_counted_from_the_start() {
             max_depth: Some(depth),
             ..all()
         };
-        assert_eq!(paths(&wall, ".", &options), wanted, "{depth}");
+        assert_eq!(paths(&sandbox, ".", &options), wanted, "{depth}");
     }
     let options = WalkOptions {
         max_depth: Some(1),
         ..all()
     };
-    assert_eq!(paths(&wall, "a/b", &options), ["a/b/c"]);
+    assert_eq!(paths(&sandbox, "a/b", &options), ["a/b/c"]);
 }
 
 #[test]
@@ -163,13 +164,13 @@ fn ignore_files_count_at_every_level_and_above_the_start() {
         write(&place, name, text);
     }
     for method in METHODS {
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         let options = WalkOptions {
             global_excludes: Some("mine\n".into()),
             ..WalkOptions::default()
         };
         assert_eq!(
-            paths(&wall, ".", &options),
+            paths(&sandbox, ".", &options),
             [
                 "a.log",
                 "d.tmp",
@@ -181,26 +182,26 @@ fn ignore_files_count_at_every_level_and_above_the_start() {
             ],
         );
         assert_eq!(
-            paths(&wall, "sub", &options),
+            paths(&sandbox, "sub", &options),
             ["sub/deep", "sub/deep/only", "sub/top"]
         );
-        assert_eq!(paths(&wall, "sub/deep", &options), ["sub/deep/only"]);
+        assert_eq!(paths(&sandbox, "sub/deep", &options), ["sub/deep/only"]);
         // What was asked for by name is shown, though it is ignored as a whole.
-        assert_eq!(paths(&wall, "build", &options), ["build/x"]);
+        assert_eq!(paths(&sandbox, "build", &options), ["build/x"]);
         let everything = WalkOptions {
             ignored: true,
             ..WalkOptions::default()
         };
-        assert!(paths(&wall, ".", &everything).contains(&"build/x".to_owned()));
+        assert!(paths(&sandbox, ".", &everything).contains(&"build/x".to_owned()));
     }
 }
 
 #[test]
-fn an_ignore_file_above_the_start_counts_from_its_own_folder() {
+fn an_ignore_file_above_the_start_counts_from_its_own_directory() {
     let place = place_with(&["file sub/deep/gone", "file sub/deep/kept"]);
     write(&place, "sub/.gitignore", "/deep/gone\n");
-    let wall = place.wall(METHODS[0]);
-    let seen = |start| paths(&wall, start, &WalkOptions::default());
+    let sandbox = place.sandbox(METHODS[0]);
+    let seen = |start| paths(&sandbox, start, &WalkOptions::default());
     assert_eq!(seen("sub/deep"), ["sub/deep/kept"]);
     assert_eq!(seen("sub"), ["sub/deep", "sub/deep/kept"]);
 }
@@ -215,7 +216,7 @@ fn either_ignore_file_counts_without_the_other_and_for_itself() {
             hidden: true,
             ..WalkOptions::default()
         };
-        let seen = paths(&place.wall(METHODS[0]), ".", &options);
+        let seen = paths(&place.sandbox(METHODS[0]), ".", &options);
         assert_eq!(seen, ["a", &format!("a/{name}"), "a/y", "b"]);
     }
 }
@@ -236,7 +237,7 @@ fn of_an_ignore_file_the_whole_lines_of_its_first_mebibyte_count() {
         text.push_str(within);
         text.push_str(beyond);
         write(&place, ".gitignore", &text);
-        let found = paths(&place.wall(METHODS[0]), ".", &WalkOptions::default());
+        let found = paths(&place.sandbox(METHODS[0]), ".", &WalkOptions::default());
         assert_eq!(found, seen, "{end:?}");
     }
 }
@@ -248,20 +249,20 @@ fn an_ignore_file_that_is_a_link_is_not_read() {
     place.make("link .gitignore -> $OUT/rules");
     place.make("file x");
     assert_eq!(
-        paths(&place.wall(METHODS[0]), ".", &WalkOptions::default()),
+        paths(&place.sandbox(METHODS[0]), ".", &WalkOptions::default()),
         ["x"]
     );
 }
 
 #[test]
-fn one_folder_that_cannot_be_entered_does_not_end_the_walk() {
+fn one_directory_that_cannot_be_entered_does_not_end_the_walk() {
     let place = place_with(&["file a/x", "file b/x", "file c/x"]);
     let rights = |mode| {
         let to = std::fs::Permissions::from_mode(mode);
         std::fs::set_permissions(place.ws().join("b"), to).unwrap();
     };
     rights(0o000);
-    let seen = paths(&place.wall(METHODS[0]), ".", &all());
+    let seen = paths(&place.sandbox(METHODS[0]), ".", &all());
     rights(0o700);
     let b = if rustix::process::geteuid().is_root() {
         "b/x"
@@ -272,20 +273,21 @@ fn one_folder_that_cannot_be_entered_does_not_end_the_walk() {
 }
 
 #[test]
-fn a_visitor_can_skip_folders_and_stop() {
+fn a_visitor_can_skip_directories_and_stop() {
     let place = place_with(&["file a/x", "file a-b", "file b/x", "file c/x"]);
     let mut seen = Vec::new();
-    let wall = place.wall(METHODS[0]);
-    wall.walk(".", &all(), &mut |visit| {
-        let Visit::Entry(entry) = visit else { panic!() };
-        seen.push(entry.path.to_str().unwrap().to_owned());
-        match entry.path.to_str().unwrap() {
-            "a" => Flow::SkipFolder,
-            "b/x" => Flow::Stop,
-            _ => Flow::Continue,
-        }
-    })
-    .unwrap();
+    let sandbox = place.sandbox(METHODS[0]);
+    sandbox
+        .walk(".", &all(), &mut |visit| {
+            let Visit::Entry(entry) = visit else { panic!() };
+            seen.push(entry.path.to_str().unwrap().to_owned());
+            match entry.path.to_str().unwrap() {
+                "a" => Flow::SkipDirectory,
+                "b/x" => Flow::Stop,
+                _ => Flow::Continue,
+            }
+        })
+        .unwrap();
     assert_eq!(seen, ["a", "a-b", "b", "b/x"]);
 }
 
@@ -294,7 +296,7 @@ fn entries_open_what_they_are_and_nothing_else() {
     let place = place_with(&["file a.txt", "link l -> a.txt", "dir d", "fifo p"]);
     for method in METHODS {
         place
-            .wall(method)
+            .sandbox(method)
             .walk(".", &all(), &mut |visit| {
                 let Visit::Entry(entry) = visit else { panic!() };
                 assert_eq!(
@@ -313,32 +315,33 @@ fn entries_open_what_they_are_and_nothing_else() {
 #[test]
 fn a_walk_behind_a_link_shows_the_way_that_was_asked_for_and_checks_both() {
     let place = place_with(&["file real/x.txt", "file real/skip/y", "link l -> real"]);
-    let wall = place.wall_with(METHODS[0], |rules| {
+    let sandbox = place.sandbox_with(METHODS[0], |rules| {
         rules.denied_patterns.push("/real/skip".into())
     });
-    assert_eq!(paths(&wall, "l", &all()), ["l/x.txt"]);
-    let wall = place.wall_with(METHODS[0], |rules| {
+    assert_eq!(paths(&sandbox, "l", &all()), ["l/x.txt"]);
+    let sandbox = place.sandbox_with(METHODS[0], |rules| {
         rules.denied_patterns.push("/l/skip".into())
     });
-    assert_eq!(paths(&wall, "l", &all()), ["l/x.txt"]);
+    assert_eq!(paths(&sandbox, "l", &all()), ["l/x.txt"]);
 }
 
 #[test]
 fn an_entry_knows_how_deep_it_is_and_its_path_from_the_start() {
     let place = place_with(&["file a/b/c"]);
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for (start, wanted) in [
         (".", vec![("a", 1), ("a/b", 2), ("a/b/c", 3)]),
         ("a", vec![("b", 1), ("b/c", 2)]),
         ("a/b", vec![("c", 1)]),
     ] {
         let mut seen = Vec::new();
-        wall.walk(start, &all(), &mut |visit| {
-            let Visit::Entry(entry) = visit else { panic!() };
-            seen.push((entry.beneath().to_str().unwrap().to_owned(), entry.depth));
-            Flow::Continue
-        })
-        .unwrap();
+        sandbox
+            .walk(start, &all(), &mut |visit| {
+                let Visit::Entry(entry) = visit else { panic!() };
+                seen.push((entry.beneath().to_str().unwrap().to_owned(), entry.depth));
+                Flow::Continue
+            })
+            .unwrap();
         let wanted = wanted.into_iter().map(|(path, depth)| (path.into(), depth));
         assert_eq!(seen, wanted.collect::<Vec<_>>(), "{start}");
     }
@@ -347,39 +350,41 @@ fn an_entry_knows_how_deep_it_is_and_its_path_from_the_start() {
 #[test]
 fn a_file_that_is_found_behind_a_link_knows_its_real_name() {
     let place = place_with(&["file real/a/x.txt", "link l -> real"]);
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for start in ["l", "real"] {
         let mut found = Vec::new();
-        wall.walk(start, &all(), &mut |visit| {
-            let Visit::Entry(entry) = visit else { panic!() };
-            found.extend(entry.open().map(|handle| handle.path));
-            Flow::Continue
-        })
-        .unwrap();
+        sandbox
+            .walk(start, &all(), &mut |visit| {
+                let Visit::Entry(entry) = visit else { panic!() };
+                found.extend(entry.open().map(|handle| handle.path));
+                Flow::Continue
+            })
+            .unwrap();
         assert_eq!(found, [Path::new("real/a/x.txt")], "{start}");
     }
 }
 
 #[test]
-fn a_link_that_takes_the_place_of_a_folder_is_not_entered() {
+fn a_link_that_takes_the_place_of_a_directory_is_not_entered() {
     let place = place_with(&["file a/b/x", "file a/c"]);
     let mut seen = Vec::new();
-    let wall = place.wall(METHODS[0]);
-    wall.walk(".", &all(), &mut |visit| {
-        match visit {
-            Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
-            Visit::Failed { path, depth, error } => {
-                assert!(error.is_retryable(), "{error}");
-                seen.push(format!("{} at {depth}: {}", path.display(), error.kind()));
+    let sandbox = place.sandbox(METHODS[0]);
+    sandbox
+        .walk(".", &all(), &mut |visit| {
+            match visit {
+                Visit::Entry(entry) => seen.push(entry.path.to_str().unwrap().to_owned()),
+                Visit::Failed { path, depth, error } => {
+                    assert!(error.is_retryable(), "{error}");
+                    seen.push(format!("{} at {depth}: {}", path.display(), error.kind()));
+                }
             }
-        }
-        if seen.last().is_some_and(|last| last == "a/b") {
-            std::fs::remove_dir_all(place.ws().join("a/b")).unwrap();
-            place.make("link a/b -> $OUT");
-        }
-        Flow::Continue
-    })
-    .unwrap();
+            if seen.last().is_some_and(|last| last == "a/b") {
+                std::fs::remove_dir_all(place.ws().join("a/b")).unwrap();
+                place.make("link a/b -> $OUT");
+            }
+            Flow::Continue
+        })
+        .unwrap();
     assert_eq!(seen, ["a", "a/b", "a/b at 2: failed", "a/c"]);
 }
 
@@ -391,7 +396,7 @@ fn a_tree_that_is_deeper_than_descriptors_reach_is_reported_and_left() {
         path.push("d");
     }
     std::fs::create_dir_all(&path).unwrap();
-    let seen = paths(&place.wall(METHODS[0]), ".", &all());
+    let seen = paths(&place.sandbox(METHODS[0]), ".", &all());
     assert_eq!(seen.len(), 201);
     assert!(
         seen.last().unwrap().ends_with("bad_args"),
@@ -401,16 +406,16 @@ fn a_tree_that_is_deeper_than_descriptors_reach_is_reported_and_left() {
 }
 
 #[test]
-fn what_is_no_folder_cannot_be_walked() {
+fn what_is_no_directory_cannot_be_walked() {
     let place = place_with(&["file a.txt", "link l -> $OUT"]);
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     for (start, kind) in [
         ("a.txt", "not_a_directory"),
         ("l", "outside_sandbox"),
         ("none", "not_found"),
         (".ssh", "denied_pattern"),
     ] {
-        let error = wall
+        let error = sandbox
             .walk(start, &all(), &mut |_| Flow::Continue)
             .unwrap_err();
         assert_eq!(error.kind().as_str(), kind, "{start}");
@@ -438,7 +443,7 @@ proptest! {
                 wanted.insert(name);
             }
         }
-        let seen = paths(&place.wall(METHODS[0]), ".", &all());
+        let seen = paths(&place.sandbox(METHODS[0]), ".", &all());
         prop_assert_eq!(seen, wanted.into_iter().collect::<Vec<_>>());
     }
 }

@@ -16,8 +16,8 @@ use place::{METHODS, Place, WRITTEN, options, write};
 use toolgate_model::{Access, ErrorKind};
 use toolgate_sandbox::paths::{Failure, PathError, Protection, StageOptions, Staged};
 
-fn names(folder: &Path) -> Vec<String> {
-    let mut names: Vec<String> = std::fs::read_dir(folder)
+fn names(directory: &Path) -> Vec<String> {
+    let mut names: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
@@ -34,7 +34,7 @@ fn a_new_file_appears_whole_and_alone() {
     for method in METHODS {
         let place = Place::new();
         let mut staged = place
-            .wall(method)
+            .sandbox(method)
             .stage("a/b/new.txt", options(false))
             .unwrap();
         staged.write_all(b"one ").unwrap();
@@ -45,9 +45,9 @@ fn a_new_file_appears_whole_and_alone() {
         );
         assert!(staged.replaces().is_none());
         let done = staged.commit().unwrap();
-        assert!(done.created && done.folder_synced);
+        assert!(done.created && done.directory_synced);
         assert_eq!(done.path, Path::new("a/b/new.txt"));
-        assert_eq!(done.made_folders, [Path::new("a"), Path::new("a/b")]);
+        assert_eq!(done.made_directories, [Path::new("a"), Path::new("a/b")]);
         assert_eq!(done.stat.len, 7);
         assert_eq!(names(&place.ws().join("a/b")), ["new.txt"]);
         assert_eq!(
@@ -62,8 +62,8 @@ fn dropping_a_staged_write_leaves_nothing() {
     for method in METHODS {
         let place = Place::new();
         place.make("file kept/x.txt");
-        let wall = place.wall(method);
-        let mut staged = wall.stage("kept/a/b/c.txt", options(true)).unwrap();
+        let sandbox = place.sandbox(method);
+        let mut staged = sandbox.stage("kept/a/b/c.txt", options(true)).unwrap();
         staged.write_all(b"half").unwrap();
         staged.stand_by().unwrap();
         assert_eq!(names(&place.ws().join("kept/a/b")), [staged.temporary()]);
@@ -73,10 +73,10 @@ fn dropping_a_staged_write_leaves_nothing() {
 }
 
 #[test]
-fn folders_that_somebody_else_uses_meanwhile_stay() {
+fn directories_that_somebody_else_uses_meanwhile_stay() {
     let place = Place::new();
     let mut staged = place
-        .wall(METHODS[0])
+        .sandbox(METHODS[0])
         .stage("a/b/c.txt", options(true))
         .unwrap();
     staged.stand_by().unwrap();
@@ -96,7 +96,7 @@ fn a_replaced_file_keeps_its_mode_and_owner_and_gets_a_new_inode() {
             std::os::unix::fs::chown(&path, Some(12_345), Some(12_346)).unwrap();
         }
         let before = path.metadata().unwrap();
-        write(&place.wall(METHODS[0]), "a.sh", true).unwrap();
+        write(&place.sandbox(METHODS[0]), "a.sh", true).unwrap();
         let after = path.metadata().unwrap();
         assert_eq!(mode(&path), old);
         assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
@@ -110,7 +110,7 @@ fn special_bits_are_not_carried_over_to_new_content() {
     place.make("file a.sh");
     let path = place.ws().join("a.sh");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o4755)).unwrap();
-    write(&place.wall(METHODS[0]), "a.sh", true).unwrap();
+    write(&place.sandbox(METHODS[0]), "a.sh", true).unwrap();
     assert_eq!(mode(&path), 0o755);
 }
 
@@ -121,7 +121,7 @@ fn a_temporary_copy_of_a_private_file_is_private() {
     let path = place.ws().join("a.txt");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
     let mut staged = place
-        .wall(METHODS[0])
+        .sandbox(METHODS[0])
         .stage("a.txt", options(true))
         .unwrap();
     staged.stand_by().unwrap();
@@ -134,7 +134,7 @@ fn a_file_made_read_only_is_not_replaced_behind_its_owners_back() {
     place.make("file a.txt");
     let path = place.ws().join("a.txt");
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o444)).unwrap();
-    let answer = write(&place.wall(METHODS[0]), "a.txt", true);
+    let answer = write(&place.sandbox(METHODS[0]), "a.txt", true);
     if rustix::process::geteuid().is_root() {
         // Root may write it, as with any other program.
         assert_eq!(mode(&path), 0o444);
@@ -149,7 +149,7 @@ fn a_place_that_was_taken_meanwhile_is_not_overwritten() {
     for overwrite in [false, true] {
         let place = Place::new();
         let mut staged = place
-            .wall(METHODS[0])
+            .sandbox(METHODS[0])
             .stage("a.txt", options(overwrite))
             .unwrap();
         staged.write_all(b"mine").unwrap();
@@ -168,7 +168,7 @@ fn a_link_that_took_the_place_meanwhile_is_neither_followed_nor_replaced() {
     let place = Place::new();
     let outside = place.outside();
     let staged = place
-        .wall(METHODS[0])
+        .sandbox(METHODS[0])
         .stage("a.txt", options(true))
         .unwrap();
     symlink(place.out().join("made.txt"), place.ws().join("a.txt")).unwrap();
@@ -185,7 +185,7 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
     let place = Place::new();
     place.make("file a.txt");
     let staged = place
-        .wall(METHODS[0])
+        .sandbox(METHODS[0])
         .stage("a.txt", options(true))
         .unwrap();
     std::fs::write(
@@ -211,12 +211,12 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
 }
 
 #[test]
-fn a_folder_that_was_moved_under_a_protected_name_is_not_written_into() {
+fn a_directory_that_was_moved_under_a_protected_name_is_not_written_into() {
     for method in METHODS {
         let place = Place::new();
         place.make("dir work/hooks");
         let staged = place
-            .wall(method)
+            .sandbox(method)
             .stage("work/hooks/pre-commit", options(true))
             .unwrap();
         std::fs::rename(place.ws().join("work"), place.ws().join(".git")).unwrap();
@@ -229,12 +229,12 @@ fn a_folder_that_was_moved_under_a_protected_name_is_not_written_into() {
 }
 
 #[test]
-fn a_folder_that_was_moved_out_is_not_written_into() {
+fn a_directory_that_was_moved_out_is_not_written_into() {
     for method in METHODS {
         let place = Place::new();
         place.make("dir work");
         let staged = place
-            .wall(method)
+            .sandbox(method)
             .stage("work/x.txt", options(true))
             .unwrap();
         std::fs::rename(place.ws().join("work"), place.out().join("work")).unwrap();
@@ -247,11 +247,11 @@ fn a_folder_that_was_moved_out_is_not_written_into() {
 fn a_repository_cannot_be_planted_by_staging_its_parts_first() {
     for first in 0..3 {
         let place = Place::new();
-        let wall = place.wall(METHODS[0]);
+        let sandbox = place.sandbox(METHODS[0]);
         let mut staged = Vec::new();
         let mut refused = Vec::new();
         for path in ["HEAD", "objects/x", "refs/x"] {
-            match wall.stage(path, options(true)) {
+            match sandbox.stage(path, options(true)) {
                 Ok(one) => staged.push(one),
                 Err(error) => refused.push(error),
             }
@@ -277,16 +277,16 @@ fn a_repository_cannot_be_planted_by_staging_its_parts_first() {
 }
 
 #[test]
-fn what_makes_a_folder_a_repository_is_protected_wherever_it_lies() {
+fn what_makes_a_directory_a_repository_is_protected_wherever_it_lies() {
     for method in METHODS {
-        for folder in ["", "a/", "a/bb/ccc/"] {
+        for directory in ["", "a/", "a/bb/ccc/"] {
             let place = Place::new();
-            let here = place.ws().join(folder);
+            let here = place.ws().join(directory);
             std::fs::create_dir_all(here.join("objects")).unwrap();
             std::fs::create_dir_all(here.join("refs")).unwrap();
-            let wall = place.wall(method);
+            let sandbox = place.sandbox(method);
             let refused = |name: &str| {
-                let answer = write(&wall, &format!("{folder}{name}"), false);
+                let answer = write(&sandbox, &format!("{directory}{name}"), false);
                 matches!(
                     answer,
                     Err(PathError::Protected {
@@ -295,14 +295,17 @@ fn what_makes_a_folder_a_repository_is_protected_wherever_it_lies() {
                     })
                 )
             };
-            assert!(!refused("config.worktree"), "{folder}: no repository yet");
-            assert!(refused("HEAD"), "{folder}");
+            assert!(
+                !refused("config.worktree"),
+                "{directory}: no repository yet"
+            );
+            assert!(refused("HEAD"), "{directory}");
             std::fs::write(here.join("HEAD"), "ref: refs/heads/main\n").unwrap();
             for name in ["config", "Config.lock", "hooks/pre-commit"] {
-                assert!(refused(name), "{folder}{name}");
+                assert!(refused(name), "{directory}{name}");
             }
             for name in ["notes.txt", "packed-refs", "con"] {
-                assert!(!refused(name), "{folder}{name}");
+                assert!(!refused(name), "{directory}{name}");
             }
         }
     }
@@ -311,8 +314,8 @@ fn what_makes_a_folder_a_repository_is_protected_wherever_it_lies() {
 #[test]
 fn a_protected_name_says_which_rule_protects_it() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
-    let rule = |name: &str| wall.protected_by(0, Path::new(name));
+    let sandbox = place.sandbox(METHODS[0]);
+    let rule = |name: &str| sandbox.protected_by(0, Path::new(name));
     assert_eq!(rule("src/main.rs"), None);
     for name in [".git/hooks/pre-commit", ".bashrc", ".toolgate/config.toml"] {
         let rule = rule(name).unwrap_or_else(|| panic!("{name} is protected"));
@@ -322,27 +325,27 @@ fn a_protected_name_says_which_rule_protects_it() {
 }
 
 #[test]
-fn the_working_folder_has_a_name_and_errors_say_what_they_found() {
+fn the_working_directory_has_a_name_and_errors_say_what_they_found() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
-    assert_eq!(wall.name(0, Path::new("")), Path::new("."));
-    assert_eq!(wall.name(0, Path::new("a")), Path::new("a"));
-    std::fs::create_dir(place.ws().join("folder")).unwrap();
+    let sandbox = place.sandbox(METHODS[0]);
+    assert_eq!(sandbox.name(0, Path::new("")), Path::new("."));
+    assert_eq!(sandbox.name(0, Path::new("a")), Path::new("a"));
+    std::fs::create_dir(place.ws().join("directory")).unwrap();
     std::fs::write(place.ws().join("large"), "0123456789").unwrap();
-    let folder = wall.open_read("folder").map(|_| ()).unwrap_err();
-    assert!(folder.to_string().contains("a folder"), "{folder}");
-    let large = wall.open_read("large").unwrap().read_all(4).unwrap_err();
+    let directory = sandbox.open_read("directory").map(|_| ()).unwrap_err();
+    assert!(directory.to_string().contains("a directory"), "{directory}");
+    let large = sandbox.open_read("large").unwrap().read_all(4).unwrap_err();
     assert!(large.to_string().contains("4 bytes"), "{large}");
-    assert!(!folder.is_retryable() && !large.is_retryable());
+    assert!(!directory.is_retryable() && !large.is_retryable());
 }
 
 #[test]
-fn discarding_several_staged_files_leaves_no_folder_behind() {
+fn discarding_several_staged_files_leaves_no_directory_behind() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     let mut staged: Vec<_> = ["new/a.txt", "new/deep/b.txt", "new/deep/c.txt"]
         .into_iter()
-        .map(|path| wall.stage(path, options(true)).unwrap())
+        .map(|path| sandbox.stage(path, options(true)).unwrap())
         .collect();
     assert!(names(&place.ws()).is_empty(), "nothing is seen of it yet");
     staged
@@ -357,10 +360,10 @@ fn discarding_several_staged_files_leaves_no_folder_behind() {
 fn several_staged_files_can_be_put_in_place_one_after_the_other() {
     let place = Place::new();
     place.make("file old.txt");
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     let mut staged: Vec<_> = ["old.txt", "new/a.txt", "new/b.txt"]
         .into_iter()
-        .map(|path| wall.stage(path, options(true)).unwrap())
+        .map(|path| sandbox.stage(path, options(true)).unwrap())
         .collect();
     for file in &mut staged {
         file.write_all(WRITTEN.as_bytes()).unwrap();
@@ -385,7 +388,7 @@ fn several_staged_files_can_be_put_in_place_one_after_the_other() {
 #[test]
 fn a_temporary_name_that_is_taken_is_not_used() {
     let place = Place::new();
-    let wall = place.wall(METHODS[0]);
+    let sandbox = place.sandbox(METHODS[0]);
     let nonce = 77;
     let taken = format!(".toolgate-{nonce:032x}.tmp");
     symlink(place.out().join("made.txt"), place.ws().join(&taken)).unwrap();
@@ -394,20 +397,23 @@ fn a_temporary_name_that_is_taken_is_not_used() {
         create_parents: true,
         nonce,
     };
-    let staged = wall.stage("a.txt", how).unwrap();
+    let staged = sandbox.stage("a.txt", how).unwrap();
     assert_ne!(staged.temporary(), taken);
     staged.commit().unwrap();
     assert!(!place.out().join("made.txt").exists());
 }
 
 #[test]
-fn missing_folders_are_only_made_when_asked_for() {
+fn missing_directories_are_only_made_when_asked_for() {
     let place = Place::new();
     let how = StageOptions {
         create_parents: false,
         ..options(true)
     };
-    let error = place.wall(METHODS[0]).stage("no/a.txt", how).unwrap_err();
+    let error = place
+        .sandbox(METHODS[0])
+        .stage("no/a.txt", how)
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(names(&place.ws()).is_empty());
 }
@@ -418,17 +424,17 @@ fn planning_makes_nothing_and_knows_what_is_there() {
         let place = Place::new();
         place.make("file a.txt");
         place.make("link l -> a.txt");
-        let wall = place.wall(method);
-        let new = wall.preflight("x/y/z.txt", Access::Write).unwrap();
+        let sandbox = place.sandbox(method);
+        let new = sandbox.preflight("x/y/z.txt", Access::Write).unwrap();
         assert!(!new.exists());
-        let old = wall.preflight("l", Access::Write).unwrap();
+        let old = sandbox.preflight("l", Access::Write).unwrap();
         assert_eq!((old.path.to_str().unwrap(), old.exists()), ("a.txt", true));
         assert_eq!(names(&place.ws()), ["a.txt", "l"]);
     }
 }
 
 #[test]
-fn only_empty_folders_are_removed() {
+fn only_empty_directories_are_removed() {
     let place = Place::new();
     for line in [
         "file full/x.txt",
@@ -439,8 +445,8 @@ fn only_empty_folders_are_removed() {
     ] {
         place.make(line);
     }
-    let wall = place.wall(METHODS[0]);
-    let kind = |path: &str| wall.remove_empty_folder(path).map_err(|e| e.kind());
+    let sandbox = place.sandbox(METHODS[0]);
+    let kind = |path: &str| sandbox.remove_empty_directory(path).map_err(|e| e.kind());
     assert_eq!(kind("full"), Err(ErrorKind::Failed));
     assert_eq!(kind("a.txt"), Err(ErrorKind::NotADirectory));
     assert_eq!(kind("l"), Err(ErrorKind::NotADirectory));
@@ -458,10 +464,10 @@ fn a_rename_says_where_the_file_went_and_what_it_is() {
         if overwrite {
             place.make("file deep/of another length.txt");
         }
-        let wall = place.wall(METHODS[0]);
-        let before = wall.open_read("a.txt").unwrap().stat;
+        let sandbox = place.sandbox(METHODS[0]);
+        let before = sandbox.open_read("a.txt").unwrap().stat;
         let to = "deep/of another length.txt";
-        let moved = wall.rename("a.txt", to, overwrite).unwrap();
+        let moved = sandbox.rename("a.txt", to, overwrite).unwrap();
         assert_eq!((moved.root, moved.path.as_path()), (0, Path::new(to)));
         assert_eq!(moved.stat, Some(before));
     }
@@ -473,11 +479,15 @@ fn a_root_that_is_moved_takes_its_accesses_with_it() {
         let place = Place::new();
         place.make("file a.txt");
         place.make("link l -> a.txt");
-        let wall = place.wall(method);
+        let sandbox = place.sandbox(method);
         std::fs::rename(place.ws(), place.top().join("moved")).unwrap();
         std::fs::create_dir(place.ws()).unwrap();
-        assert!(place::read(&wall, "l").unwrap().starts_with("ok-content"));
-        write(&wall, "b.txt", false).unwrap();
+        assert!(
+            place::read(&sandbox, "l")
+                .unwrap()
+                .starts_with("ok-content")
+        );
+        write(&sandbox, "b.txt", false).unwrap();
         assert!(place.top().join("moved/b.txt").exists());
         assert!(names(&place.ws()).is_empty());
     }

@@ -56,7 +56,7 @@ pub fn plain_leading_words(words: &[String]) -> Option<Vec<String>> {
         let moves = row
             .flags
             .iter()
-            .any(|flag| flag.effect == Effect::Folder && flag.names.contains(&word.as_str()));
+            .any(|flag| flag.effect == Effect::Directory && flag.names.contains(&word.as_str()));
         let here = rest
             .peek()
             .is_some_and(|next| matches!(next.as_str(), "." | "./"));

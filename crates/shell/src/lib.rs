@@ -51,7 +51,7 @@ pub use reasons::Opacity;
 /// Where a line would run.
 #[derive(Clone, Copy, Debug)]
 pub struct LineContext<'c> {
-    /// The working folder, relative to the first root; empty for the root itself.
+    /// The working directory, relative to the first root; empty for the root itself.
     pub cwd: &'c str,
     /// What `~` and `$HOME` mean, if that is known.
     pub home: Option<&'c str>,

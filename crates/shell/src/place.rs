@@ -1,7 +1,7 @@
 //! Where a path leads, by its text alone.
 //!
 //! Links are not followed: this is what a line claims, and the walls are what
-//! is true. A path becomes absolute against the folder the line is in at that
+//! is true. A path becomes absolute against the directory the line is in at that
 //! moment, `..` is taken off, and then it is named from the root it lies in.
 
 use crate::LineContext;
@@ -13,7 +13,7 @@ use crate::process::{self, Owner};
 const UNKNOWN_HOME: &str = "/\u{fffc}home";
 const UNKNOWN_ROOT: &str = "/\u{fffc}root";
 
-/// Folders that a system does not survive the loss of.
+/// Directories that a system does not survive the loss of.
 const SYSTEM: &[&str] = &[
     "/bin",
     "/boot",
@@ -61,11 +61,11 @@ const SYSTEM: &[&str] = &[
 pub(crate) enum Grave {
     /// `/`.
     Everything,
-    /// A folder of the system.
+    /// A directory of the system.
     System,
-    /// A home, or a folder above it.
+    /// A home, or a directory above it.
     Home,
-    /// A root of the workspace, or a folder above it.
+    /// A root of the workspace, or a directory above it.
     Workspace,
 }
 
@@ -76,7 +76,7 @@ impl Grave {
     }
 }
 
-/// The folders that paths are measured against.
+/// The directories that paths are measured against.
 pub(crate) struct Places {
     roots: Vec<String>,
     home: String,
@@ -94,7 +94,7 @@ impl Places {
         Self { roots, home }
     }
 
-    /// The absolute path of the folder a line starts in.
+    /// The absolute path of the directory a line starts in.
     pub(crate) fn start(&self, context: &LineContext<'_>) -> String {
         join(
             self.roots.first().map_or(UNKNOWN_ROOT, String::as_str),
@@ -133,7 +133,7 @@ impl Places {
         }
     }
 
-    /// Whether losing this folder is losing a system, a home or a workspace.
+    /// Whether losing this directory is losing a system, a home or a workspace.
     pub(crate) fn grave(&self, path: &str) -> Option<Grave> {
         if path == "/" {
             return Some(Grave::Everything);
@@ -162,9 +162,9 @@ impl Places {
         holds || path == "/root" || is_someones_home(path)
     }
 
-    /// The same for a pattern: it may match such a folder, or everything in one.
-    pub(crate) fn grave_pattern(&self, folder: &str, field: &Field) -> Option<Grave> {
-        let components = absolute_components(folder, field);
+    /// The same for a pattern: it may match such a directory, or everything in one.
+    pub(crate) fn grave_pattern(&self, directory: &str, field: &Field) -> Option<Grave> {
+        let components = absolute_components(directory, field);
         let (last, parents) = components.split_last()?;
         let everything = last.1 && is_wide(&last.0) && !field.narrow;
         if everything && parents.iter().all(|(_, pattern)| !*pattern) {
@@ -176,12 +176,12 @@ impl Places {
         if field.narrow {
             return None;
         }
-        self.grave_folders()
+        self.grave_directories()
             .find(|path| fits(&components, path))
             .and_then(|path| self.grave(path))
     }
 
-    fn grave_folders(&self) -> impl Iterator<Item = &str> {
+    fn grave_directories(&self) -> impl Iterator<Item = &str> {
         let above = |path: &'_ str| -> Vec<usize> {
             path.match_indices('/')
                 .map(|(at, _)| at)
@@ -204,11 +204,11 @@ fn is_someones_home(path: &str) -> bool {
         .any(|top| beneath(top, path).is_some_and(|user| !user.is_empty() && !user.contains('/')))
 }
 
-/// Whether a pattern that the line writes chooses folders, and not only names in one folder.
+/// Whether a pattern that the line writes chooses directories, and not only names in one directory.
 ///
-/// What a search found (`deep`, `narrow`) is named by patterns too; there the folder it started
+/// What a search found (`deep`, `narrow`) is named by patterns too; there the directory it started
 /// from is what counts.
-pub(crate) fn crosses_folders(field: &Field) -> bool {
+pub(crate) fn crosses_directories(field: &Field) -> bool {
     let components = field.components();
     let named = components.iter().rposition(|(text, _)| !text.is_empty());
     !field.deep
@@ -221,7 +221,7 @@ pub(crate) fn crosses_folders(field: &Field) -> bool {
 
 /// The part of a pattern's path before the first component that is one, and
 /// whether what follows stays below it.
-pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {
+pub(crate) fn leading_directory(directory: &str, field: &Field) -> (String, bool) {
     let mut fixed = String::new();
     let mut climbs = false;
     let mut open = false;
@@ -234,23 +234,23 @@ pub(crate) fn leading_folder(folder: &str, field: &Field) -> (String, bool) {
             fixed.push('/');
         }
     }
-    (join(folder, &fixed), !climbs)
+    (join(directory, &fixed), !climbs)
 }
 
 /// An absolute path in its shortest form.
 ///
 /// The links of the kernel that lead out of `/proc` are followed.
-pub(crate) fn join(folder: &str, path: &str) -> String {
-    follow(folder, path).0
+pub(crate) fn join(directory: &str, path: &str) -> String {
+    follow(directory, path).0
 }
 
 /// Whether a path goes through a process that is another's, or through a descriptor.
-pub(crate) fn is_led_away(folder: &str, path: &str) -> bool {
-    follow(folder, path).1
+pub(crate) fn is_led_away(directory: &str, path: &str) -> bool {
+    follow(directory, path).1
 }
 
-fn follow(folder: &str, path: &str) -> (String, bool) {
-    let start = if path.starts_with('/') { "" } else { folder };
+fn follow(directory: &str, path: &str) -> (String, bool) {
+    let start = if path.starts_with('/') { "" } else { directory };
     let mut joined = String::with_capacity(start.len() + path.len() + 1);
     let mut away = false;
     for part in start.split('/').chain(path.split('/')) {
@@ -267,7 +267,7 @@ fn follow(folder: &str, path: &str) -> (String, bool) {
         joined.push('/');
         push_unescaped(&mut joined, part);
         if joined.starts_with("/proc/") {
-            away |= process::follow(&mut joined, folder) == Some(Owner::Other);
+            away |= process::follow(&mut joined, directory) == Some(Owner::Other);
         }
     }
     if joined.is_empty() {
@@ -304,12 +304,12 @@ fn push_unescaped(out: &mut String, text: &str) {
     }
 }
 
-/// What is left of `path` below `folder`, or nothing if it is not below it.
-pub(crate) fn beneath<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
-    if folder == "/" {
+/// What is left of `path` below `directory`, or nothing if it is not below it.
+pub(crate) fn beneath<'p>(directory: &str, path: &'p str) -> Option<&'p str> {
+    if directory == "/" {
         return path.strip_prefix('/');
     }
-    let rest = path.strip_prefix(folder)?;
+    let rest = path.strip_prefix(directory)?;
     if rest.is_empty() {
         Some(rest)
     } else {
@@ -318,11 +318,11 @@ pub(crate) fn beneath<'p>(folder: &str, path: &'p str) -> Option<&'p str> {
 }
 
 /// The components of a pattern from `/` on, with `.` and `..` taken off.
-fn absolute_components(folder: &str, field: &Field) -> Vec<(String, bool)> {
+fn absolute_components(directory: &str, field: &Field) -> Vec<(String, bool)> {
     let mut out: Vec<(String, bool)> = Vec::new();
     if !field.text.starts_with('/') {
         out.extend(
-            folder
+            directory
                 .split('/')
                 .filter(|part| !part.is_empty())
                 .map(|part| (part.to_owned(), false)),
@@ -349,7 +349,7 @@ fn absolute_components(folder: &str, field: &Field) -> Vec<(String, bool)> {
         }
         if out.first().is_some_and(|(top, _)| top == "proc") {
             let mut path = plain_path(out.iter().map(|(text, _)| text.as_str()));
-            if process::follow(&mut path, folder).is_some() {
+            if process::follow(&mut path, directory).is_some() {
                 let parts = path.split('/').filter(|part| !part.is_empty());
                 out = parts.map(|part| (part.to_owned(), false)).collect();
             }
@@ -358,7 +358,7 @@ fn absolute_components(folder: &str, field: &Field) -> Vec<(String, bool)> {
     out
 }
 
-/// Patterns that leave nothing, or nothing visible, in a folder.
+/// Patterns that leave nothing, or nothing visible, in a directory.
 fn is_wide(component: &str) -> bool {
     // Two unlike names, with and without a dot: what takes one of each kind takes all.
     let takes = |name| glob::matches(component, name);
@@ -373,7 +373,7 @@ pub(crate) fn name_fits(pattern: &str, name: &str) -> bool {
         && glob::matches(pattern, name)
 }
 
-/// Whether a pattern can match this very path; `**` stands for any number of folders.
+/// Whether a pattern can match this very path; `**` stands for any number of directories.
 fn fits(components: &[(String, bool)], path: &str) -> bool {
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
     fits_parts(components, &parts)
@@ -440,7 +440,7 @@ mod tests {
     fn patterns_that_take_everything_are_known() {
         let places = places();
         let here = "/home/ann/work";
-        for (pattern, folder, expected) in [
+        for (pattern, directory, expected) in [
             ("/*", here, true),
             ("*", here, true),
             ("./*", here, true),
@@ -458,7 +458,7 @@ mod tests {
         ] {
             let field = Field::names(pattern, false);
             assert_eq!(
-                places.grave_pattern(folder, &field).is_some(),
+                places.grave_pattern(directory, &field).is_some(),
                 expected,
                 "{pattern}"
             );

@@ -29,9 +29,9 @@ pub(crate) fn leave_descriptor(path: &mut String) -> bool {
     leads
 }
 
-/// Follows the link that a path ends in, if it is one; `folder` is where the line is. Says whether
+/// Follows the link that a path ends in, if it is one; `directory` is where the line is. Says whether
 /// it is one whose target is not this process's own.
-pub(crate) fn follow(path: &mut String, folder: &str) -> Option<Owner> {
+pub(crate) fn follow(path: &mut String, directory: &str) -> Option<Owner> {
     let mut parts = path.strip_prefix("/proc/")?.split('/');
     let process = parts.next()?;
     let mut link = parts.next()?;
@@ -45,7 +45,7 @@ pub(crate) fn follow(path: &mut String, folder: &str) -> Option<Owner> {
     }
     let target = match link {
         "root" => "",
-        "cwd" => folder.trim_end_matches('/'),
+        "cwd" => directory.trim_end_matches('/'),
         _ => return None,
     };
     path.clear();

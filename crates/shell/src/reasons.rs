@@ -49,8 +49,8 @@ pub enum Opacity {
         /// What is set.
         name: String,
     },
-    /// The folder that relative paths start from is not known.
-    Folder,
+    /// The directory that relative paths start from is not known.
+    Directory,
     /// A pattern that can reach files that hold secrets.
     Pattern {
         /// The pattern.
@@ -96,7 +96,7 @@ impl fmt::Display for Opacity {
             Self::Setting { name } => {
                 write!(f, "setting `{name}` changes what later commands do")
             }
-            Self::Folder => f.write_str("the working folder is not known at this point"),
+            Self::Directory => f.write_str("the working directory is not known at this point"),
             Self::Pattern { word } => write!(f, "the pattern `{word}` can reach secrets"),
             Self::Lookalike { word } => write!(
                 f,
@@ -142,7 +142,7 @@ impl fmt::Display for Catastrophe {
                 write!(f, "overwrites {} (`{path}`)", described(*grave))
             }
             Self::RemovesFromInput => f.write_str(
-                "removes whole folders that are named by input nobody has seen; \
+                "removes whole directories that are named by input nobody has seen; \
                  list them first, then name them",
             ),
             Self::Attributes { path } => {
@@ -165,8 +165,8 @@ impl fmt::Display for Catastrophe {
 fn described(grave: Grave) -> &'static str {
     match grave {
         Grave::Everything => "the whole file system",
-        Grave::System => "a folder of the system",
-        Grave::Home => "a home folder",
-        Grave::Workspace => "the workspace or a folder above it",
+        Grave::System => "a directory of the system",
+        Grave::Home => "a home directory",
+        Grave::Workspace => "the workspace or a directory above it",
     }
 }

@@ -9,7 +9,7 @@ use std::rc::Rc;
 
 /// What stopped the parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum SyntaxError {
     /// Something that the grammar does not have at this place.
     Unexpected {
         /// What stands there.
@@ -28,7 +28,7 @@ pub(crate) enum Fault {
     TooDeep,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for SyntaxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unexpected { found, at } => write!(f, "unexpected `{found}` at byte {at}"),
@@ -45,7 +45,7 @@ impl fmt::Display for Fault {
 pub(crate) struct Script {
     pub(crate) items: Vec<Item>,
     /// Why the rest could not be read. A shell still runs what came before.
-    pub(crate) faults: Vec<Fault>,
+    pub(crate) faults: Vec<SyntaxError>,
 }
 
 /// One entry of a list.

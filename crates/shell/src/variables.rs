@@ -346,7 +346,7 @@ const ANY_CASE: &[&str] = &[
     "yarn_*",
 ];
 
-/// Names of files and folders that later commands write to.
+/// Names of files and directories that later commands write to.
 const WRITTEN: &[&str] = &[
     "CARGO_TARGET_DIR",
     "CCACHE_DIR",

@@ -11,7 +11,7 @@ use toolgate_gate::output::Redactor;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::Tool;
-use toolgate_gate::{Entropy, Gate, Passage, Rules, Settings};
+use toolgate_gate::{BatchContext, Entropy, Gate, Rules, Settings};
 use toolgate_model::{Call, ToolCall, ToolResult};
 use toolgate_policy::{LayerSpec, LayerTrust, RuleSpec};
 
@@ -166,8 +166,8 @@ impl Rig {
     pub fn build(self) -> Bench {
         let (clock, counting) = (FakeClock::default(), CountingEntropy::default());
         let journal: Arc<dyn Journal> = Arc::new(self.journal.clone());
-        let wall = self.workspace.wall().clone();
-        let mut builder = Gate::builder(Arc::clone(&self.registry), self.rules, wall, journal)
+        let sandbox = self.workspace.sandbox().clone();
+        let mut builder = Gate::builder(Arc::clone(&self.registry), self.rules, sandbox, journal)
             .settings(self.settings)
             .clock(Arc::new(clock.clone()))
             .entropy(self.entropy.unwrap_or_else(|| Arc::new(counting.clone())));
@@ -218,11 +218,11 @@ pub struct Bench {
 impl Bench {
     /// Runs a batch with nobody to ask.
     pub async fn run(&self, calls: Vec<Call>) -> Vec<ToolResult> {
-        self.run_through(calls, &Passage::default()).await
+        self.run_through(calls, &BatchContext::default()).await
     }
 
     /// Runs a batch.
-    pub async fn run_through(&self, calls: Vec<Call>, passage: &Passage) -> Vec<ToolResult> {
+    pub async fn run_through(&self, calls: Vec<Call>, passage: &BatchContext) -> Vec<ToolResult> {
         self.gate.run(&self.session, calls, passage).await
     }
 
@@ -241,10 +241,10 @@ impl Bench {
 }
 
 /// A passage with somebody to ask and nobody who listens.
-pub fn asking(approver: impl Approver + 'static) -> Passage {
-    Passage {
+pub fn asking(approver: impl Approver + 'static) -> BatchContext {
+    BatchContext {
         approver: Some(Arc::new(approver)),
         events: EventSink::none(),
-        ..Passage::default()
+        ..BatchContext::default()
     }
 }

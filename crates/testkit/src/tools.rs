@@ -63,7 +63,7 @@ pub enum Act {
     Show(Vec<(Stream, Vec<u8>)>),
     /// Shows these pieces, then waits for ever.
     ShowAndSleep(Vec<(Stream, Vec<u8>)>),
-    /// Writes a file through the path wall.
+    /// Writes a file through the path sandbox.
     Write {
         /// The file.
         path: String,
@@ -388,11 +388,11 @@ fn write(cx: &RunCtx, path: &str, content: &str) -> Result<Output, ToolError> {
         create_parents: true,
         nonce: cx.entropy().bits().expect("randomness"),
     };
-    let mut staged = cx.wall().stage(path, options).map_err(wrong)?;
+    let mut staged = cx.sandbox().stage(path, options).map_err(wrong)?;
     staged.write_all(content.as_bytes()).map_err(wrong)?;
     staged.sync().map_err(wrong)?;
     staged.commit().map_err(wrong)?;
-    let handle = cx.wall().open_read(path).map_err(wrong)?;
+    let handle = cx.sandbox().open_read(path).map_err(wrong)?;
     let (place, sha256) = (
         toolgate_gate::place(&handle),
         hex(&Sha256::digest(content.as_bytes())),

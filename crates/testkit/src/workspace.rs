@@ -1,35 +1,35 @@
-//! A folder of its own for every test.
+//! A directory of its own for every test.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use tempfile::TempDir;
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
-/// A temporary folder behind a path wall. It is removed with the last owner.
+/// A temporary directory behind a path sandbox. It is removed with the last owner.
 #[derive(Debug)]
 pub struct Workspace {
-    folder: TempDir,
-    wall: PathWall,
+    directory: TempDir,
+    sandbox: PathSandbox,
 }
 
 /// Everything in a workspace at one moment: names, contents, times.
 pub type Snapshot = BTreeMap<PathBuf, (Option<Vec<u8>>, SystemTime)>;
 
 impl Workspace {
-    /// An empty folder with the default path rules.
+    /// An empty directory with the default path rules.
     pub fn new() -> Self {
         Self::with(|_| ())
     }
 
-    /// An empty folder with changed path rules.
+    /// An empty directory with changed path rules.
     pub fn with(change: impl FnOnce(&mut PathRules)) -> Self {
-        let folder = TempDir::new().expect("a temporary folder");
-        let mut rules = PathRules::new(folder.path());
+        let directory = TempDir::new().expect("a temporary directory");
+        let mut rules = PathRules::new(directory.path());
         change(&mut rules);
-        let wall = PathWall::open(&rules).expect("a path wall");
-        Self { folder, wall }
+        let sandbox = PathSandbox::open(&rules).expect("a path sandbox");
+        Self { directory, sandbox }
     }
 
     /// The same with a file in it.
@@ -42,8 +42,8 @@ impl Workspace {
     /// Writes a file past the gate, as another program would.
     pub fn write(&self, name: &str, content: &str) {
         let path = self.path().join(name);
-        if let Some(folder) = path.parent() {
-            std::fs::create_dir_all(folder).expect("a folder");
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory).expect("a directory");
         }
         std::fs::write(path, content).expect("a file");
     }
@@ -53,34 +53,34 @@ impl Workspace {
         std::fs::read_to_string(self.path().join(name)).ok()
     }
 
-    /// The folder.
+    /// The directory.
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        self.directory.path()
     }
 
-    /// The wall around it.
-    pub fn wall(&self) -> &PathWall {
-        &self.wall
+    /// The sandbox around it.
+    pub fn sandbox(&self) -> &PathSandbox {
+        &self.sandbox
     }
 
     /// Everything in it, to be compared with a later look.
     pub fn snapshot(&self) -> Snapshot {
         let mut seen = Snapshot::new();
-        let mut folders = vec![self.path().to_owned()];
-        while let Some(folder) = folders.pop() {
-            for entry in std::fs::read_dir(&folder).expect("a folder") {
+        let mut directories = vec![self.path().to_owned()];
+        while let Some(directory) = directories.pop() {
+            for entry in std::fs::read_dir(&directory).expect("a directory") {
                 let path = entry.expect("an entry").path();
                 let stat = std::fs::symlink_metadata(&path).expect("metadata");
                 let content = stat
                     .is_file()
                     .then(|| std::fs::read(&path).expect("a file"));
                 if stat.is_dir() {
-                    folders.push(path.clone());
+                    directories.push(path.clone());
                 }
                 seen.insert(path, (content, stat.modified().expect("a time")));
             }
-            let own = std::fs::metadata(&folder).expect("metadata");
-            seen.insert(folder, (None, own.modified().expect("a time")));
+            let own = std::fs::metadata(&directory).expect("metadata");
+            seen.insert(directory, (None, own.modified().expect("a time")));
         }
         seen
     }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use serde_json::json;
 use toolgate::call::PlanRecord;
 use toolgate::middleware::{Denied, Middleware};
-use toolgate::session::Belonging;
-use toolgate::{Call, Passage, Rules, Session, Workspace};
+use toolgate::session::Resource;
+use toolgate::{BatchContext, Call, Rules, Session, Workspace};
 
 /// How many calls a conversation may run.
 struct Budget(u32);
@@ -16,7 +16,7 @@ struct Budget(u32);
 #[derive(Default)]
 struct Started(AtomicU32);
 
-impl Belonging for Started {}
+impl Resource for Started {}
 
 impl Middleware for Budget {
     fn name(&self) -> &str {
@@ -25,7 +25,7 @@ impl Middleware for Budget {
 
     /// Calls start one after the other, and what is denied or cancelled never gets here.
     fn before_start(&self, session: &Session, _plan: &PlanRecord) -> Result<(), Denied> {
-        let started = session.belonging::<Started>();
+        let started = session.resource::<Started>();
         if started.0.fetch_add(1, Ordering::Relaxed) < self.0 {
             return Ok(());
         }
@@ -45,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
             |id: usize| Call::new(id.to_string(), "glob", json!({"pattern": format!("{id}*")}));
         let calls = (1..=5).map(list).collect();
         let session = workspace.session(conversation);
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let results = workspace.gate().run(&session, calls, &passage).await;
         let ran = results.iter().filter(|result| result.error.is_none());
         println!("{conversation}: {} of {} ran", ran.count(), results.len());

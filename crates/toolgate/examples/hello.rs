@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::json;
 use toolgate::approve::{ApprovalAnswer, ApprovalRequest, Approver, Unanswered};
 use toolgate::tool::{Output, typed};
-use toolgate::{BoxFuture, Call, Passage, Rules, Workspace};
+use toolgate::{BatchContext, BoxFuture, Call, Rules, Workspace};
 
 /// The arguments of the tool. Its JSON Schema is made from this.
 #[derive(Deserialize, JsonSchema)]
@@ -47,7 +47,10 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Call::new("2", "greet", json!({"nam": "Bob"})),
     ];
     let gate = workspace.gate();
-    for result in gate.run(&session, calls, &Passage::asking(Shown)).await {
+    for result in gate
+        .run(&session, calls, &BatchContext::asking(Shown))
+        .await
+    {
         println!("{}: {}", result.call_id, result.content); // one per call, in order
     }
     Ok(())

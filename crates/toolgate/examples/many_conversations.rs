@@ -4,7 +4,7 @@
 use serde_json::json;
 use tokio::task::JoinSet;
 use toolgate::approve::ApproveAll;
-use toolgate::{Call, Passage, Rules, Workspace};
+use toolgate::{BatchContext, Call, Rules, Workspace};
 
 const CONVERSATIONS: usize = 100;
 
@@ -12,7 +12,7 @@ const CONVERSATIONS: usize = 100;
 async fn converse(workspace: Workspace, number: usize) -> bool {
     let session = workspace.session(format!("conversation-{number}"));
     let path = format!("{number}.txt");
-    let passage = Passage::asking(ApproveAll);
+    let passage = BatchContext::asking(ApproveAll);
     for (id, tool, args) in [
         ("1", "write_file", json!({"path": path, "content": path})),
         ("2", "read_file", json!({"path": path})),

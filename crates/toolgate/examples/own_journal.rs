@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde_json::json;
 use toolgate::approve::ApproveAll;
 use toolgate::journal::{Batch, Image, Journal, JournalEntry, JournalError};
-use toolgate::{BoxFuture, Call, Passage, Rules, Workspace};
+use toolgate::{BatchContext, BoxFuture, Call, Rules, Workspace};
 
 /// Appends to a file. Clones share it.
 #[derive(Clone)]
@@ -62,7 +62,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .open()?;
     let args = json!({"path": "a.txt", "content": "hello"});
     let calls = vec![Call::new("1", "write_file", args)];
-    let (session, passage) = (workspace.session("first"), Passage::asking(ApproveAll));
+    let (session, passage) = (workspace.session("first"), BatchContext::asking(ApproveAll));
     for result in workspace.gate().run(&session, calls, &passage).await {
         println!("{:?}", result.status());
     }

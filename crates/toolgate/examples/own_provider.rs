@@ -6,7 +6,7 @@ use std::future::ready;
 
 use serde_json::json;
 use toolgate::providers::{
-    HistoryFault, Message, Provider, Refused, StopReason, StreamEvent, StreamFault, ToolOffer,
+    HistoryError, Message, Provider, Refused, StopReason, StreamError, StreamEvent, ToolOffer,
 };
 use toolgate::turn::{Prompt, Turn, TurnSettings, run_turn};
 use toolgate::{BoxFuture, Call, Workspace};
@@ -19,7 +19,7 @@ struct WordCounter {
 }
 
 impl Provider for WordCounter {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         self.last = Some(message.clone());
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Provider for WordCounter {
                     StopReason::EndTurn,
                 )
             }
-            _ => return Box::pin(ready(Err(StreamFault::Nothing.into()))),
+            _ => return Box::pin(ready(Err(StreamError::Nothing.into()))),
         };
         self.answer = [event, StreamEvent::End(Ok(stop))].into();
         Box::pin(ready(Ok(())))
@@ -46,7 +46,7 @@ impl Provider for WordCounter {
 
     fn hear(&mut self) -> BoxFuture<'_, StreamEvent> {
         let next = self.answer.pop_front();
-        let next = next.unwrap_or(StreamEvent::End(Err(StreamFault::Cut)));
+        let next = next.unwrap_or(StreamEvent::End(Err(StreamError::Cut)));
         Box::pin(ready(next))
     }
 }

@@ -14,7 +14,7 @@
 //! assert_eq!(bad.error.kind.status(), Status::Error);
 //! ```
 
-pub use toolgate_model::json::{JsonFault, JsonLimits};
+pub use toolgate_model::json::{JsonError, JsonLimits};
 pub use toolgate_model::{
     Access, ApprovalId, Args, BadCall, Call, CallId, Category, ConversationId, ErrorKind, Facts,
     FileDigest, Lead, Metadata, OutputHandle, PlanHash, PlanRecord, Risk, Run, Status, ToolCall,

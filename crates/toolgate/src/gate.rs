@@ -9,11 +9,11 @@
 //! use toolgate::gate::{Gate, GateSettings, OnError};
 //! use toolgate::journal::MemoryJournal;
 //! use toolgate::registry::Registry;
-//! use toolgate::sandbox::{PathRules, PathWall};
+//! use toolgate::sandbox::{PathRules, PathSandbox};
 //! use toolgate::Rules;
 //!
 //! # let directory = tempfile::tempdir()?;
-//! let paths = PathWall::open(&PathRules::new(directory.path()))?;
+//! let paths = PathSandbox::open(&PathRules::new(directory.path()))?;
 //! let journal = Arc::new(MemoryJournal::new());
 //! let gate = Gate::builder(Arc::new(Registry::new()), Rules::default(), paths, journal)
 //!     .settings(GateSettings::default().on_error(OnError::Stop))
@@ -24,14 +24,14 @@
 //!
 //! ```compile_fail,E0061
 //! # use std::sync::Arc;
-//! # use toolgate::{Gate, Registry, journal::MemoryJournal, sandbox::PathWall};
-//! # fn without_rules(paths: PathWall) {
+//! # use toolgate::{Gate, Registry, journal::MemoryJournal, sandbox::PathSandbox};
+//! # fn without_rules(paths: PathSandbox) {
 //! Gate::builder(Arc::new(Registry::new()), paths, Arc::new(MemoryJournal::new()));
 //! # }
 //! ```
 
 pub use toolgate_gate::plan::{CallLimits, Mode as GateMode};
 pub use toolgate_gate::{
-    BuildError, Builder as GateBuilder, ByHand, Clock, Entropy, Gate, OnError, Passage, Ready,
+    BatchContext, BuildError, Builder as GateBuilder, ByHand, Clock, Entropy, Gate, OnError, Ready,
     Settings as GateSettings, SystemClock, SystemEntropy, Timeouts,
 };

@@ -30,6 +30,4 @@ pub use toolgate_gate::journal::{
     State as CallState, VerifyJournal,
 };
 #[cfg(feature = "sqlite")]
-pub use toolgate_journal::{
-    Options as SqliteOptions, SqliteJournal, SqliteReader, Trouble as SqliteError,
-};
+pub use toolgate_journal::{Options as SqliteOptions, SqliteError, SqliteJournal, SqliteReader};

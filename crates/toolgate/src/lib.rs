@@ -88,7 +88,7 @@ pub use tokio_util::sync::CancellationToken;
 
 pub use toolgate_gate::registry::Registry;
 pub use toolgate_gate::session::Session;
-pub use toolgate_gate::{Gate, Passage};
+pub use toolgate_gate::{BatchContext, Gate};
 pub use toolgate_model::{Call, Event, ToolCall, ToolError, ToolResult};
 pub use toolgate_policy::Rules;
 pub use workspace::{Workspace, WorkspaceBuilder, WorkspaceError};

@@ -25,7 +25,7 @@
 pub use toolgate_model::{Action, AtomAnswer, Decision, RuleSource};
 pub use toolgate_policy::{
     CommandQuestion, Condition, LayerSpec, LayerTrust, Listed, Mode as DefaultMode, Operator,
-    Permission, Policy, PolicyError, Question, RuleExamples, RuleFault, RuleSpec, RuleValidator,
+    Permission, Policy, PolicyError, Question, RuleError, RuleExamples, RuleSpec, RuleValidator,
     Rules, Scope, Settings as PolicySettings, ShortForms, Stage, Trust, Validator, Values, Verdict,
     WordPattern,
 };

@@ -12,26 +12,26 @@
 //! // Answers like a model, without one: for tests and demonstrations.
 //! let provider = ScriptedProvider::new(script, Default::default());
 //! # let _ = provider;
-//! # Ok::<(), toolgate::providers::ScriptFault>(())
+//! # Ok::<(), toolgate::providers::ScriptError>(())
 //! ```
 
 use toolgate_gate::registry::Definition;
 
 pub use toolgate_providers::fenced::{Definition as OfferedTool, Language};
 pub use toolgate_providers::http::{
-    Client, Endpoint, EndpointFault, HttpProvider, HttpTimeouts, ListedModel, Secret,
+    Client, Endpoint, EndpointError, HttpProvider, HttpTimeouts, ListedModel, Secret,
 };
 pub use toolgate_providers::provider::{
     Fenced as FencedProvider, Played as ScriptedProvider, Recorded as RecordingProvider,
 };
-pub use toolgate_providers::replay::{Script, ScriptFault};
+pub use toolgate_providers::replay::{Script, ScriptError};
 pub use toolgate_providers::request::{
-    Conversation as WireConversation, Effort, Frame, HistoryFault, Reasoning, RequestFault,
+    Conversation as WireConversation, Effort, Frame, HistoryError, Reasoning, RequestError,
     RequestOptions, Tools as ToolOffer,
 };
 pub use toolgate_providers::{
     Content, Message, Provider, ProviderError, ProviderErrorKind, Refused, Role, Seal, StopReason,
-    StreamEvent, StreamFault, StreamLimits, Usage, Wire,
+    StreamError, StreamEvent, StreamLimits, Usage, Wire,
 };
 
 /// The tools of a registry as a [`Frame`] takes them.

@@ -1,11 +1,11 @@
 //! The sandboxes: for paths always, for commands with the feature `sandbox`.
 //!
 //! ```
-//! use toolgate::sandbox::{PathRules, PathWall};
+//! use toolgate::sandbox::{PathRules, PathSandbox};
 //! use toolgate::call::Access;
 //!
 //! # let directory = tempfile::tempdir()?;
-//! let paths = PathWall::open(&PathRules::new(directory.path()))?;
+//! let paths = PathSandbox::open(&PathRules::new(directory.path()))?;
 //! assert!(paths.preflight("new.txt", Access::Write).is_ok());
 //! assert!(paths.preflight("../outside.txt", Access::Read).is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -35,12 +35,13 @@
 
 pub use toolgate_sandbox::env;
 pub use toolgate_sandbox::paths::{
-    OwnPlaces, PathError, PathRules, PathWall, Resolved as ResolvedPath, Root, RootAccess,
+    OwnPlaces, PathError, PathRules, PathSandbox, Resolved as ResolvedPath, Root, RootAccess,
     RootRule, Roots, RulesError as PathRulesError,
 };
 
 #[cfg(feature = "sandbox")]
 pub use toolgate_sandbox::command::{
-    CommandSpec, CommandWall, DoctorReport, Grant as DirectoryGrant, Limits as CommandLimits,
-    Network as CommandNetwork, Rung, WallError, WallRules, WallState, init, probe,
+    CommandSandbox, CommandSpec, DoctorReport, Grant as DirectoryGrant, Level,
+    Limits as CommandLimits, Network as CommandNetwork, Protection, SandboxError, SandboxRules,
+    init, probe,
 };

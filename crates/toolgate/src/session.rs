@@ -15,6 +15,6 @@
 //! ```
 
 pub use toolgate_gate::session::{
-    Belonging, KeepError, KeptInMemory, KeptOnDisk, KeptText, LineRanges, OutputStore, ReadLog,
+    KeepError, KeptInMemory, KeptOnDisk, KeptText, LineRanges, OutputStore, ReadLog, Resource,
     Session, Spool, SpoolReader, Staleness,
 };

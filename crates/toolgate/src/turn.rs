@@ -22,8 +22,8 @@
 //! ```
 
 pub use toolgate_engine::{
-    Around as TurnContext, CODER, Context as ModelContext, Effect as TurnEffect,
-    Finished as TurnEnd, History, Input as TurnInput, Next as TurnNext, Outcome as TurnOutcome,
-    Prompt, Retry, Step as TurnStep, Streamed, Supplied, ToolsFor, Turn, TurnSettings, context_of,
-    run_turn, system_prompt,
+    CODER, Context as ModelContext, Effect as TurnEffect, Finished as TurnEnd, History,
+    Input as TurnInput, Next as TurnNext, Outcome as TurnOutcome, Prompt, Retry, Step as TurnStep,
+    Streamed, Supplied, ToolsFor, Turn, TurnContext, TurnSettings, context_of, run_turn,
+    system_prompt,
 };

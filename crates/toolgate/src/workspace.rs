@@ -12,7 +12,7 @@ use toolgate_gate::tool::Tool;
 use toolgate_gate::{BuildError, Gate, Settings};
 use toolgate_model::ConversationId;
 use toolgate_policy::Rules;
-use toolgate_sandbox::paths::{PathRules, PathWall, RulesError};
+use toolgate_sandbox::paths::{PathRules, PathSandbox, RulesError};
 
 #[cfg(feature = "sandbox")]
 mod commands;
@@ -87,8 +87,8 @@ impl Workspace {
     }
 
     /// The path sandbox.
-    pub fn paths(&self) -> &PathWall {
-        self.gate.wall()
+    pub fn paths(&self) -> &PathSandbox {
+        self.gate.sandbox()
     }
 
     /// Begins a conversation. The name is what the journal knows it by.
@@ -99,8 +99,8 @@ impl Workspace {
     /// The surroundings of a turn: this gate and its journal, no approver, no listener. Set
     /// `approver`, `events` and `cancel` as needed.
     #[cfg(feature = "providers")]
-    pub fn turn_context(&self, session: &Arc<Session>) -> toolgate_engine::Around {
-        toolgate_engine::Around {
+    pub fn turn_context(&self, session: &Arc<Session>) -> toolgate_engine::TurnContext {
+        toolgate_engine::TurnContext {
             gate: self.gate.clone(),
             session: Arc::clone(session),
             clock: Arc::new(toolgate_gate::SystemClock),
@@ -222,7 +222,7 @@ impl WorkspaceBuilder {
     /// The directory cannot be opened, a tool's name is taken, or a rule cannot be understood.
     /// A command sandbox that cannot start is no error: commands are refused then.
     pub fn open(mut self) -> Result<Workspace, WorkspaceError> {
-        let paths = PathWall::open(&self.paths)?;
+        let paths = PathSandbox::open(&self.paths)?;
         let registry = Arc::new(Registry::new());
         if self.builtin {
             self.register_builtin(&registry, &paths)?;
@@ -254,13 +254,13 @@ impl WorkspaceBuilder {
     fn register_builtin(
         &mut self,
         registry: &Registry,
-        paths: &PathWall,
+        paths: &PathSandbox,
     ) -> Result<(), RegistryError> {
         let mut settings = self.tool_settings.clone();
         #[cfg(feature = "sandbox")]
         {
             let started = self.commands.start(paths, &settings.commands);
-            self.settings.command_wall = started.is_up();
+            self.settings.command_sandbox = started.is_up();
             self.middleware.extend(started.asks());
             settings.commands = Arc::new(started.settings);
         }
@@ -270,7 +270,7 @@ impl WorkspaceBuilder {
     }
 
     #[cfg(not(feature = "tools"))]
-    fn register_builtin(&mut self, _: &Registry, _: &PathWall) -> Result<(), RegistryError> {
+    fn register_builtin(&mut self, _: &Registry, _: &PathSandbox) -> Result<(), RegistryError> {
         Ok(())
     }
 }

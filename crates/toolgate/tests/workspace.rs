@@ -10,9 +10,9 @@ use toolgate::call::ErrorKind;
 use toolgate::journal::{MemoryJournal, SqliteJournal, SqliteOptions};
 use toolgate::policy::{Action, RuleSpec};
 use toolgate::tool::{Output, typed};
-use toolgate::{Call, Passage, Rules, ToolResult, Workspace, WorkspaceError};
+use toolgate::{BatchContext, Call, Rules, ToolResult, Workspace, WorkspaceError};
 
-async fn run(workspace: &Workspace, tool: &str, args: Value, passage: &Passage) -> ToolResult {
+async fn run(workspace: &Workspace, tool: &str, args: Value, passage: &BatchContext) -> ToolResult {
     let session = workspace.session("c");
     let calls = vec![Call::new("1", tool, args)];
     let mut results = workspace.gate().run(&session, calls, passage).await;
@@ -26,25 +26,30 @@ async fn the_default_rules_ask_before_side_effects() {
     let workspace = Workspace::open(directory.path()).unwrap();
     let write = json!({"path": "a.txt", "content": "x"});
     for (tool, args, passage, kind) in [
-        ("glob", json!({"pattern": "*"}), Passage::default(), None),
+        (
+            "glob",
+            json!({"pattern": "*"}),
+            BatchContext::default(),
+            None,
+        ),
         (
             "write_file",
             write.clone(),
-            Passage::default(),
+            BatchContext::default(),
             Some(ErrorKind::NoApprover),
         ),
-        ("write_file", write, Passage::asking(ApproveAll), None),
+        ("write_file", write, BatchContext::asking(ApproveAll), None),
         (
             "read_file",
             json!({"path": "../outside"}),
-            Passage::asking(ApproveAll),
+            BatchContext::asking(ApproveAll),
             Some(ErrorKind::OutsideSandbox),
         ),
         // This program never called `init`.
         (
             "run_command",
             json!({"command": "true"}),
-            Passage::asking(ApproveAll),
+            BatchContext::asking(ApproveAll),
             Some(ErrorKind::SandboxUnavailable),
         ),
     ] {
@@ -69,14 +74,14 @@ async fn rules_path_rules_and_tools_of_ones_own_count() {
         .path_rules(|rules| rules.deny("*.csv"))
         .open()
         .unwrap();
-    let denied = run(&workspace, "now", json!({}), &Passage::default()).await;
+    let denied = run(&workspace, "now", json!({}), &BatchContext::default()).await;
     assert!(
         denied.content.contains("Look at the sun."),
         "{}",
         denied.content
     );
     let csv = json!({"path": "prices.csv"});
-    let hidden = run(&workspace, "read_file", csv, &Passage::default()).await;
+    let hidden = run(&workspace, "read_file", csv, &BatchContext::default()).await;
     assert!(hidden.error.is_some() && !hidden.content.contains('1'));
 
     let bare = Workspace::builder(directory.path(), Rules::default()).without_builtin_tools();
@@ -97,7 +102,7 @@ async fn what_happens_is_in_the_journal() {
             .open()
             .unwrap();
         let args = json!({"pattern": "*"});
-        let result = run(&workspace, "glob", args, &Passage::default()).await;
+        let result = run(&workspace, "glob", args, &BatchContext::default()).await;
         assert!(result.error.is_none(), "{}", result.content);
     }
     let entries = memory.entries();

@@ -19,10 +19,10 @@ use serde_json::{Value, json};
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage, Settings};
+use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Call, ToolCall};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::{ToolSettings, register_all};
 
 /// Stands twice in every twentieth file.
@@ -76,7 +76,7 @@ impl Chance {
     }
 }
 
-/// A tree of `count` files that count, in folders of 25, and some that are ignored.
+/// A tree of `count` files that count, in directories of 25, and some that are ignored.
 fn plant(root: &Path, count: usize) {
     let put = |path: &str, text: &str| {
         let path = root.join(path);
@@ -88,9 +88,9 @@ fn plant(root: &Path, count: usize) {
     put(".gitignore", "target/\n*.log\n*.tmp\n/build/\n");
     let mut chance = Chance(42);
     for n in 0..count {
-        let (package, part, folder) = (n / 2_500, n / 250 % 10, n / 25 % 10);
+        let (package, part, directory) = (n / 2_500, n / 250 % 10, n / 25 % 10);
         let place = format!(
-            "package{package:02}/src/part{part}/{}{folder}",
+            "package{package:02}/src/part{part}/{}{directory}",
             chance.word()
         );
         let kind = match n % 8 {
@@ -120,7 +120,7 @@ struct Place<'a> {
     gate: Gate,
     session: Arc<Session>,
     runtime: &'a tokio::runtime::Runtime,
-    passage: Passage,
+    passage: BatchContext,
 }
 
 impl Place<'_> {
@@ -286,9 +286,9 @@ fn main() {
         (50_000, "50,000", 100, 1.15, 1.3),
         (500, "500", 20, 1.0, 1.0),
     ] {
-        let folder = tempfile::tempdir().unwrap();
-        plant(folder.path(), count);
-        let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        plant(directory.path(), count);
+        let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
         let settings = Settings {
             max_output_bytes: MOST_BYTES,
             ..Settings::default()
@@ -297,12 +297,12 @@ fn main() {
         let session = Arc::new(Session::new("bench"));
         session.set_available_capacity(MOST_BYTES);
         let place = Place {
-            root: folder.path(),
+            root: directory.path(),
             files,
             gate: Gate::builder(
                 Arc::clone(&registry),
                 toolgate_gate::Rules::default(),
-                wall,
+                sandbox,
                 journal,
             )
             .settings(settings)
@@ -310,9 +310,9 @@ fn main() {
             .unwrap(),
             session,
             runtime: &runtime,
-            passage: Passage {
+            passage: BatchContext {
                 approver: Some(Arc::new(ApproveAll)),
-                ..Passage::default()
+                ..BatchContext::default()
             },
         };
         place.measure(first, everything, some);

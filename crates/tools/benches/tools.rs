@@ -16,10 +16,10 @@ use serde_json::{Value, json};
 use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage, Rules};
+use toolgate_gate::{BatchContext, Gate, Rules};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Action, Call, ToolCall};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::{ToolSettings, register_all};
 
 /// Changes a file the plain way: read, exchange, write beside it, sync, rename.
@@ -33,9 +33,9 @@ fn plainly(path: &Path, from: &str, to: &str) {
     std::fs::rename(beside, path).unwrap();
 }
 
-/// Waits until a folder's entries are on disk.
-fn sync_folder(folder: &Path) {
-    File::open(folder).unwrap().sync_all().unwrap();
+/// Waits until a directory's entries are on disk.
+fn sync_directory(directory: &Path) {
+    File::open(directory).unwrap().sync_all().unwrap();
 }
 
 /// The same change through the line and plainly, by turns; the ratio of the medians.
@@ -63,14 +63,14 @@ fn against(name: &str, rounds: usize, mut ours: impl FnMut(usize), mut plain: im
 }
 
 /// What changing files costs beside the plain work.
-fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage: &Passage) {
-    let folder = tempfile::tempdir().unwrap();
-    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage: &BatchContext) {
+    let directory = tempfile::tempdir().unwrap();
+    let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
     let gate = |action| {
         let mut rules = Rules::default();
         rules.settings.default_action = Some(action);
         let journal = Arc::new(MemoryJournal::new());
-        Gate::builder(Arc::clone(registry), rules, wall.clone(), journal)
+        Gate::builder(Arc::clone(registry), rules, sandbox.clone(), journal)
             .build()
             .unwrap()
     };
@@ -93,7 +93,7 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
         line.repeat(10_280)
     );
     for name in ["ours.rs", "plain.rs"] {
-        std::fs::write(folder.path().join(name), &large).unwrap();
+        std::fs::write(directory.path().join(name), &large).unwrap();
     }
     let mark = |round: usize| format!("let mark = {round};");
     // Asking adds a preview before the question and another look after it.
@@ -112,16 +112,16 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
             },
             |round| {
                 let round = first + round;
-                let path = folder.path().join("plain.rs");
+                let path = directory.path().join("plain.rs");
                 plainly(&path, &mark(round), &mark(round + 1));
-                sync_folder(folder.path());
+                sync_directory(directory.path());
             },
         );
     }
     for count in [10, 200] {
         let small = format!("{}let mark = 0;\n{}", line.repeat(20), line.repeat(20));
         for side in ["ours", "plain"] {
-            let place = folder.path().join(format!("{side}{count}"));
+            let place = directory.path().join(format!("{side}{count}"));
             std::fs::create_dir(&place).unwrap();
             for n in 0..count {
                 std::fs::write(place.join(format!("{n}.rs")), &small).unwrap();
@@ -137,7 +137,7 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
             });
             format!("LP1\n{}END\n", sections.collect::<String>())
         };
-        let place = folder.path().join(format!("plain{count}"));
+        let place = directory.path().join(format!("plain{count}"));
         against(
             &format!("apply_patch, {count} files"),
             if count == 10 { 60 } else { 12 },
@@ -158,16 +158,16 @@ fn changes(registry: &Arc<Registry>, runtime: &tokio::runtime::Runtime, passage:
                         &mark(round + 1),
                     );
                 }
-                sync_folder(&place);
+                sync_directory(&place);
             },
         );
     }
 }
 
 fn main() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let put = |name: &str, text: &str| {
-        let path = folder.path().join(name);
+        let path = directory.path().join(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, text).unwrap();
     };
@@ -179,14 +179,14 @@ fn main() {
     }
     let registry = Registry::new();
     register_all(&registry, &ToolSettings::default()).unwrap();
-    let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_time()
         .build()
         .unwrap();
-    let passage = Passage {
+    let passage = BatchContext {
         approver: Some(Arc::new(ApproveAll)),
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let registry = Arc::new(registry);
     for (name, tool, args, rounds) in [
@@ -232,7 +232,7 @@ fn main() {
         let gate = Gate::builder(
             Arc::clone(&registry),
             toolgate_gate::Rules::nothing_to_check(),
-            wall.clone(),
+            sandbox.clone(),
             journal,
         )
         .build()

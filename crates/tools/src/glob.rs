@@ -12,28 +12,28 @@ use toolgate_sandbox::paths::{FileKind, Flow, PathError, Surveyor, WalkEntry, Wa
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::PathPattern;
 use crate::place::{
-    LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, is_hidden, is_too_deep, shown, working_folder,
+    LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, is_hidden, is_too_deep, shown, working_directory,
 };
 use crate::settings::SearchSettings;
 
 const DESCRIPTION: &str = "Finds files by a pattern such as `**/*.rs` or `src/*.{ts,tsx}` and \
-    returns their paths, one per line, sorted. `*` stays inside one folder, `**` crosses folders. \
+    returns their paths, one per line, sorted. `*` stays inside one directory, `**` crosses directories. \
     Hidden files and what ignore files exclude are left out unless asked for.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Glob {
-    /// The pattern, relative to the folder, such as `**/*.rs`.
+    /// The pattern, relative to the directory, such as `**/*.rs`.
     #[schemars(length(min = 1))]
     pattern: String,
-    /// The folder to search, relative to the working folder.
-    #[serde(default = "working_folder")]
+    /// The directory to search, relative to the working directory.
+    #[serde(default = "working_directory")]
     #[schemars(length(min = 1))]
     directory: String,
     /// The most paths to return: the first ones by path.
     #[serde(default)]
     max_results: Option<NonZeroUsize>,
-    /// Whether files and folders whose names start with a dot are searched.
+    /// Whether files and directories whose names start with a dot are searched.
     #[serde(default)]
     include_hidden: bool,
     /// Whether what ignore files exclude is searched.
@@ -82,7 +82,7 @@ struct Found {
 }
 
 impl Surveyor for Search<'_> {
-    type Desk = ();
+    type WorkerState = ();
     type Run = Found;
 
     fn desk(&self) {}
@@ -91,8 +91,8 @@ impl Surveyor for Search<'_> {
         self.cx.cancel().is_cancelled()
     }
 
-    fn enters(&self, folder: &WalkEntry<'_>) -> bool {
-        self.pattern.may_hold(folder.name, folder.depth)
+    fn enters(&self, directory: &WalkEntry<'_>) -> bool {
+        self.pattern.may_hold(directory.name, directory.depth)
     }
 
     fn look(&self, (): &mut (), entry: &WalkEntry<'_>, run: &mut Found) {
@@ -141,7 +141,7 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
     let mut too_deep = false;
     let mut left_out = 0_usize;
     let walked = cx
-        .wall()
+        .sandbox()
         .survey(&args.directory, &options, &search, &mut |run| {
             unread += run.unread;
             too_deep |= run.too_deep;
@@ -184,7 +184,7 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
         .display(format!("Found {} {noun}{first}", found.len()))
         .with("matches", found.len())
         .with("truncated", truncated || too_deep)
-        .with("unreadable_folders", unread);
+        .with("unreadable_directories", unread);
     Ok(if left_out > 0 {
         output.with(LEFT_OUT_COUNT, left_out)
     } else {
@@ -196,7 +196,7 @@ fn find(args: &Glob, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
 fn nothing(args: &Glob) -> String {
     let mut text = "No files found.".to_owned();
     if !args.pattern.contains('/') && !args.pattern.starts_with("**") {
-        text.push_str(" The pattern has no folder in it and looks at this folder only; put `**/` in front to look in all folders.");
+        text.push_str(" The pattern has no directory in it and looks at this directory only; put `**/` in front to look in all directories.");
     }
     if !args.include_hidden || !args.include_ignored {
         text.push_str(

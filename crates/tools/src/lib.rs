@@ -1,14 +1,14 @@
 //! The built-in tools.
 //!
 //! ```text
-//!  args (fit the schema) ──▶ tool ──▶ cx.wall() ──▶ Output | ToolError
+//!  args (fit the schema) ──▶ tool ──▶ cx.sandbox() ──▶ Output | ToolError
 //!                             │        the only way to a file
 //!                             └──▶ cx.session(): what was read, what was kept
 //! ```
 //!
-//! Each tool is one file or folder, made from a struct (its arguments) and a
+//! Each tool is one file or directory, made from a struct (its arguments) and a
 //! function. No tool opens a path by its name: everything goes through the path
-//! wall of the context. What can go wrong is said in the words of a model: what
+//! sandbox of the context. What can go wrong is said in the words of a model: what
 //! was wrong, what is there instead, what to do next.
 //!
 //! [`register_all`] puts the tools, their other names and the profiles into a registry.

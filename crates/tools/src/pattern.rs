@@ -8,23 +8,23 @@ use toolgate_model::ToolError;
 /// Longer patterns are nobody's honest work.
 const LONGEST: usize = 1_000;
 
-/// A pattern for paths beneath a folder.
+/// A pattern for paths beneath a directory.
 #[derive(Clone, Debug)]
 pub struct PathPattern {
     matcher: GlobSet,
-    /// Names the first folders must have, where the pattern spells them out.
-    folders: Vec<String>,
+    /// Names the first directories must have, where the pattern spells them out.
+    directories: Vec<String>,
     /// How deep something that fits can lie, if the pattern says so.
     deepest: Option<usize>,
 }
 
 impl PathPattern {
-    /// Compiles a pattern: `*` and `?` stay inside one name, `**` crosses folders.
+    /// Compiles a pattern: `*` and `?` stay inside one name, `**` crosses directories.
     pub fn new(argument: &str, pattern: &str) -> Result<Self, ToolError> {
         let tidy = pattern.trim_start_matches("./");
         if tidy.starts_with('/') || tidy.split('/').any(|part| part == "..") {
             return Err(ToolError::bad_args(format!(
-                "{argument}: patterns are relative to the searched folder, without `..`; name another folder in `directory`"
+                "{argument}: patterns are relative to the searched directory, without `..`; name another directory in `directory`"
             )));
         }
         let mut parts: Vec<&str> = tidy.split('/').collect();
@@ -33,24 +33,24 @@ impl PathPattern {
         let unclear = tidy.contains(['{', '[', '\\']) || parts.contains(&"**");
         let deepest = (!unclear).then_some(parts.len());
         parts.pop();
-        let folders = parts.into_iter().take_while(|part| !special(part));
+        let directories = parts.into_iter().take_while(|part| !special(part));
         Ok(Self {
             matcher: compile(argument, tidy)?,
-            folders: folders.map(str::to_owned).collect(),
+            directories: directories.map(str::to_owned).collect(),
             deepest,
         })
     }
 
-    /// Whether a path beneath the folder fits.
+    /// Whether a path beneath the directory fits.
     pub fn fits(&self, path: &Path) -> bool {
         self.matcher.is_match(path)
     }
 
-    /// Whether something in this folder, so deep beneath the start, can fit.
+    /// Whether something in this directory, so deep beneath the start, can fit.
     pub fn may_hold(&self, name: &std::ffi::OsStr, depth: usize) -> bool {
         let wanted = depth
             .checked_sub(1)
-            .and_then(|index| self.folders.get(index));
+            .and_then(|index| self.directories.get(index));
         wanted.is_none_or(|wanted| name == wanted.as_str())
     }
 
@@ -77,7 +77,7 @@ impl FilePattern {
         })
     }
 
-    /// Whether a path beneath the searched folder fits.
+    /// Whether a path beneath the searched directory fits.
     pub(crate) fn fits(&self, path: &Path) -> bool {
         if self.by_name {
             path.file_name()

@@ -9,8 +9,8 @@ use toolgate_sandbox::paths::{BadPath, PathError};
 
 /// A path as facts say it: forward slashes, no `.`, nothing doubled.
 ///
-/// `..` stays, so that policy and the wall see it; an empty path stays empty,
-/// because it is no name for the working folder.
+/// `..` stays, so that policy and the sandbox see it; an empty path stays empty,
+/// because it is no name for the working directory.
 pub(crate) fn fact_path(path: &str) -> String {
     let parts: Vec<&str> = path
         .split('/')
@@ -24,21 +24,21 @@ pub(crate) fn fact_path(path: &str) -> String {
     }
 }
 
-/// Whether a path can be a file's: one that ends like a folder's would be taken for another
+/// Whether a path can be a file's: one that ends like a directory's would be taken for another
 /// name than was written.
 pub(crate) fn names_a_file(path: &str) -> Result<(), ToolError> {
     match path.rsplit('/').next() {
         Some("" | ".") if !path.is_empty() => Err(ToolError::bad_args(format!(
-            "`{}` names a folder; a file name is needed",
+            "`{}` names a directory; a file name is needed",
             one_line(path)
         ))),
         _ => Ok(()),
     }
 }
 
-/// What is said where a search left folders out because they lie too deep.
+/// What is said where a search left directories out because they lie too deep.
 pub(crate) const TOO_DEEP: &str =
-    "\n[some folders lie too deep and were left out; search in a folder further down]";
+    "\n[some directories lie too deep and were left out; search in a directory further down]";
 
 /// What is said where some files could not be searched to their end.
 pub(crate) fn unsearched(files: usize) -> String {
@@ -60,14 +60,14 @@ pub(crate) fn is_hidden(hidden: Option<&Hidden<'_>>, path: &Path) -> bool {
     hidden.is_some_and(|hidden| hidden.hides(&path.to_string_lossy()))
 }
 
-/// Whether a folder was left out because of how deep it lies.
+/// Whether a directory was left out because of how deep it lies.
 pub(crate) fn is_too_deep(error: &PathError) -> bool {
     let too_deep = BadPath::TooDeep;
     matches!(error, PathError::Bad { why, .. } if *why == too_deep)
 }
 
 /// What relative paths start from, as an argument names it.
-pub(crate) fn working_folder() -> String {
+pub(crate) fn working_directory() -> String {
     ".".to_owned()
 }
 

@@ -23,11 +23,11 @@ use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::execute::EventSink;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage, Settings};
+use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Call, ErrorKind, Event, Stream, ToolCall, ToolResult};
-use toolgate_sandbox::command::{self, CommandWall, WallRules};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::command::{self, CommandSandbox, SandboxRules};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::{CommandSettings, ToolSettings, register_all};
 
 type Trial = (&'static str, fn());
@@ -78,7 +78,10 @@ const TRIALS: &[Trial] = &[
         "a_secret_is_hidden_in_output_and_chunks",
         a_secret_is_hidden_in_output_and_chunks,
     ),
-    ("without_a_wall_nothing_runs", without_a_wall_nothing_runs),
+    (
+        "without_a_sandbox_nothing_runs",
+        without_a_sandbox_nothing_runs,
+    ),
 ];
 
 fn main() -> ExitCode {
@@ -101,9 +104,9 @@ fn main() -> ExitCode {
     ExitCode::from(u8::from(failed > 0))
 }
 
-/// A gate over a temporary workspace with commands behind a real wall.
+/// A gate over a temporary workspace with commands behind a real sandbox.
 struct Bench {
-    folder: TempDir,
+    directory: TempDir,
     runtime: Runtime,
     gate: Gate,
     session: Arc<Session>,
@@ -115,12 +118,12 @@ impl Bench {
     }
 
     fn with(change: impl FnOnce(&mut CommandSettings), secrets: &[(&str, &str)]) -> Self {
-        let folder = TempDir::new().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let paths = PathWall::open(&PathRules::new(&root)).unwrap();
-        let wall = CommandWall::start(&WallRules::new(paths.clone())).unwrap();
+        let directory = TempDir::new().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let paths = PathSandbox::open(&PathRules::new(&root)).unwrap();
+        let sandbox = CommandSandbox::start(&SandboxRules::new(paths.clone())).unwrap();
         let mut commands = CommandSettings {
-            wall: Ok(wall).into(),
+            sandbox: Ok(sandbox).into(),
             roots: vec![root],
             env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
             ..CommandSettings::default()
@@ -140,14 +143,14 @@ impl Bench {
             Arc::new(MemoryJournal::new()),
         )
         .settings(Settings {
-            command_wall: true,
+            command_sandbox: true,
             ..Settings::default()
         })
         .redactor(redactor)
         .build()
         .unwrap();
         Self {
-            folder,
+            directory,
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .worker_threads(2)
                 .enable_time()
@@ -159,14 +162,14 @@ impl Bench {
     }
 
     fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
-    fn passage(&self, events: EventSink) -> Passage {
-        Passage {
+    fn passage(&self, events: EventSink) -> BatchContext {
+        BatchContext {
             approver: Some(Arc::new(ApproveAll)),
             events,
-            ..Passage::default()
+            ..BatchContext::default()
         }
     }
 
@@ -179,7 +182,7 @@ impl Bench {
         &self,
         tool: &str,
         args: Value,
-        passage: Passage,
+        passage: BatchContext,
     ) -> impl Future<Output = ToolResult> + Send + 'static {
         let Value::Object(args) = args else {
             panic!("arguments are an object")
@@ -498,9 +501,9 @@ fn a_secret_is_hidden_in_output_and_chunks() {
     );
 }
 
-fn without_a_wall_nothing_runs() {
+fn without_a_sandbox_nothing_runs() {
     let bench = Bench::with(
-        |commands| commands.wall = Err("the kernel is too old".into()).into(),
+        |commands| commands.sandbox = Err("the kernel is too old".into()).into(),
         &[],
     );
     let result = bench.call("run_command", json!({"command": "touch ran"}));

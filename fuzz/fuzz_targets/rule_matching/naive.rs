@@ -45,7 +45,7 @@ pub fn decide(settings: &Settings, layers: &[LayerSpec], call: &Question<'_>) ->
     }
     let asked_for = if effects.is_empty() { reads } else { effects };
     let waived = asked_for.iter().all(|consented| *consented)
-        || (settings.trust == Trust::Autonomous && call.command_wall);
+        || (settings.trust == Trust::Autonomous && call.command_sandbox);
     if strictest.0 == Allow && call.requires_approval && !waived {
         return (Ask, None);
     }
@@ -117,7 +117,7 @@ fn answer(
                     Atom::Read(_) | Atom::Write(_) | Atom::Delete(_) | Atom::Connect(_)
                 )
                 && call.facts.claimed
-                && !call.wall_from_facts;
+                && !call.sandbox_from_facts;
             let action = if rests_on_a_claim { Ask } else { rule.action };
             (
                 (action, Some(layer.to_owned())),
@@ -261,7 +261,7 @@ fn default(
         Atom::Tool | Atom::Connect(_) => !call.side_effects,
         _ => false,
     };
-    if is_command && !call.command_wall {
+    if is_command && !call.command_sandbox {
         return Deny;
     }
     // The table: a row has the answers for the three levels of trust, then for the modes.
@@ -290,8 +290,8 @@ fn default(
         Some(action) if unknown || !listed => action,
         _ => by_trust.max(by_mode),
     };
-    // What is not known runs behind walls or is asked.
-    if unknown && !call.command_wall {
+    // What is not known runs in a sandbox or is asked.
+    if unknown && !call.command_sandbox {
         cell.max(Ask)
     } else {
         cell
@@ -321,8 +321,8 @@ fn tidy(path: &str) -> (String, bool) {
     )
 }
 
-/// A pattern taken apart: is it a folder with all that is in it, and of what.
-fn folder_of(pattern: &str) -> (bool, &str) {
+/// A pattern taken apart: is it a directory with all that is in it, and of what.
+fn directory_of(pattern: &str) -> (bool, &str) {
     let below = pattern.strip_prefix('/').unwrap_or(pattern);
     let inner = match below {
         "**" | "" => Some(""),
@@ -336,7 +336,7 @@ fn folder_of(pattern: &str) -> (bool, &str) {
 /// Whether a pattern cannot be meant: a part of it never occurs in a path.
 pub fn is_wrong(pattern: &str) -> bool {
     let pattern = pattern.trim_start_matches("./");
-    let (_, inner) = folder_of(pattern);
+    let (_, inner) = directory_of(pattern);
     let is_root = inner.is_empty() || (inner == "." && !pattern.starts_with('/'));
     let odd = |part: &str| matches!(part, "" | "." | "..");
     !is_root && inner.split('/').any(odd)
@@ -349,9 +349,9 @@ fn path_fits(pattern: &str, path: &str, strict: bool, delete: bool) -> bool {
     if !strict && (climbs || absolute != path.starts_with('/')) {
         return false;
     }
-    let (folder, inner) = folder_of(pattern);
+    let (directory, inner) = directory_of(pattern);
     let root = if absolute { "/" } else { "" };
-    if inner.is_empty() || (inner == "." && (strict || folder)) {
+    if inner.is_empty() || (inner == "." && (strict || directory)) {
         return glob(&format!("{root}**"), &path);
     }
     let is_name = !pattern.contains('/');
@@ -360,13 +360,13 @@ fn path_fits(pattern: &str, path: &str, strict: bool, delete: bool) -> bool {
     } else {
         format!("{root}{inner}")
     };
-    if glob(&stem, &path) || ((strict || folder) && glob(&format!("{stem}/**"), &path)) {
+    if glob(&stem, &path) || ((strict || directory) && glob(&format!("{stem}/**"), &path)) {
         return true;
     }
     if !strict || !delete || is_name {
         return false;
     }
-    // Deleting a folder deletes what is in it.
+    // Deleting a directory deletes what is in it.
     let fixed: Vec<&str> = inner
         .split('/')
         .take_while(|part| !part.contains(['*', '?', '[', ']', '{', '}', '\\']))

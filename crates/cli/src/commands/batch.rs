@@ -4,13 +4,13 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_model::json::{self, JsonLimits};
 use toolgate_model::{Args, BadCall, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
 
 use crate::app::{App, Purpose};
 use crate::args::Common;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::input;
 use crate::out::Out;
 use crate::signals;
@@ -35,7 +35,7 @@ pub(crate) async fn run(
     file: Option<&Path>,
     unlimited: bool,
     conversation: Option<String>,
-) -> Result<u8, Failure> {
+) -> Result<u8, CliError> {
     let app = App::load_with(common, out, Purpose::RunAll, |settings| {
         if unlimited {
             settings.limits.max_calls = usize::MAX;
@@ -51,10 +51,10 @@ pub(crate) async fn run(
         Some(id) => id,
         None => app.fresh_id("batch")?,
     };
-    let passage = Passage {
+    let passage = BatchContext {
         approver: app.approver(common.approve),
         cancel: signals::stop_token()?,
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let results = app.run(app.session(id), calls, &passage, out).await;
     for result in &results {
@@ -90,7 +90,7 @@ fn call(id: CallId, line: &[u8], limits: JsonLimits) -> Call {
     };
     let map = match json::parse_object(line, limits) {
         Ok(map) => map,
-        Err(error @ json::JsonFault::TooLarge { .. }) => {
+        Err(error @ json::JsonError::TooLarge { .. }) => {
             let error = ToolError::new(ErrorKind::LimitExceeded, error.to_string());
             return Call::Bad(BadCall {
                 id,

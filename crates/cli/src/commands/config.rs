@@ -6,12 +6,12 @@ use crate::args::{Common, ConfigCommand};
 use crate::clean::say;
 use crate::clean::style::{BOLD, DIM};
 use crate::configured::{configuration, workspace};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 use crate::presets;
 
-pub(crate) fn run(common: &Common, out: &Out, command: &ConfigCommand) -> Result<u8, Failure> {
+pub(crate) fn run(common: &Common, out: &Out, command: &ConfigCommand) -> Result<u8, CliError> {
     match command {
         ConfigCommand::Schema => out.json_page(&toolgate_config::schema())?,
         ConfigCommand::Presets => {

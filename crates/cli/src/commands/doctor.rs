@@ -1,29 +1,29 @@
-//! `toolgate doctor`: which walls stand around commands on this machine.
+//! `toolgate doctor`: which protections stand around commands on this machine.
 
 use serde_json::{Value, json};
-use toolgate_config::settings::CommandSandbox;
-use toolgate_sandbox::command::{DoctorReport, Network, Rung, WallRules, WallState, probe};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_config::settings::CommandSandboxMode;
+use toolgate_sandbox::command::{DoctorReport, Level, Network, Protection, SandboxRules, probe};
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::args::Common;
 use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::clean::{Clean, say};
 use crate::configured::{configuration, workspace};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 use crate::own::path_rules;
-use crate::walls::wall_rules;
+use crate::sandboxes::sandbox_rules;
 
-pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, Failure> {
+pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, CliError> {
     let home = Home::find()?;
     let workspace = workspace(common)?;
     let config = configuration(common, &home, &workspace)?;
-    let usage = |error: &dyn std::fmt::Display| Failure::usage(error.to_string());
+    let usage = |error: &dyn std::fmt::Display| CliError::usage(error.to_string());
     let paths =
-        PathWall::open(&path_rules(common, &config, &home)?).map_err(|error| usage(&error))?;
-    let rules = wall_rules(&config, &home, &paths);
-    let switched_off = config.settings().tools.sandbox.command_sandbox == CommandSandbox::Off;
+        PathSandbox::open(&path_rules(common, &config, &home)?).map_err(|error| usage(&error))?;
+    let rules = sandbox_rules(&config, &home, &paths);
+    let switched_off = config.settings().tools.sandbox.command_sandbox == CommandSandboxMode::Off;
     let report = probe(&rules);
     if out.json {
         out.json_page(&page(&report, &rules, switched_off))?;
@@ -34,13 +34,16 @@ pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, Failure> {
 }
 
 fn verdict(report: &DoctorReport, switched_off: bool) -> (&'static str, &'static str) {
-    match report.rung {
+    match report.level {
         Some(_) if switched_off => (
-            "unwalled",
-            "Commands run without walls, because the configuration says so; each one is asked about.",
+            "unsandboxed",
+            "Commands run without a sandbox, because the configuration says so; each one is asked about.",
         ),
-        Some(Rung::Namespaces) => ("walled", "Commands run behind every wall."),
-        Some(Rung::Landlock) => (
+        Some(Level::Namespaces) => (
+            "sandboxed",
+            "Commands run inside every layer of the sandbox.",
+        ),
+        Some(Level::Landlock) => (
             "landlock",
             "Commands run behind Landlock and seccomp; each one is asked about.",
         ),
@@ -48,7 +51,7 @@ fn verdict(report: &DoctorReport, switched_off: bool) -> (&'static str, &'static
     }
 }
 
-const fn network(rules: &WallRules) -> &'static str {
+const fn network(rules: &SandboxRules) -> &'static str {
     match rules.network {
         Network::Off => "off",
         Network::Loopback => "loopback",
@@ -56,16 +59,16 @@ const fn network(rules: &WallRules) -> &'static str {
     }
 }
 
-fn page(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> Value {
-    let walls: Vec<Value> = report
-        .walls
+fn page(report: &DoctorReport, rules: &SandboxRules, switched_off: bool) -> Value {
+    let protections: Vec<Value> = report
+        .protections
         .iter()
-        .map(|wall| {
+        .map(|sandbox| {
             json!({
-                "name": wall.name,
-                "in_force": wall.in_force,
-                "why": wall.why,
-                "advice": wall.advice,
+                "name": sandbox.name,
+                "in_force": sandbox.in_force,
+                "why": sandbox.why,
+                "advice": sandbox.advice,
             })
         })
         .collect();
@@ -76,19 +79,19 @@ fn page(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> Value {
         "refused": report.refuses(),
         "network": network(rules),
         "grants": rules.grants.iter().map(|grant| grant.path.display().to_string()).collect::<Vec<_>>(),
-        "walls": walls,
+        "protections": protections,
     })
 }
 
-fn picture(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> Clean {
+fn picture(report: &DoctorReport, rules: &SandboxRules, switched_off: bool) -> Clean {
     let (_, meaning) = verdict(report, switched_off);
-    let colour = match report.rung {
-        Some(Rung::Namespaces) if !switched_off => GREEN,
+    let colour = match report.level {
+        Some(Level::Namespaces) if !switched_off => GREEN,
         Some(_) => YELLOW,
         None => RED,
     };
     let mut lines = vec![BOLD.on(colour.on(meaning))];
-    lines.extend(report.walls.iter().map(line));
+    lines.extend(report.protections.iter().map(line));
     lines.push(say!("  {}        {}", DIM.on("network"), network(rules)));
     for grant in &rules.grants {
         lines.push(say!("  {}        {}", DIM.on("granted"), grant.path));
@@ -96,15 +99,15 @@ fn picture(report: &DoctorReport, rules: &WallRules, switched_off: bool) -> Clea
     Clean::join(lines, "\n")
 }
 
-fn line(wall: &WallState) -> Clean {
-    let mark = if wall.in_force {
+fn line(sandbox: &Protection) -> Clean {
+    let mark = if sandbox.in_force {
         GREEN.on("✓")
     } else {
         YELLOW.on("✗")
     };
-    let name = BOLD.on(say!("{:<15}", wall.name));
-    let mut text = say!("{} {}{}", mark, name, wall.why);
-    if let Some(advice) = wall.advice {
+    let name = BOLD.on(say!("{:<15}", sandbox.name));
+    let mut text = say!("{} {}{}", mark, name, sandbox.why);
+    if let Some(advice) = sandbox.advice {
         text.push(say!("\n    {}", DIM.on(say!("→ {}", advice))));
     }
     text

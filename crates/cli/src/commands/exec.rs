@@ -2,12 +2,12 @@
 
 use std::ffi::OsStr;
 
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_model::ToolResult;
 
 use crate::app::{App, Purpose};
 use crate::args::Common;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 use crate::signals;
 
@@ -20,7 +20,7 @@ pub(crate) async fn run(
     tool: &str,
     args: &OsStr,
     conversation: Option<String>,
-) -> Result<u8, Failure> {
+) -> Result<u8, CliError> {
     let app = App::load(common, out, Purpose::Run(tool))?;
     let fresh = app.fresh_id("exec")?;
     // A person knows what is in the files, unless the call is part of a conversation. There
@@ -30,10 +30,10 @@ pub(crate) async fn run(
         None => (app.person(fresh.as_str()), CALL),
     };
     let call = app.call_from(id, tool, args)?;
-    let passage = Passage {
+    let passage = BatchContext {
         approver: app.approver(common.approve),
         cancel: signals::stop_token()?,
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let results = app.run(session, vec![call], &passage, out).await;
     for result in &results {

@@ -8,14 +8,14 @@ use toolgate_gate::journal::{
     PruneJournal, ReadJournal, State, Verified, VerifyJournal,
 };
 use toolgate_gate::output::{Redactor, whole_value};
-use toolgate_journal::{Options, SqliteJournal, SqliteReader, Trouble};
+use toolgate_journal::{Options, SqliteError, SqliteJournal, SqliteReader};
 
 use crate::args::{Common, ExportFormat, JournalCommand};
 use crate::clean::style::{BOLD, DIM, GREEN, RED};
 use crate::clean::{Clean, say};
 use crate::configured::{configuration, workspace};
 use crate::export::{self, Transcript};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 use crate::{clock, record, secrets};
@@ -26,13 +26,13 @@ pub(crate) async fn run(
     common: &Common,
     out: &Out,
     command: JournalCommand,
-) -> Result<u8, Failure> {
+) -> Result<u8, CliError> {
     let home = Home::find()?;
     let config = configuration(common, &home, &workspace(common)?)?;
     let path = record::path(common, &config, &home);
     // What is on record is exact; what is shown of it has no secrets, like any result.
     let redactor = Redactor::new(secrets::of_environment(&config))
-        .map_err(|error| Failure::internal(error.to_string()))?;
+        .map_err(|error| CliError::internal(error.to_string()))?;
     match command {
         JournalCommand::List => list(&path, out).await,
         JournalCommand::Show {
@@ -72,21 +72,21 @@ pub(crate) async fn run(
 }
 
 /// A record that cannot be used is trouble of this machine, not a mistake in usage.
-fn failed(trouble: Trouble) -> Failure {
-    Failure::internal(trouble.to_string())
+fn failed(trouble: SqliteError) -> CliError {
+    CliError::internal(trouble.to_string())
 }
 
-fn unread(error: JournalError) -> Failure {
-    Failure::internal(error.message)
+fn unread(error: JournalError) -> CliError {
+    CliError::internal(error.message)
 }
 
 /// The journal for reading only: no file is made, and none is changed.
-fn reader(path: &Path) -> Result<Box<dyn VerifyJournal>, Failure> {
+fn reader(path: &Path) -> Result<Box<dyn VerifyJournal>, CliError> {
     let reader = SqliteReader::open(path).map_err(failed)?;
     Ok(Box::new(reader))
 }
 
-async fn list(path: &Path, out: &Out) -> Result<u8, Failure> {
+async fn list(path: &Path, out: &Out) -> Result<u8, CliError> {
     let reader = reader(path)?;
     let all = reader.conversations(ConversationFilter::default()).await;
     let all = all.map_err(unread)?;
@@ -152,7 +152,7 @@ async fn show(
     conversation: &str,
     redactor: &Redactor,
     out: &Out,
-) -> Result<u8, Failure> {
+) -> Result<u8, CliError> {
     let reader = reader(path)?;
     let reader: &dyn ReadJournal = &*reader;
     let (mut count, mut stopped) = (0_u64, None);
@@ -169,7 +169,7 @@ async fn show(
     reader.each(filter, each).await.map_err(unread)?;
     match (stopped, count) {
         (Some(failure), _) => Err(failure),
-        (None, 0) => Err(Failure::internal(format!(
+        (None, 0) => Err(CliError::internal(format!(
             "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
         ))),
         (None, _) => Ok(0),
@@ -220,13 +220,13 @@ async fn export(
     conversation: &str,
     format: ExportFormat,
     redactor: &Redactor,
-) -> Result<String, Failure> {
+) -> Result<String, CliError> {
     let reader = reader(path)?;
     let reader: &dyn ReadJournal = &*reader;
     let kept = reader.conversation(&conversation.into()).await;
     let kept = kept.map_err(unread)?;
     let kept = kept.ok_or_else(|| {
-        Failure::internal(format!(
+        CliError::internal(format!(
             "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
         ))
     })?;
@@ -242,16 +242,16 @@ async fn export(
     Ok(export::render(&transcript, format))
 }
 
-fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, Failure> {
+fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, CliError> {
     let Some(file) = output else {
         return out.raw(Clean::lines(page)).map(|()| 0);
     };
-    std::fs::write(file, page).map_err(|error| Failure::internal(say!("{}: {}", file, error)))?;
+    std::fs::write(file, page).map_err(|error| CliError::internal(say!("{}: {}", file, error)))?;
     out.remark(say!("Written to {}", file));
     Ok(0)
 }
 
-async fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, Failure> {
+async fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, CliError> {
     let against = against.map(anchor_from).transpose()?;
     let found = reader(path)?.verify(against).await.map_err(unread)?;
     if out.json {
@@ -323,14 +323,14 @@ fn verdict(found: &Verified) -> Value {
     })
 }
 
-fn anchor_from(file: &Path) -> Result<Anchor, Failure> {
+fn anchor_from(file: &Path) -> Result<Anchor, CliError> {
     let text = std::fs::read_to_string(file)
-        .map_err(|error| Failure::usage(format!("{}: {error}", file.display())))?;
+        .map_err(|error| CliError::usage(format!("{}: {error}", file.display())))?;
     serde_json::from_str(&text)
-        .map_err(|error| Failure::usage(format!("{} is no anchor: {error}", file.display())))
+        .map_err(|error| CliError::usage(format!("{} is no anchor: {error}", file.display())))
 }
 
-async fn prune(path: &Path, what: Prune, out: &Out) -> Result<u8, Failure> {
+async fn prune(path: &Path, what: Prune, out: &Out) -> Result<u8, CliError> {
     let journal = SqliteJournal::open(path, Options::default()).map_err(failed)?;
     let journal: &dyn PruneJournal = &journal;
     let pruned = journal.prune(what).await.map_err(unread)?;

@@ -6,12 +6,12 @@ use clap::CommandFactory;
 
 use crate::args::Cli;
 use crate::clean::Clean;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
-pub(crate) fn run(out: &Out, dir: Option<&Path>) -> Result<u8, Failure> {
+pub(crate) fn run(out: &Out, dir: Option<&Path>) -> Result<u8, CliError> {
     let failed =
-        |error: std::io::Error| Failure::internal(format!("cannot write the manual: {error}"));
+        |error: std::io::Error| CliError::internal(format!("cannot write the manual: {error}"));
     match dir {
         None => {
             let mut page = Vec::new();

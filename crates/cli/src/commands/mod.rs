@@ -20,10 +20,10 @@ use clap::CommandFactory;
 
 use crate::args::{Cli, Command};
 use crate::clean::Clean;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
-pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, Failure> {
+pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, CliError> {
     let Cli { common, command } = cli;
     match command {
         Command::Exec {

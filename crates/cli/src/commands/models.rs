@@ -7,11 +7,11 @@ use crate::asked::Source;
 use crate::clean::say;
 use crate::clean::style::{BOLD, DIM, RED};
 use crate::configured::{configuration, workspace};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 
-pub(crate) async fn run(common: &Common, out: &Out, asked: &Asked) -> Result<u8, Failure> {
+pub(crate) async fn run(common: &Common, out: &Out, asked: &Asked) -> Result<u8, CliError> {
     let config = configuration(common, &Home::find()?, &workspace(common)?)?;
     let sources = if asked.provider.is_some() || asked.base_url.is_some() {
         vec![Source::chosen(&config, asked)?]
@@ -47,7 +47,7 @@ async fn list(source: &Source, out: &Out) -> Result<Vec<String>, String> {
     Ok(models.into_iter().map(|model| model.name).collect())
 }
 
-fn show(source: &Source, listed: Result<Vec<String>, String>, out: &Out) -> Result<(), Failure> {
+fn show(source: &Source, listed: Result<Vec<String>, String>, out: &Out) -> Result<(), CliError> {
     let plain = |text: &str| toolgate_gate::output::approval_text(text);
     if out.json {
         let (models, error) = match listed {

@@ -9,14 +9,14 @@ use toolgate_providers::fenced::{Parser, Piece};
 use toolgate_providers::{Reply, StopReason, StreamDecoder, StreamEvent, StreamLimits, Wire};
 
 use crate::args::ParseFormat;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::input;
 use crate::out::Out;
 
 /// The most bytes of an answer.
 const INPUT: usize = 64 * 1024 * 1024;
 
-pub(crate) fn run(out: &Out, file: Option<&Path>, format: ParseFormat) -> Result<u8, Failure> {
+pub(crate) fn run(out: &Out, file: Option<&Path>, format: ParseFormat) -> Result<u8, CliError> {
     let bytes = input::file(file, INPUT)?;
     let wire = match format {
         ParseFormat::Fenced => return fenced(out, &bytes),
@@ -43,7 +43,7 @@ pub(crate) fn run(out: &Out, file: Option<&Path>, format: ParseFormat) -> Result
 }
 
 /// Text with fenced blocks.
-fn fenced(out: &Out, bytes: &[u8]) -> Result<u8, Failure> {
+fn fenced(out: &Out, bytes: &[u8]) -> Result<u8, CliError> {
     let mut parser = Parser::new(JsonLimits::default());
     let mut pieces = parser.push_bytes(bytes);
     pieces.extend(parser.finish());
@@ -72,7 +72,7 @@ fn fenced(out: &Out, bytes: &[u8]) -> Result<u8, Failure> {
 }
 
 /// Pieces of text that belong together are one line.
-fn flush(out: &Out, text: &mut String) -> Result<(), Failure> {
+fn flush(out: &Out, text: &mut String) -> Result<(), CliError> {
     if text.is_empty() {
         return Ok(());
     }

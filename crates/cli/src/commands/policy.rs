@@ -15,10 +15,14 @@ use crate::args::{Common, GrantsCommand, PolicyCommand};
 use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::clean::{Clean, say};
 use crate::commands::exec::CALL;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
-pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> Result<u8, Failure> {
+pub(crate) async fn run(
+    common: &Common,
+    out: &Out,
+    command: PolicyCommand,
+) -> Result<u8, CliError> {
     match command {
         PolicyCommand::Explain { tool, args } => {
             explain(common, out, &tool.to_string_lossy(), &args).await
@@ -28,7 +32,7 @@ pub(crate) async fn run(common: &Common, out: &Out, command: PolicyCommand) -> R
     }
 }
 
-async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, Failure> {
+async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, CliError> {
     let app = App::load(common, out, Purpose::Plan(tool))?;
     let call = app.call_from(CALL, tool, args)?;
     let planned = app
@@ -36,7 +40,7 @@ async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result
         .plan(&Arc::new(app.person("explain")), vec![call])
         .await;
     let Some(plan) = planned.plans().next() else {
-        return Err(Failure::internal("the call was not planned"));
+        return Err(CliError::internal("the call was not planned"));
     };
     let page = explanation(plan, app.gate.redactor());
     if out.json || !Out::stdout_is_seen() {
@@ -148,7 +152,7 @@ fn picture(page: &Value) -> Clean {
     Clean::join(lines, "\n")
 }
 
-fn check_rules(common: &Common, out: &Out) -> Result<u8, Failure> {
+fn check_rules(common: &Common, out: &Out) -> Result<u8, CliError> {
     let app = App::load(common, out, Purpose::Look)?;
     let policy = app.policy()?;
     let tools = app.gate.registry().list();
@@ -276,9 +280,9 @@ fn placeholders(schema: &Value) -> Args {
         .collect()
 }
 
-fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, Failure> {
+fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, CliError> {
     let app = App::load(common, out, Purpose::Look)?;
-    let failed = |error: toolgate_gate::approve::GrantError| Failure::internal(error.to_string());
+    let failed = |error: toolgate_gate::approve::GrantError| CliError::internal(error.to_string());
     match command {
         None => {
             let all = app.grants.list().map_err(failed)?;
@@ -300,7 +304,7 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
                 out.remark(format!("{id} is taken back"));
                 Ok(0)
             } else {
-                Err(Failure::usage(format!(
+                Err(CliError::usage(format!(
                     "no remembered approval of this project is called {id:?}; `toolgate policy grants` lists them"
                 )))
             }

@@ -7,13 +7,13 @@ use toolgate_model::ErrorKind;
 use crate::app::{App, Purpose};
 use crate::args::{Common, Resumed};
 use crate::cut_off::{Choice, CutOff, Settled};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::kept::Kept;
 use crate::orphans;
 use crate::out::Out;
 
-pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result<u8, Failure> {
+pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result<u8, CliError> {
     let kept = Kept::find(common, &resumed.conversation).await?;
     kept.nobody_works_on_it()?;
     orphans::end(&Home::find()?.runs(), out);
@@ -27,15 +27,15 @@ pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result
         journal.release(id).await.map_err(failed)?;
         return Ok(ErrorKind::NoApprover.exit_code());
     };
-    let wall = app.gate.wall();
-    let settled = cut_off.settle(&**journal, wall, Some(choice)).await;
+    let sandbox = app.gate.sandbox();
+    let settled = cut_off.settle(&**journal, sandbox, Some(choice)).await;
     let settled = settled.map_err(failed)?;
     journal.release(id).await.map_err(failed)?;
     report(&kept, choice, &cut_off, &settled, out)
 }
 
-fn failed(error: JournalError) -> Failure {
-    Failure::internal(error.message)
+fn failed(error: JournalError) -> CliError {
+    CliError::internal(error.message)
 }
 
 /// What the person wants; nothing if that cannot be known.
@@ -51,7 +51,7 @@ async fn choose(resumed: &Resumed, cut_off: &CutOff, out: &Out) -> Option<Choice
         for line in cut_off.pictured() {
             out.remark(line);
         }
-        out.failure(&Failure::internal(
+        out.failure(&CliError::internal(
             "nobody is there to ask; say --keep to go on with what there is, or --discard to give up the results of all these calls",
         ));
     }
@@ -64,7 +64,7 @@ fn report(
     cut_off: &CutOff,
     settled: &[Settled<'_>],
     out: &Out,
-) -> Result<u8, Failure> {
+) -> Result<u8, CliError> {
     let id = &kept.conversation.id;
     if out.json {
         let calls: Vec<Value> = settled.iter().map(Settled::told).collect();
@@ -81,7 +81,7 @@ fn report(
     }
     if settled.iter().any(Settled::is_unknown) {
         out.remark(
-            "Commands that ran then have ended with the program that ran them: the wall around them does not outlive it.",
+            "Commands that ran then have ended with the program that ran them: the sandbox around them does not outlive it.",
         );
     }
     if let Some(told) = cut_off.given_up(Some(choice)) {

@@ -16,7 +16,7 @@ use toolgate_model::Event;
 
 use crate::args::{Common, RunArgs};
 use crate::clean::{Clean, say};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 use prepare::Prepared;
 use shown::Progress;
@@ -24,7 +24,7 @@ use shown::Progress;
 /// How many events wait for the screen.
 const EVENTS: usize = 256;
 
-pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8, Failure> {
+pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8, CliError> {
     let Prepared {
         app,
         session,
@@ -47,7 +47,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     let shown = show(listening, &mut progress, out).await;
     let finished = work
         .await
-        .map_err(|error| Failure::internal(format!("the turn broke off: {error}")))?;
+        .map_err(|error| CliError::internal(format!("the turn broke off: {error}")))?;
     app.end(&session, out).await;
     drop(noted);
     shown?;
@@ -72,7 +72,7 @@ async fn show(
     mut listening: mpsc::Receiver<Event>,
     progress: &mut Progress,
     out: &Out,
-) -> Result<(), Failure> {
+) -> Result<(), CliError> {
     let mut shown = Ok(());
     while let Some(event) = listening.recv().await {
         if out.json {
@@ -84,7 +84,7 @@ async fn show(
     shown
 }
 
-fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, Failure> {
+fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, CliError> {
     let text = toolgate_gate::output::sanitize(&finished.text);
     // Half an answer is not what was asked for.
     let is_answer = !matches!(finished.outcome, Outcome::Cancelled | Outcome::Failed(_));
@@ -122,7 +122,7 @@ fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, Failure> {
         Outcome::Failed(fault) => {
             // Whoever is not quiet was told when it happened.
             if out.quiet {
-                out.failure(&Failure::internal(approval_text(&fault.to_string())));
+                out.failure(&CliError::internal(approval_text(&fault.to_string())));
             }
             1
         }

@@ -5,11 +5,11 @@ use toolgate_gate::registry::WireFormat;
 
 use crate::app::{App, Purpose};
 use crate::args::Common;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
-pub(crate) fn run(common: &Common, out: &Out, format: &str) -> Result<u8, Failure> {
-    let format: WireFormat = format.parse().map_err(Failure::usage)?;
+pub(crate) fn run(common: &Common, out: &Out, format: &str) -> Result<u8, CliError> {
+    let format: WireFormat = format.parse().map_err(CliError::usage)?;
     let app = App::load(common, out, Purpose::Look)?;
     let definitions = app.definitions()?;
     let all: Vec<Value> = definitions

@@ -9,7 +9,7 @@ use crate::args::{Common, TrustCommand};
 use crate::clean::say;
 use crate::clean::style::{BOLD, DIM};
 use crate::configured::{PROJECT_FILE, workspace};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 
@@ -17,9 +17,9 @@ pub(crate) fn run(
     common: &Common,
     out: &Out,
     command: Option<TrustCommand>,
-) -> Result<u8, Failure> {
+) -> Result<u8, CliError> {
     let store = TrustStore::at(Home::find()?.trust());
-    let failed = |error: StoreError| Failure::internal(error.to_string());
+    let failed = |error: StoreError| CliError::internal(error.to_string());
     match command {
         None => {
             let file = workspace(common)?.join(PROJECT_FILE);
@@ -47,7 +47,7 @@ pub(crate) fn run(
                 out.remark(format!("{} is no longer trusted", file.display()));
                 Ok(0)
             } else {
-                Err(Failure::usage(format!(
+                Err(CliError::usage(format!(
                     "{} was not trusted; `toolgate trust list` shows what is",
                     file.display()
                 )))
@@ -56,11 +56,11 @@ pub(crate) fn run(
     }
 }
 
-fn trust(out: &Out, store: &TrustStore, file: &Path) -> Result<u8, Failure> {
-    let source = Source::read(file).map_err(|error| Failure::usage(error.to_string()))?;
+fn trust(out: &Out, store: &TrustStore, file: &Path) -> Result<u8, CliError> {
+    let source = Source::read(file).map_err(|error| CliError::usage(error.to_string()))?;
     let trusted = store
         .trust(file, source.text().as_bytes(), SystemClock.now_ms())
-        .map_err(|error| Failure::internal(error.to_string()))?;
+        .map_err(|error| CliError::internal(error.to_string()))?;
     if out.json {
         out.json_line(&trusted)?;
     } else {

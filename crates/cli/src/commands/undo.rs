@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::json;
-use toolgate_gate::Passage;
+use toolgate_gate::BatchContext;
 use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
-use toolgate_gate::journal::{FileProblem, ReadJournal};
+use toolgate_gate::journal::{FileError, ReadJournal};
 use toolgate_gate::plan::Mode;
 use toolgate_journal::undo::{Changes, Refusal, Restore, Scope};
 use toolgate_model::{Args, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::app::{App, Purpose};
 use crate::args::{Approve, Common, Undone};
 use crate::clean::Clean;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::kept::Kept;
 use crate::out::Out;
 use crate::undo::{Back, Current, UNDO, UndoTool};
 use crate::{difference, question, signals};
 
-pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8, Failure> {
+pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8, CliError> {
     let kept = Kept::find(common, &undone.conversation).await?;
     kept.nobody_works_on_it()?;
     let common = kept.common(common)?;
@@ -32,27 +32,29 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
     })?;
     let journal = app.record.durable()?;
     // A change that a crash cut short is brought to an end first, else it is neither here nor there.
-    app.record.mend(app.gate.wall(), &app.workspace, out).await;
+    app.record
+        .mend(app.gate.sandbox(), &app.workspace, out)
+        .await;
     let scope = match (&undone.call, undone.turn) {
         (Some(call), _) => Scope::Call(call.as_str().into()),
         (None, Some(turn)) => Scope::Turn(turn),
         (None, None) => Scope::All,
     };
     let changes = Changes::read(&**journal, &kept.conversation.id).await;
-    let changes = changes.map_err(|error| Failure::internal(error.message))?;
+    let changes = changes.map_err(|error| CliError::internal(error.message))?;
     let call = call(&undone, &changes);
-    let say = |result: &ToolResult| -> Result<u8, Failure> {
+    let say = |result: &ToolResult| -> Result<u8, CliError> {
         if out.json {
             out.json_line(result)?;
         } else if result.error.is_some() {
-            out.failure(&Failure::internal(Clean::output(&result.display)));
+            out.failure(&CliError::internal(Clean::output(&result.display)));
         } else {
             out.text(Clean::output(&result.display))?;
         }
         Ok(result.exit_code())
     };
-    let wall = app.gate.wall();
-    let planned = match changes.plan(&scope, &mut |place| look(wall, place)) {
+    let sandbox = app.gate.sandbox();
+    let planned = match changes.plan(&scope, &mut |place| look(sandbox, place)) {
         Ok(planned) => planned,
         Err(refusal) => return say(&refused(&call, &refusal)),
     };
@@ -67,11 +69,11 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         result.display.clone_from(&result.content);
         return say(&result);
     }
-    let files = match contents(&**journal, wall, planned).await? {
+    let files = match contents(&**journal, sandbox, planned).await? {
         Ok(files) => files,
         Err(refusal) => return say(&failed(&call, refusal)),
     };
-    show(wall, &files, out)?;
+    show(sandbox, &files, out)?;
     if beyond > 0 {
         out.remark(format!(
             "{beyond} of the calls ran commands; what those did is not taken back."
@@ -84,7 +86,7 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
             return Ok(ErrorKind::UserDenied.exit_code());
         }
         Consent::NobodyThere => {
-            out.failure(&Failure::internal(
+            out.failure(&CliError::internal(
                 "nobody is there to ask; --yes takes this back without a question",
             ));
             return Ok(ErrorKind::NoApprover.exit_code());
@@ -93,11 +95,11 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
     app.gate
         .registry()
         .register(Arc::new(UndoTool::new(files)))
-        .map_err(|error| Failure::internal(error.to_string()))?;
-    let passage = Passage {
+        .map_err(|error| CliError::internal(error.to_string()))?;
+    let passage = BatchContext {
         approver: Some(Arc::new(Asked { by })),
         cancel: signals::stop_token()?,
-        ..Passage::default()
+        ..BatchContext::default()
     };
     let session = app.session(kept.conversation.id.clone());
     let results = app
@@ -124,15 +126,15 @@ fn call(undone: &Undone, changes: &Changes) -> ToolCall {
     ToolCall::new(id.unwrap_or_else(|| UNDO.into()), UNDO, args)
 }
 
-/// The name of a place for the wall: relative in the working folder, else as it is.
-fn name(wall: &PathWall, place: &Path) -> std::path::PathBuf {
-    let working = wall.roots().get(0).map(|root| root.path());
+/// The name of a place for the sandbox: relative in the working directory, else as it is.
+fn name(sandbox: &PathSandbox, place: &Path) -> std::path::PathBuf {
+    let working = sandbox.roots().get(0).map(|root| root.path());
     let within = working.and_then(|root| place.strip_prefix(root).ok());
     within.unwrap_or(place).to_path_buf()
 }
 
-fn look(wall: &PathWall, place: &Path) -> Result<toolgate_journal::undo::Found, FileProblem> {
-    let current = Current::look(wall, &name(wall, place))?;
+fn look(sandbox: &PathSandbox, place: &Path) -> Result<toolgate_journal::undo::Found, FileError> {
+    let current = Current::look(sandbox, &name(sandbox, place))?;
     Ok(Current::found(current.as_ref()))
 }
 
@@ -154,9 +156,9 @@ fn failed(call: &ToolCall, error: ToolError) -> ToolResult {
 /// Adds what the files held.
 async fn contents(
     journal: &dyn ReadJournal,
-    wall: &PathWall,
+    sandbox: &PathSandbox,
     planned: Vec<Restore>,
-) -> Result<Result<Vec<Back>, ToolError>, Failure> {
+) -> Result<Result<Vec<Back>, ToolError>, CliError> {
     let mut files = Vec::with_capacity(planned.len());
     let mut gone = Vec::new();
     for file in planned {
@@ -164,10 +166,10 @@ async fn contents(
             Some(hash) => journal
                 .image(hash)
                 .await
-                .map_err(|error| Failure::internal(error.message))?,
+                .map_err(|error| CliError::internal(error.message))?,
             None => None,
         };
-        let name = name(wall, &file.place);
+        let name = name(sandbox, &file.place);
         if image.is_none() && file.back.is_some() {
             gone.push(file.path.clone());
         }
@@ -192,12 +194,12 @@ async fn contents(
     })
 }
 
-fn show(wall: &PathWall, files: &[Back], out: &Out) -> Result<(), Failure> {
+fn show(sandbox: &PathSandbox, files: &[Back], out: &Out) -> Result<(), CliError> {
     if out.json {
         return Ok(());
     }
     for file in files {
-        let now = Current::look(wall, &file.name).ok().flatten();
+        let now = Current::look(sandbox, &file.name).ok().flatten();
         let now = now.as_ref().map(|now| now.bytes.as_slice());
         let name = file.name.to_string_lossy();
         let diff = difference::shown(&name, now, file.content.as_deref());

@@ -59,18 +59,18 @@ pub(crate) struct Case {
     _more: HashMap<String, Value>,
 }
 
-/// A folder of its own for one case.
+/// A directory of its own for one case.
 pub(crate) struct Place {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     program: Arc<Program>,
     user: User,
 }
 
 impl Place {
     pub(crate) fn new(user: User) -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in ["ws", "out", "home"] {
-            let path = folder.path().join(name);
+            let path = directory.path().join(name);
             // `out` is left to the setup, which makes it where a case needs it.
             if name != "out" {
                 std::fs::create_dir(&path).unwrap();
@@ -80,17 +80,17 @@ impl Place {
             }
         }
         if user == User::Ordinary {
-            chown(folder.path(), Some(NOBODY), Some(NOBODY)).unwrap();
+            chown(directory.path(), Some(NOBODY), Some(NOBODY)).unwrap();
         }
         Self {
-            folder,
+            directory,
             program: program(),
             user,
         }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.directory.path().join(name)
     }
 
     pub(crate) fn filled_in(&self, text: &str) -> String {
@@ -110,7 +110,7 @@ impl Place {
     pub(crate) fn command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
-            .current_dir(self.folder.path())
+            .current_dir(self.directory.path())
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("HOME", self.path("home"))
@@ -124,9 +124,9 @@ impl Place {
     }
 }
 
-/// The program where everybody may run it: the build's own folder may be closed to others.
+/// The program where everybody may run it: the build's own directory may be closed to others.
 pub(crate) struct Program {
-    _folder: tempfile::TempDir,
+    _directory: tempfile::TempDir,
     path: PathBuf,
 }
 
@@ -135,12 +135,12 @@ pub(crate) fn program() -> Arc<Program> {
     static COPY: Mutex<Weak<Program>> = Mutex::new(Weak::new());
     let mut copy = COPY.lock().unwrap();
     copy.upgrade().unwrap_or_else(|| {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::set_permissions(folder.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
-        let path = folder.path().join("toolgate");
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        let path = directory.path().join("toolgate");
         std::fs::copy(env!("CARGO_BIN_EXE_toolgate"), &path).unwrap();
         let made = Arc::new(Program {
-            _folder: folder,
+            _directory: directory,
             path,
         });
         *copy = Arc::downgrade(&made);

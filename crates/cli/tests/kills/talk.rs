@@ -11,7 +11,7 @@ pub(crate) const END: &str = "== end ==";
 pub(crate) const LOG: &str = "log.txt";
 pub(crate) const EDITED: &str = "edited.txt";
 pub(crate) const PATCHED: [&str; 2] = ["left.txt", "right.txt"];
-/// The folder of files that calls make.
+/// The directory of files that calls make.
 pub(crate) const MADE: &str = "made";
 
 /// What a call does to the workspace, so that doing it twice shows.

@@ -103,7 +103,7 @@ impl Victim {
         self.round += 1;
         let name = format!("script{}.toml", self.round);
         self.bench.home(&name, &talk::script(self.round, batches));
-        let script = self.bench.home_folder().join(name);
+        let script = self.bench.home_directory().join(name);
         let mut args = vec!["run", "--approve", "all", "--json"];
         let id = self.conversation();
         if let Some(id) = &id {
@@ -139,7 +139,7 @@ impl Victim {
             ..Found::default()
         };
         let at = format!("round {} {moment:?} {choice}", self.round);
-        if !self.bench.home_folder().join("journal.db").exists() {
+        if !self.bench.home_directory().join("journal.db").exists() {
             return found;
         }
         self.is_sound(&at);
@@ -177,7 +177,7 @@ impl Victim {
             assert_eq!(call.results[0]["status"], "ok", "{id}: {call:?}");
         }
         self.is_sound("the end");
-        // Neither temporary files nor the wall's own folders are left.
+        // Neither temporary files nor the sandbox's own directories are left.
         let mut left = self.bench.listing();
         let known = [LOG, EDITED, PATCHED[0], PATCHED[1], MADE];
         left.retain(|name| !known.contains(&name.as_str()));

@@ -26,20 +26,20 @@ pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
 
 /// A workspace, a home and the program.
 pub(crate) struct Bench {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Bench {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         for name in ["ws", "home"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::create_dir(directory.path().join(name)).unwrap();
         }
-        Self { folder }
+        Self { directory }
     }
 
     pub(crate) fn workspace(&self) -> PathBuf {
-        self.folder.path().join("ws")
+        self.directory.path().join("ws")
     }
 
     pub(crate) fn write(&self, name: &str, text: &str) {
@@ -51,12 +51,12 @@ impl Bench {
     }
 
     pub(crate) fn home(&self, name: &str, text: &str) {
-        std::fs::write(self.folder.path().join("home").join(name), text).unwrap();
+        std::fs::write(self.directory.path().join("home").join(name), text).unwrap();
     }
 
     /// Where Toolgate keeps its own files.
-    pub(crate) fn home_folder(&self) -> PathBuf {
-        self.folder.path().join("home")
+    pub(crate) fn home_directory(&self) -> PathBuf {
+        self.directory.path().join("home")
     }
 
     /// The names in the workspace.
@@ -75,7 +75,7 @@ impl Bench {
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("TERM", "xterm")
-            .env("TOOLGATE_HOME", self.folder.path().join("home"));
+            .env("TOOLGATE_HOME", self.directory.path().join("home"));
         command
     }
 

@@ -100,7 +100,7 @@ pub(crate) enum Project {
     Tightens(&'static [&'static str]),
     /// Like `Tightens`, for the key that has no one order with being unset.
     DefaultAction,
-    /// Keep calls inside these folders.
+    /// Keep calls inside these directories.
     Narrows,
 }
 

@@ -170,7 +170,7 @@ pub(super) const JOURNAL: &[Key] = &[
     Key::new(
         "path",
         Shape::Text(Check::Path),
-        "The journal's file; the data folder's without it.",
+        "The journal's file; the data directory's without it.",
     ),
     Key::new(
         "max_bytes",

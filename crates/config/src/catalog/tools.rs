@@ -8,7 +8,7 @@ const TEXTS: Shape = Shape::list(&TEXT);
 const TOOL_NAMES: Shape = Shape::list(&Shape::Text(Check::Tool));
 const PATHS: Shape = Shape::list(&Shape::Text(Check::PathPattern));
 const VARIABLES: Shape = Shape::list(&Shape::Text(Check::Variables));
-const FOLDER: Shape = Shape::Either(&[Shape::Text(Check::Path), Shape::Table(ROOT_KEYS)]);
+const DIRECTORY: Shape = Shape::Either(&[Shape::Text(Check::Path), Shape::Table(ROOT_KEYS)]);
 const AMOUNT: Shape = Shape::Count { min: 1, max: MANY };
 const SECONDS: Shape = Shape::Count {
     min: 1,
@@ -85,7 +85,7 @@ pub(super) const TOOLS: &[Key] = &[
         "Rules, the first that fits decides; rules that name a tool come before `*`.",
     )
     .adds(),
-    section("sandbox", SANDBOX, "The walls around files and commands."),
+    section("sandbox", SANDBOX, "The sandbox around files and commands."),
     section("timeouts", TIMEOUTS, "How long calls may take that do not say so themselves."),
     section("output", OUTPUT, "How much of a result reaches the model."),
     section("environment", ENVIRONMENT, "Which variables commands see."),
@@ -172,10 +172,10 @@ const SANDBOX: &[Key] = &[
     Key::new(
         "allowed_roots",
         Shape::List {
-            item: &FOLDER,
+            item: &DIRECTORY,
             min: 1,
         },
-        "Folders that tools may use, relative to the workspace; the first is the working folder.",
+        "Directories that tools may use, relative to the workspace; the first is the working directory.",
     )
     .fences()
     .or(Fallback::List(&["."]))
@@ -204,7 +204,7 @@ const SANDBOX: &[Key] = &[
     strictness(
         "command_sandbox",
         &["required", "off"],
-        "Whether commands run behind the command wall only, or without one and asked each time.",
+        "Whether commands run in the command sandbox only, or without one and asked each time.",
     )
     .or(Fallback::Text("required")),
     strictness(
@@ -215,14 +215,14 @@ const SANDBOX: &[Key] = &[
     .or(Fallback::Text("off")),
     Key::new(
         "grants",
-        Shape::list(&FOLDER),
-        "Further folders that commands may read, or write where `access` says so.",
+        Shape::list(&DIRECTORY),
+        "Further directories that commands may read, or write where `access` says so.",
     )
     .or(Fallback::List(&[])),
 ];
 
 const ROOT_KEYS: &[Key] = &[
-    Key::new("path", Shape::Text(Check::Path), "The folder.").required(),
+    Key::new("path", Shape::Text(Check::Path), "The directory.").required(),
     Key::new(
         "access",
         Shape::Choice(&["read", "write"]),

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use super::{Merged, Part};
 use crate::key_path::KeyPath;
-use crate::mistake::{Fault, Mistake};
+use crate::setting_error::{SettingError, SettingErrorKind};
 
 /// What does not go together in the merged values.
-pub(crate) fn disagreements(merged: &Merged) -> Vec<Mistake> {
+pub(crate) fn disagreements(merged: &Merged) -> Vec<SettingError> {
     let mut sections: BTreeMap<(&str, &str), Section<'_>> = BTreeMap::new();
     for (path, setting) in &merged.settings {
         let [kind, name, key] = path.names() else {
@@ -28,7 +28,7 @@ pub(crate) fn disagreements(merged: &Merged) -> Vec<Mistake> {
 /// What files say in a section whose name they chose.
 type Section<'m> = BTreeMap<&'m str, &'m Part>;
 
-fn disagreement(kind: &str, name: &str, section: &Section<'_>) -> Option<Mistake> {
+fn disagreement(kind: &str, name: &str, section: &Section<'_>) -> Option<SettingError> {
     let title = KeyPath::of([kind, name]).section();
     let given = |key: &str| section.get(key).copied();
     let anything = section.values().next().copied();
@@ -47,14 +47,14 @@ fn disagreement(kind: &str, name: &str, section: &Section<'_>) -> Option<Mistake
         },
     };
     let (source, places) = part.places.as_ref()?;
-    Some(Mistake::new(source, places.span.clone(), fault))
+    Some(SettingError::new(source, places.span.clone(), fault))
 }
 
 /// What does not go together in `[providers.NAME]`: the first that does not.
-fn provider<'m>(title: &str, given: &Section<'m>) -> Option<(&'m Part, Fault)> {
+fn provider<'m>(title: &str, given: &Section<'m>) -> Option<(&'m Part, SettingErrorKind)> {
     let of = |key: &str| given.get(key).copied();
     let Some(kind) = of("kind") else {
-        let missing = Fault::Missing {
+        let missing = SettingErrorKind::Missing {
             key: "kind".to_owned(),
             section: title.to_owned(),
         };
@@ -78,8 +78,8 @@ fn provider<'m>(title: &str, given: &Section<'m>) -> Option<(&'m Part, Fault)> {
     None
 }
 
-fn conflict(section: &str, problem: &str) -> Fault {
-    Fault::Conflict {
+fn conflict(section: &str, problem: &str) -> SettingErrorKind {
+    SettingErrorKind::Conflict {
         problem: format!("{section} {problem}"),
     }
 }

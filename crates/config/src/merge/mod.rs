@@ -52,8 +52,8 @@ pub(crate) struct Setting {
 pub(crate) struct Merged {
     pub(crate) settings: BTreeMap<KeyPath, Setting>,
     pub(crate) ignored: Vec<Ignored>,
-    /// Where the person switched the wall around commands off, whatever a project wants.
-    pub(crate) unwalled: Option<Origin>,
+    /// Where the person switched the sandbox around commands off, whatever a project wants.
+    pub(crate) unsandboxed: Option<Origin>,
 }
 
 impl Setting {
@@ -101,7 +101,7 @@ impl Merged {
         let trusted = layers.iter().filter(|layer| layer.trusted);
         let persons = Self::all(trusted, Mode::default());
         let mut merged = Self::all(layers.iter(), persons.approval_mode());
-        merged.unwalled = persons.wall_switched_off();
+        merged.unsandboxed = persons.sandbox_switched_off();
         merged.drop_foreign_roots(workspace);
         merged
     }
@@ -205,7 +205,7 @@ impl Merged {
             .value()
     }
 
-    fn wall_switched_off(&self) -> Option<Origin> {
+    fn sandbox_switched_off(&self) -> Option<Origin> {
         let path = KeyPath::of(["tools", "sandbox", "command_sandbox"]);
         let setting = self.settings.get(&path)?;
         let off = setting.value()? == "off";

@@ -32,7 +32,7 @@ const EXEMPTS_ONLY: &str = "until it is trusted, an allow of a project's file on
 
 const RAISES_ONLY: &str = "until it is trusted, a project's file may only raise the risk to `high`";
 
-const OUTSIDE_ROOTS: &str = "the folder lies in none of the roots, and a project's file may only \
+const OUTSIDE_ROOTS: &str = "the directory lies in none of the roots, and a project's file may only \
                              narrow them until it is trusted";
 
 impl Merged {
@@ -99,7 +99,7 @@ impl Merged {
         rules
     }
 
-    /// Takes folders out of an untrusted layer's roots that lie in none of the person's.
+    /// Takes directories out of an untrusted layer's roots that lie in none of the person's.
     pub(super) fn drop_foreign_roots(&mut self, workspace: &Path) {
         let key = KeyPath::of(["tools", "sandbox", "allowed_roots"]);
         let Some(setting) = self.settings.get_mut(&key) else {
@@ -107,11 +107,11 @@ impl Merged {
         };
         let trusted = setting.parts.iter().filter(|part| part.trusted);
         let roots: Vec<PathBuf> = trusted
-            .flat_map(|part| folders(&part.value, workspace))
+            .flat_map(|part| directories(&part.value, workspace))
             .collect();
         let is_inside = |entry: &Value| {
-            folder(entry, workspace)
-                .is_some_and(|folder| roots.iter().any(|root| folder.starts_with(root)))
+            directory(entry, workspace)
+                .is_some_and(|directory| roots.iter().any(|root| directory.starts_with(root)))
         };
         let ignored = &mut self.ignored;
         for part in setting.parts.iter_mut().filter(|part| !part.trusted) {
@@ -188,17 +188,17 @@ fn default_action(given: &Value, now: Option<&Value>, persons_mode: Mode) -> Ver
     }
 }
 
-/// The folders of a list of roots.
-fn folders(value: &Value, workspace: &Path) -> Vec<PathBuf> {
+/// The directories of a list of roots.
+fn directories(value: &Value, workspace: &Path) -> Vec<PathBuf> {
     let entries = value.as_array().map(Vec::as_slice).unwrap_or_default();
     entries
         .iter()
-        .filter_map(|entry| folder(entry, workspace))
+        .filter_map(|entry| directory(entry, workspace))
         .collect()
 }
 
-/// The folder of an entry of a list of roots, without `.` and `..`.
-fn folder(entry: &Value, workspace: &Path) -> Option<PathBuf> {
+/// The directory of an entry of a list of roots, without `.` and `..`.
+fn directory(entry: &Value, workspace: &Path) -> Option<PathBuf> {
     let text = entry.as_str().or_else(|| entry.get("path")?.as_str())?;
     Some(tidy(&workspace.join(text)))
 }

@@ -7,8 +7,8 @@ use toolgate_model::nearest::nearest;
 
 use super::Reader;
 use crate::catalog::{Check, Key, Shape};
-use crate::mistake::Fault;
 use crate::picture::quoted;
+use crate::setting_error::SettingErrorKind;
 
 impl Reader<'_> {
     /// The value as plain data; nothing, and a mistake, if it does not fit.
@@ -27,7 +27,7 @@ impl Reader<'_> {
                 }
                 let found = quoted(&number.to_string());
                 let low = found.starts_with('-') || read.is_some_and(|number| number < *min);
-                let fault = Fault::OutOfRange {
+                let fault = SettingErrorKind::OutOfRange {
                     key: key.to_owned(),
                     found,
                     low,
@@ -41,7 +41,7 @@ impl Reader<'_> {
             (Shape::Choice(known), DeValue::String(text)) => self.choice(key, known, text, value),
             (Shape::List { item, min }, DeValue::Array(entries)) => {
                 if entries.len() < *min {
-                    let fault = Fault::TooFew {
+                    let fault = SettingErrorKind::TooFew {
                         key: key.to_owned(),
                         found: entries.len(),
                         min: *min,
@@ -89,7 +89,7 @@ impl Reader<'_> {
         shape: &Shape,
         value: &Spanned<DeValue<'_>>,
     ) -> Option<Value> {
-        let fault = Fault::WrongType {
+        let fault = SettingErrorKind::WrongType {
             key: key.to_owned(),
             expected: shape.expected(),
             found: type_name(value.get_ref()),
@@ -108,7 +108,7 @@ impl Reader<'_> {
         let Some(problem) = check.problem(text) else {
             return Some(Value::from(text));
         };
-        let fault = Fault::BadText {
+        let fault = SettingErrorKind::BadText {
             key: key.to_owned(),
             found: quoted(text),
             problem: problem.to_owned(),
@@ -127,7 +127,7 @@ impl Reader<'_> {
         if known.contains(&text) {
             return Some(Value::from(text));
         }
-        let fault = Fault::unknown_value(key.to_owned(), text, known.iter().copied());
+        let fault = SettingErrorKind::unknown_value(key.to_owned(), text, known.iter().copied());
         self.mistake(value.span(), fault);
         None
     }
@@ -164,7 +164,7 @@ impl Reader<'_> {
         for known in keys.iter().filter(|known| known.required) {
             // A misspelt key is one mistake, not two.
             if !table.contains_key(known.name) && !meant.contains(&known.name) {
-                let fault = Fault::Missing {
+                let fault = SettingErrorKind::Missing {
                     key: known.name.to_owned(),
                     section: format!("`{key}`"),
                 };
@@ -216,7 +216,7 @@ impl Reader<'_> {
             }
         };
         if read.is_none() {
-            let fault = Fault::WrongType {
+            let fault = SettingErrorKind::WrongType {
                 key: key.to_owned(),
                 expected: "what JSON can say".to_owned(),
                 found: type_name(value.get_ref()),

@@ -23,8 +23,8 @@ use toml::de::DeTable;
 use crate::catalog::Key;
 use crate::key_path::KeyPath;
 use crate::layer::{Layer, LayerName};
-use crate::mistake::{Fault, Mistake};
 use crate::picture::visible;
+use crate::setting_error::{SettingError, SettingErrorKind};
 use crate::source::Source;
 
 /// How many mistakes of one file are collected: enough to work on, and bounded.
@@ -49,7 +49,7 @@ pub(crate) struct Found {
 pub(crate) struct Reader<'s> {
     source: &'s Source,
     found: Vec<Found>,
-    mistakes: Vec<Mistake>,
+    mistakes: Vec<SettingError>,
 }
 
 /// Reads a file as a layer.
@@ -60,7 +60,7 @@ pub(crate) fn layer(
     source: &Source,
     name: LayerName,
     trusted: bool,
-) -> Result<Layer, Vec<Mistake>> {
+) -> Result<Layer, Vec<SettingError>> {
     let mut reader = Reader {
         source,
         found: Vec::new(),
@@ -93,7 +93,7 @@ impl Reader<'_> {
             let end = source.text().len();
             let span = error.span().unwrap_or(end..end);
             let message = visible(error.message());
-            self.mistake(span, Fault::Syntax { message });
+            self.mistake(span, SettingErrorKind::Syntax { message });
         }
         if self.mistakes.is_empty() {
             self.section(&KeyPath::default(), crate::catalog::ROOT, tree.get_ref());
@@ -105,9 +105,10 @@ impl Reader<'_> {
         self.mistakes.len() >= MOST_MISTAKES
     }
 
-    fn mistake(&mut self, span: Range<usize>, fault: Fault) {
+    fn mistake(&mut self, span: Range<usize>, fault: SettingErrorKind) {
         if !self.is_full() {
-            self.mistakes.push(Mistake::new(self.source, span, fault));
+            self.mistakes
+                .push(SettingError::new(self.source, span, fault));
         }
     }
 

@@ -9,8 +9,8 @@ use toolgate_model::nearest::nearest;
 use super::{Found, Places, Reader};
 use crate::catalog::{Key, ROOT, Shape};
 use crate::key_path::{KeyPath, key_name};
-use crate::mistake::Fault;
 use crate::picture::quoted;
+use crate::setting_error::SettingErrorKind;
 
 /// What others call a key, or what is written where it does not belong.
 const OTHER_NAMES: &[(&str, &str)] = &[
@@ -81,7 +81,7 @@ impl Reader<'_> {
                         let path = path.with(name.get_ref());
                         if name.get_ref().trim().is_empty() {
                             let problem = "it is empty".to_owned();
-                            let fault = Fault::BadText {
+                            let fault = SettingErrorKind::BadText {
                                 key: path.to_string(),
                                 found: String::new(),
                                 problem,
@@ -90,7 +90,7 @@ impl Reader<'_> {
                         } else if let Some(table) = self.table(&path, value) {
                             if table.is_empty() {
                                 let problem = format!("{} has nothing in it", path.section());
-                                self.mistake(name.span(), Fault::Conflict { problem });
+                                self.mistake(name.span(), SettingErrorKind::Conflict { problem });
                             }
                             self.section(&path, inner, table);
                         }
@@ -120,7 +120,7 @@ impl Reader<'_> {
         match value.get_ref() {
             DeValue::Table(table) => Some(table),
             other => {
-                let fault = Fault::WrongType {
+                let fault = SettingErrorKind::WrongType {
                     key: path.to_string(),
                     expected: "a table".to_owned(),
                     found: super::fit::type_name(other),
@@ -142,7 +142,7 @@ impl Reader<'_> {
         if self.is_full() {
             return;
         }
-        let fault = Fault::UnknownKey {
+        let fault = SettingErrorKind::UnknownKey {
             key: quoted(&key_name(name)),
             section: section.to_owned(),
             instead: instead(keys, name),

@@ -5,13 +5,13 @@ use std::collections::HashSet;
 use serde_json::Value;
 use toolgate_gate::schema::Schema;
 use toolgate_policy::{
-    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleFault, RuleSpec, Settings, faults,
+    LayerSpec, LayerTrust, Listed, Policy, PolicyError, RuleError, RuleSpec, Settings, faults,
 };
 
 use super::{Found, Places, Reader};
 use crate::layer::LayerName;
-use crate::mistake::Fault;
 use crate::picture::quoted;
+use crate::setting_error::SettingErrorKind;
 
 /// How many regular expressions the rules of a file may have.
 ///
@@ -58,7 +58,7 @@ impl Reader<'_> {
                 .and_then(Value::as_array)
                 .is_some_and(Vec::is_empty)
             {
-                let fault = Fault::Rule(RuleFault::EmptyList { key: "when" });
+                let fault = SettingErrorKind::Rule(RuleError::EmptyList { key: "when" });
                 self.mistake(places.key("when").span.clone(), fault);
                 continue;
             }
@@ -96,10 +96,10 @@ impl Reader<'_> {
             position.map_or(places, |at| places.entry(at)).span.clone()
         };
         let span = match &fault {
-            RuleFault::Tool { .. } => places.key("tool").span.clone(),
-            RuleFault::EmptyList { key: "value" } => places.key("when").span.clone(),
-            RuleFault::EmptyList { key } => places.key(key).span.clone(),
-            RuleFault::Path { key, pattern, .. } => {
+            RuleError::Tool { .. } => places.key("tool").span.clone(),
+            RuleError::EmptyList { key: "value" } => places.key("when").span.clone(),
+            RuleError::EmptyList { key } => places.key(key).span.clone(),
+            RuleError::Path { key, pattern, .. } => {
                 let list = match *key {
                     "reads" => rule.reads.as_ref(),
                     "writes" => rule.writes.as_ref(),
@@ -107,8 +107,8 @@ impl Reader<'_> {
                 };
                 at(key, list, pattern)
             }
-            RuleFault::Host { pattern } => at("connects", rule.connects.as_ref(), pattern),
-            RuleFault::Regex { pattern, .. } => {
+            RuleError::Host { pattern } => at("connects", rule.connects.as_ref(), pattern),
+            RuleError::Regex { pattern, .. } => {
                 let position = rule
                     .when
                     .iter()
@@ -119,9 +119,9 @@ impl Reader<'_> {
                     .span
                     .clone()
             }
-            RuleFault::OpaqueWithPaths => places.key("opaque").span.clone(),
+            RuleError::OpaqueWithPaths => places.key("opaque").span.clone(),
         };
-        self.mistake(span, Fault::Rule(fault));
+        self.mistake(span, SettingErrorKind::Rule(fault));
     }
 
     /// A list that stands for rules: if they cannot be compiled, the entries that are to blame.
@@ -153,14 +153,14 @@ impl Reader<'_> {
                 faults(&[layer(vec![text])], &same).into_iter().next()
             {
                 let fault = match fault {
-                    RuleFault::Path {
+                    RuleError::Path {
                         pattern, message, ..
-                    } => Fault::BadText {
+                    } => SettingErrorKind::BadText {
                         key: found.path.to_string(),
                         found: quoted(&pattern),
                         problem: message,
                     },
-                    other => Fault::Rule(other),
+                    other => SettingErrorKind::Rule(other),
                 };
                 self.mistake(found.places.entry(at).span.clone(), fault);
             }
@@ -177,7 +177,10 @@ impl Reader<'_> {
                 .unwrap_or_default();
             if !names.insert(name) {
                 let problem = format!("the tool `{}` is defined twice", quoted(name));
-                self.mistake(places.key("name").span.clone(), Fault::Conflict { problem });
+                self.mistake(
+                    places.key("name").span.clone(),
+                    SettingErrorKind::Conflict { problem },
+                );
             }
             let parameters = entry.get("parameters").unwrap_or(&Value::Null);
             if let Err(fault) = Schema::compile(name, parameters) {
@@ -187,7 +190,7 @@ impl Reader<'_> {
     }
 
     fn unusable(&mut self, found: &Found, places: &Places, message: &str) {
-        let fault = Fault::Unusable {
+        let fault = SettingErrorKind::Unusable {
             key: found.path.to_string(),
             message: quoted(message),
         };

@@ -42,7 +42,7 @@ pub enum StoreError {
     /// The system refused.
     #[error("{} cannot be {doing}: {error}", visible(&path.display().to_string()))]
     Refused {
-        /// The file or folder.
+        /// The file or directory.
         path: PathBuf,
         /// What was tried.
         doing: &'static str,
@@ -171,14 +171,14 @@ impl Store {
 
     /// Changes the value; writes only if `change` says that there is something to write.
     fn change<T: Kept>(&self, change: impl FnOnce(&mut T) -> bool) -> Result<bool, StoreError> {
-        let folder = match self.path.parent() {
-            Some(folder) if !folder.as_os_str().is_empty() => folder,
+        let directory = match self.path.parent() {
+            Some(directory) if !directory.as_os_str().is_empty() => directory,
             _ => Path::new("."),
         };
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
-            .create(folder)
+            .create(directory)
             .map_err(|error| self.refused("created", error))?;
         // The file itself is replaced, so that a lock on it would be a lock on the old one.
         let lock = self.beside(".lock");
@@ -194,13 +194,13 @@ impl Store {
         if !change(&mut value) {
             return Ok(false);
         }
-        self.replace(&value, folder)
+        self.replace(&value, directory)
             .map_err(|error| self.refused("written", error))?;
         Ok(true)
     }
 
     /// Writes the value beside the file and moves it there. Only under the lock.
-    fn replace<T: Kept>(&self, value: &T, folder: &Path) -> io::Result<()> {
+    fn replace<T: Kept>(&self, value: &T, directory: &Path) -> io::Result<()> {
         let mut text = serde_json::to_vec_pretty(value)?;
         text.push(b'\n');
         let new = self.beside(".new");
@@ -213,7 +213,7 @@ impl Store {
         file.write_all(&text)?;
         file.sync_all()?;
         std::fs::rename(&new, &self.path)?;
-        File::open(folder)?.sync_all()
+        File::open(directory)?.sync_all()
     }
 
     fn beside(&self, suffix: &str) -> PathBuf {
@@ -267,9 +267,9 @@ mod tests {
 
     #[test]
     fn a_stamp_changes_with_the_file_and_is_not_given_too_early() {
-        let folder = tempfile::tempdir().unwrap();
+        let directory = tempfile::tempdir().unwrap();
         let store = Store {
-            path: folder.path().join("words.json"),
+            path: directory.path().join("words.json"),
         };
         assert_eq!(store.stamp(), Some([0; 8]), "there is no file");
         let add = |word: &str| {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 
 use super::{Kept, Store, StoreError, VERSION, text};
 use crate::effective::Project;
-use crate::mistake::ConfigError;
+use crate::setting_error::ConfigError;
 use crate::source::Source;
 
 /// The trusted files.
@@ -99,7 +99,7 @@ impl TrustStore {
 
     /// Takes trust in the file at this place back; whether there was any.
     pub fn revoke(&self, file: &Path) -> Result<bool, StoreError> {
-        // A folder that is gone can still be named as it was listed.
+        // A directory that is gone can still be named as it was listed.
         let place = place(file).unwrap_or_else(|_| file.to_owned());
         self.store.change(|kept: &mut Trusted| {
             let before = kept.trusted.len();
@@ -120,7 +120,7 @@ impl TrustStore {
     }
 }
 
-/// Where a file is: its folder with links resolved, and its name with none.
+/// Where a file is: its directory with links resolved, and its name with none.
 ///
 /// If the name were resolved too, a link to a trusted file of another project
 /// would be trusted here.
@@ -133,11 +133,11 @@ fn place(file: &Path) -> Result<PathBuf, StoreError> {
     let Some(name) = file.file_name() else {
         return Err(refused(std::io::ErrorKind::InvalidInput.into()));
     };
-    let folder = match file.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
+    let directory = match file.parent() {
+        Some(directory) if !directory.as_os_str().is_empty() => directory,
         _ => Path::new("."),
     };
-    Ok(folder.canonicalize().map_err(refused)?.join(name))
+    Ok(directory.canonicalize().map_err(refused)?.join(name))
 }
 
 fn hash(content: &[u8]) -> String {

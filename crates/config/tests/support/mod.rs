@@ -51,7 +51,7 @@ pub(crate) fn profiles() -> Vec<String> {
     ["bash", "classic", "shell"].map(str::to_owned).into()
 }
 
-/// A folder that is there; nothing is written to it.
+/// A directory that is there; nothing is written to it.
 pub(crate) fn workspace() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests")
 }
@@ -76,7 +76,7 @@ pub(crate) fn rows(effective: &Effective, key: &str) -> Vec<String> {
 }
 
 /// What policy says to a call that does these things.
-pub(crate) fn decide(effective: &Effective, facts: &Facts, command_wall: bool) -> Action {
+pub(crate) fn decide(effective: &Effective, facts: &Facts, command_sandbox: bool) -> Action {
     let rules = effective.rules();
     let policy = Policy::compile(rules.settings, &rules.layers, &str::to_owned).unwrap();
     policy
@@ -91,8 +91,8 @@ pub(crate) fn decide(effective: &Effective, facts: &Facts, command_wall: bool) -
             side_effects: facts.has_effects(),
             requires_approval: false,
             risk: Risk::Medium,
-            command_wall,
-            wall_from_facts: command_wall,
+            command_sandbox,
+            sandbox_from_facts: command_sandbox,
         })
         .action
 }

@@ -6,7 +6,7 @@ use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
 use toolgate_model::{Call, ConversationId, Event, ToolCall, ToolResult};
 use toolgate_providers::request::Tools;
-use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault};
+use toolgate_providers::{Message, Refused, StopReason, StreamError, StreamEvent};
 
 use crate::capacity::Context;
 use crate::history::Supplied;
@@ -204,7 +204,7 @@ pub enum Input {
     /// The person wants to stop.
     Cancel,
     /// Something that cannot be mended.
-    Broken(StreamFault),
+    Broken(StreamError),
 }
 
 /// What to do at once, in order.
@@ -288,7 +288,7 @@ pub enum Outcome {
     /// The person stopped it.
     Cancelled,
     /// The provider failed.
-    Failed(StreamFault),
+    Failed(StreamError),
 }
 
 impl Outcome {

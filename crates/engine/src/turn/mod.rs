@@ -29,7 +29,7 @@ use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
 use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
 use toolgate_providers::request::Tools;
-use toolgate_providers::{Message, Refused, StopReason, StreamEvent, StreamFault, Usage};
+use toolgate_providers::{Message, Refused, StopReason, StreamError, StreamEvent, Usage};
 
 use answer::Answer;
 pub use kinds::{
@@ -321,8 +321,8 @@ impl Turn {
         self.finish(Vec::new(), Outcome::ResultsWanted(wanted))
     }
 
-    fn fail(&mut self, mut answer: Answer, fault: StreamFault) -> Step {
-        if matches!(fault, StreamFault::TooLarge { .. }) {
+    fn fail(&mut self, mut answer: Answer, fault: StreamError) -> Step {
+        if matches!(fault, StreamError::TooLarge { .. }) {
             answer.shorten();
         }
         self.break_off(answer, "error", &not_run(), Outcome::Failed(fault))
@@ -448,7 +448,7 @@ fn waiting_for(state: &State, tools: Tools) -> Next {
     }
 }
 
-fn error(fault: &StreamFault) -> Effect {
+fn error(fault: &StreamError) -> Effect {
     Effect::Emit(Event::Error {
         message: fault.to_string(),
     })

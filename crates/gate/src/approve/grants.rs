@@ -45,7 +45,7 @@ impl Grant {
             return Vec::new();
         }
         let mut scopes: Vec<GrantScope> = commands.into_iter().map(GrantScope::Command).collect();
-        // What a command claims to touch is its wall's matter, not the grant's.
+        // What a command claims to touch is its sandbox's matter, not the grant's.
         if facts.runs.is_empty() {
             scopes.extend(facts.paths().map(|(access, path)| GrantScope::Path {
                 access,

@@ -41,7 +41,7 @@ pub struct ApprovalItem {
     /// Whether something is missing from the preview because it was too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub preview_cut: bool,
-    /// Folders beyond the walls that the call would need. Only an answer that says so opens them.
+    /// Directories beyond the sandbox that the call would need. Only an answer that says so opens them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub could_open: Vec<String>,
     /// What "always" would remember, in words. Nothing where it could not be remembered.
@@ -157,7 +157,7 @@ pub struct Answer {
     pub choice: Choice,
     /// How long a yes is remembered.
     pub remember: Remember,
-    /// Whether the folders that a call would need are opened to it, for reading.
+    /// Whether the directories that a call would need are opened to it, for reading.
     #[serde(default)]
     pub open: bool,
     /// What the model is told about a no.
@@ -201,7 +201,7 @@ impl Answer {
         self
     }
 
-    /// The same, and the folders that the calls would need are opened to them.
+    /// The same, and the directories that the calls would need are opened to them.
     #[must_use]
     pub fn opening(mut self) -> Self {
         self.open = true;

@@ -10,8 +10,8 @@ use super::{Answer, ApprovalItem, ApprovalRequest, Approver, Grant, Remember, Un
 use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::journal::{Entry, Record};
-use crate::line::{Fate, Passage, Ready};
 use crate::output::approval_text;
+use crate::pipeline::{BatchContext, Fate, Ready};
 use crate::plan::{Authorized, Live, NeedsApproval, Plan, Planned, Refusal, beyond};
 use crate::session::Session;
 
@@ -24,7 +24,7 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         planned: Planned,
-        passage: &Passage,
+        passage: &BatchContext,
     ) -> Ready {
         let mut opening = self.opening(session, &planned);
         let stop = Stop::of(passage, session);
@@ -95,7 +95,7 @@ impl Gate {
         session: &Session,
         asked: &[(usize, NeedsApproval)],
         opening: &mut Vec<Entry>,
-        passage: &Passage,
+        passage: &BatchContext,
     ) -> Result<Answer, ToolError> {
         let Some(approver) = &passage.approver else {
             return Err(nobody());
@@ -281,11 +281,11 @@ impl Gate {
         stop: Stop<'_>,
     ) -> Result<NeedsApproval, Box<Plan>> {
         let record = needs.record();
-        let leads = crate::plan::leads_of(&self.inner.wall, &record.facts);
+        let leads = crate::plan::leads_of(&self.inner.sandbox, &record.facts);
         let holds = leads == record.leads_to
             && record.opens.iter().all(beyond::holds)
             && record.rests_on.iter().all(|file| {
-                crate::ground::look(&self.inner.wall, &file.path)
+                crate::preconditions::look(&self.inner.sandbox, &file.path)
                     .is_ok_and(|ground| ground.sha256 == file.sha256)
             });
         if holds {
@@ -362,7 +362,7 @@ impl Gate {
     }
 }
 
-/// The folders that an answer opens to a call.
+/// The directories that an answer opens to a call.
 fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> Vec<String> {
     let records = asked.iter().map(|(_, needs)| needs.record());
     let mut records = records.filter(|record| record.call.id == *call);

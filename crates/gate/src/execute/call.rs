@@ -7,10 +7,10 @@ use toolgate_model::{ErrorKind, FileDigest, NeededDirectory, PlanRecord, ToolErr
 
 use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
 use crate::gate::Gate;
-use crate::ground;
-use crate::line::{Passage, finished};
+use crate::pipeline::{BatchContext, finished};
 use crate::plan::composed::{Lines, is_same_change};
 use crate::plan::{Authorized, Live, beyond};
+use crate::preconditions;
 use crate::session::Session;
 use crate::settle::Unsettled;
 use crate::tool::{Ahead, ContextParts, Permit, RunCtx};
@@ -27,7 +27,7 @@ impl Gate {
     /// What a call locks.
     pub(crate) fn claim(&self, session: &Session, record: &PlanRecord) -> Claim {
         let (facts, leads_to) = (&record.facts, &record.leads_to);
-        Claim::within(&self.inner.wall, session.number(), facts, leads_to)
+        Claim::within(&self.inner.sandbox, session.number(), facts, leads_to)
     }
 
     /// Has a call get ready while its start is put on record.
@@ -40,7 +40,7 @@ impl Gate {
         let opened = opened(&live.opened, session);
         Runner::prepare(
             &mut *live.invocation,
-            &Ahead::new(&self.inner.wall, &opened),
+            &Ahead::new(&self.inner.sandbox, &opened),
         )
     }
 
@@ -49,7 +49,7 @@ impl Gate {
         session: &Arc<Session>,
         authorized: Authorized,
         paths: PathGuard,
-        passage: &Passage,
+        passage: &BatchContext,
         stop: Stop<'_>,
     ) -> ToolResult {
         let live = authorized.live;
@@ -64,7 +64,7 @@ impl Gate {
         ));
         let parts = ContextParts {
             call_id: record.call.id.clone(),
-            wall: self.inner.wall.clone(),
+            sandbox: self.inner.sandbox.clone(),
             session: Arc::clone(session),
             cancel: CancellationToken::new(),
             chunks: Arc::clone(&chunks),
@@ -131,7 +131,7 @@ impl Gate {
         stop: Stop<'_>,
     ) -> Result<Vec<FileDigest>, ToolError> {
         let record = &live.record;
-        let wall = &self.inner.wall;
+        let sandbox = &self.inner.sandbox;
         let shown = live.exact.preview.as_ref();
         // Where the preview stands for no argument, the arguments themselves were shown.
         let Some(shown) = shown.filter(|_| !record.previewed.is_empty()) else {
@@ -140,7 +140,7 @@ impl Gate {
         let mut rests_on = record.rests_on.clone();
         let mut changed = Vec::new();
         for (file, before) in rests_on.iter_mut().zip(&live.exact.files) {
-            let now = ground::look(wall, &file.path)?;
+            let now = preconditions::look(sandbox, &file.path)?;
             let own = || session.reads(|log| log.wrote_since(&now, live.own_writes));
             if now.sha256 != file.sha256 && own() {
                 if file.sha256.is_none() {
@@ -152,7 +152,8 @@ impl Gate {
                     path: file.path.clone(),
                     sha256: now.sha256,
                 };
-                let (Some(before), Some(after)) = (before.clone(), ground::lines(wall, &now))
+                let (Some(before), Some(after)) =
+                    (before.clone(), preconditions::lines(sandbox, &now))
                 else {
                     return Err(not_as_shown());
                 };
@@ -179,7 +180,7 @@ impl Gate {
         rests_on: &[FileDigest],
         own_writes: u64,
     ) -> Result<(), ToolError> {
-        let leads = crate::plan::leads_of(&self.inner.wall, &record.facts);
+        let leads = crate::plan::leads_of(&self.inner.sandbox, &record.facts);
         if leads != record.leads_to {
             let mut changed = leads.iter().filter(|lead| !record.leads_to.contains(lead));
             let message = match changed.next() {
@@ -191,7 +192,7 @@ impl Gate {
             return Err(ToolError::new(ErrorKind::StaleFile, message));
         }
         for file in rests_on {
-            let now = crate::ground::look(&self.inner.wall, &file.path)?;
+            let now = crate::preconditions::look(&self.inner.sandbox, &file.path)?;
             // Otherwise the preview was made again.
             let by_arguments = || {
                 let own = || session.reads(|log| log.wrote_since(&now, own_writes));

@@ -16,7 +16,7 @@ use std::sync::{Arc, LazyLock};
 use futures::channel::oneshot;
 use tokio::sync::OwnedSemaphorePermit;
 use toolgate_model::{Access, Facts, Lead};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::sync::{Mutex, lock};
 
@@ -40,10 +40,15 @@ impl Claim {
     }
 
     /// The same with the absolute names of paths, and with the names that links lead to.
-    pub(crate) fn within(wall: &PathWall, session: u64, facts: &Facts, leads_to: &[Lead]) -> Self {
+    pub(crate) fn within(
+        sandbox: &PathSandbox,
+        session: u64,
+        facts: &Facts,
+        leads_to: &[Lead],
+    ) -> Self {
         let absolute = |path: &str| {
-            let roots = wall.roots();
-            let asked = wall.asked_name(path).ok();
+            let roots = sandbox.roots();
+            let asked = sandbox.asked_name(path).ok();
             let first = roots.get(0).map(|root| root.path().to_path_buf());
             match asked.zip(first) {
                 Some((name, first)) => vec![fold(&first.join(name).to_string_lossy())],

@@ -13,7 +13,6 @@
 
 mod call;
 mod chunks;
-mod clockwork;
 mod events;
 mod handle;
 mod hold;
@@ -22,6 +21,7 @@ mod one;
 mod schedule;
 mod side_by_side;
 mod stop;
+mod timers;
 
 pub use events::EventSink;
 pub use handle::CallHandle;

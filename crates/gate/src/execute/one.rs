@@ -14,8 +14,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_model::{ErrorKind, ToolError};
 use tracing::Instrument;
 
-use super::clockwork::Clockwork;
 use super::hold::Stuck;
+use super::timers::Timers;
 use super::{Claim, Hold, Locks, PathGuard, Stop};
 use crate::panics::payload_text;
 use crate::settle::Outcome;
@@ -59,7 +59,7 @@ pub(crate) struct Runner {
     commands: Arc<Semaphore>,
     max_commands: usize,
     stuck: Stuck,
-    clockwork: Arc<Clockwork>,
+    timers: Arc<Timers>,
 }
 
 /// The tool at work. If whoever waits for it goes away, it is told and ended.
@@ -87,7 +87,7 @@ impl Runner {
             commands: Arc::new(Semaphore::new(max_commands)),
             max_commands,
             stuck: Stuck::default(),
-            clockwork: Arc::default(),
+            timers: Arc::default(),
         }
     }
 
@@ -126,7 +126,7 @@ impl Runner {
                 return Err(ToolError::retryable(
                     ErrorKind::Timeout,
                     format!(
-                        "waited {} for a file or folder that an earlier call still uses; nothing was run",
+                        "waited {} for a file or directory that an earlier call still uses; nothing was run",
                         shown(limit)
                     ),
                 ));
@@ -179,7 +179,7 @@ impl Runner {
         let task = tokio::spawn(AssertUnwindSafe(work).catch_unwind().instrument(span));
         let mut work = Work { task, told };
 
-        self.clockwork.wind();
+        self.timers.wind();
         let why = tokio::select! {
             biased;
             ended = &mut work.task => {

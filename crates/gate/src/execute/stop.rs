@@ -2,7 +2,7 @@
 
 use tokio_util::sync::CancellationToken;
 
-use crate::line::Passage;
+use crate::pipeline::BatchContext;
 use crate::session::Session;
 
 /// Two reasons to stop, looked at as one: the batch and the conversation.
@@ -13,7 +13,7 @@ pub(crate) struct Stop<'a> {
 }
 
 impl<'a> Stop<'a> {
-    pub(crate) fn of(passage: &'a Passage, session: &'a Session) -> Self {
+    pub(crate) fn of(passage: &'a BatchContext, session: &'a Session) -> Self {
         Self {
             batch: &passage.cancel,
             session: session.cancel(),

@@ -21,7 +21,7 @@ pub struct Intended {
     pub after: Option<String>,
     /// The rights the file has now, or will have if it is new.
     pub mode: Option<u32>,
-    /// The temporary file that will be renamed to the place, in the same folder.
+    /// The temporary file that will be renamed to the place, in the same directory.
     pub staged: Option<PathBuf>,
 }
 
@@ -39,7 +39,7 @@ pub struct IntendedFile {
     pub after: Option<String>,
     /// The rights of the file.
     pub mode: Option<u32>,
-    /// The temporary file, in the same folder.
+    /// The temporary file, in the same directory.
     #[serde(with = "any_path_or_none")]
     pub staged: Option<PathBuf>,
 }
@@ -61,11 +61,11 @@ impl Intended {
 }
 
 impl IntendedFile {
-    /// The temporary file with its folder, if it is where it belongs: beside the place.
+    /// The temporary file with its directory, if it is where it belongs: beside the place.
     pub fn staged_beside(&self) -> Option<PathBuf> {
-        let folder = self.place.parent()?;
-        let staged = folder.join(self.staged.as_deref()?);
-        (staged.parent() == Some(folder)).then_some(staged)
+        let directory = self.place.parent()?;
+        let staged = directory.join(self.staged.as_deref()?);
+        (staged.parent() == Some(directory)).then_some(staged)
     }
 }
 

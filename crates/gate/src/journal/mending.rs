@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{FileProblem, Files, IntendedFile, Recovered, RecoveredFile, Recovery};
+use super::{FileError, Files, IntendedFile, Recovered, RecoveredFile, Recovery};
 
 /// Which side of the change a file is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub(super) struct Looked {
     /// The temporary file is there and holds what the change wanted.
     staged: bool,
     /// Why the file, or the temporary file it waits for, could not be looked at.
-    problem: Option<FileProblem>,
+    problem: Option<FileError>,
     /// What it held before the change, where that is needed and there.
     pub(super) image: Option<Vec<u8>>,
 }
@@ -140,7 +140,7 @@ fn left_alone(look: &Looked) -> String {
     }
 }
 
-fn go_on(look: &Looked, files: &dyn Files) -> Result<String, FileProblem> {
+fn go_on(look: &Looked, files: &dyn Files) -> Result<String, FileError> {
     if look.side != Side::Before {
         clear(look, files);
         return Ok("was changed already".to_owned());
@@ -149,7 +149,7 @@ fn go_on(look: &Looked, files: &dyn Files) -> Result<String, FileProblem> {
     match (&look.file.after, look.file.staged_beside()) {
         (None, _) => files.remove(&look.file.place)?,
         (Some(_), Some(staged)) => files.put_in_place(&staged, &look.file.place)?,
-        (Some(_), None) => return Err(FileProblem::new("its new content is gone")),
+        (Some(_), None) => return Err(FileError::new("its new content is gone")),
     }
     Ok("the change was completed".to_owned())
 }
@@ -159,7 +159,7 @@ fn go_back(
     image: Option<&[u8]>,
     files: &dyn Files,
     nonce: u128,
-) -> Result<String, FileProblem> {
+) -> Result<String, FileError> {
     let note = if look.side == Side::After {
         still(look, files)?;
         match (&look.file.before, image) {
@@ -167,7 +167,7 @@ fn go_back(
             (Some(_), Some(bytes)) => {
                 files.restore(&look.file.place, bytes, look.file.mode, nonce)?;
             }
-            (Some(_), None) => return Err(FileProblem::new("its old content is gone")),
+            (Some(_), None) => return Err(FileError::new("its old content is gone")),
         }
         "was put back"
     } else {
@@ -178,13 +178,13 @@ fn go_back(
 }
 
 /// The file is what it was a moment ago.
-fn still(look: &Looked, files: &dyn Files) -> Result<(), FileProblem> {
+fn still(look: &Looked, files: &dyn Files) -> Result<(), FileError> {
     let now = files.sha256(&look.file.place)?;
     if now == look.found {
         return Ok(());
     }
     let place: &Path = &look.file.place;
-    Err(FileProblem::new(format!(
+    Err(FileError::new(format!(
         "{} changed just now",
         place.display()
     )))

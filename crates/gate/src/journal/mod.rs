@@ -98,7 +98,7 @@ use toolgate_model::ConversationId;
 pub use batch::{Batch, BatchKey};
 pub use chain::Anchor;
 pub use error::{JournalError, JournalErrorKind};
-pub use files::{FileProblem, Files};
+pub use files::{FileError, Files};
 pub use intent::{Image, Intended, IntendedFile, Recovered, RecoveredFile};
 pub use leases::LeaseJournal;
 pub use memory::MemoryJournal;

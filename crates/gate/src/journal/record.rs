@@ -48,7 +48,7 @@ pub enum Record {
         by: String,
         /// What the person said about it.
         reason: Option<String>,
-        /// Folders beyond the walls that were opened to the call.
+        /// Directories beyond the sandbox that were opened to the call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         opened: Vec<String>,
     },

@@ -19,7 +19,7 @@ use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
 use super::mending::{Looked, bring_to_an_end};
 use super::states::{Class, State};
 use super::{
-    FileProblem, Files, IntendedFile, JournalError, ReadJournal, Record, Recovered, RecoveredFile,
+    FileError, Files, IntendedFile, JournalError, ReadJournal, Record, Recovered, RecoveredFile,
 };
 use crate::clock::{Entropy, SystemEntropy};
 
@@ -52,7 +52,7 @@ pub struct Recovery {
     /// What was found of each file.
     pub files: Vec<RecoveredFile>,
     /// Why nothing is decided yet: a file could not be looked at or mended this time.
-    pub hindered: Option<FileProblem>,
+    pub hindered: Option<FileError>,
 }
 
 impl Recovery {

@@ -57,7 +57,7 @@ impl Metrics {
             }
         }
         line(format_args!(
-            "# HELP toolgate_denied_total Calls that a rule, a person or a wall denied.\n# TYPE toolgate_denied_total counter"
+            "# HELP toolgate_denied_total Calls that a rule, a person or a sandbox denied.\n# TYPE toolgate_denied_total counter"
         ));
         for (tool, counted) in tools.iter() {
             line(format_args!(

@@ -9,7 +9,7 @@
 //! was used looks at its count in `before_start`: it is called for one call after the other,
 //! right before each starts, and after the results of all calls that the call waited for.
 //!
-//! State of a conversation belongs into the session ([`Session::belonging`]).
+//! State of a conversation belongs into the session ([`Session::resource`]).
 
 mod ask_always;
 mod audit;

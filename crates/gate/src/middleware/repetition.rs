@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use toolgate_model::{Action, CallId, Decision, ErrorKind, PlanRecord, RuleSource, ToolResult};
 
 use super::{Ended, Middleware};
-use crate::session::{Belonging, Session};
+use crate::session::{Resource, Session};
 use crate::sync::{Mutex, lock};
 
 const ASKS: u32 = 3;
@@ -30,7 +30,7 @@ struct Streak {
 #[derive(Default)]
 struct Streaks(Mutex<HashMap<u64, Streak>>);
 
-impl Belonging for Streaks {
+impl Resource for Streaks {
     fn end(&self) -> BoxFuture<'_, ()> {
         lock(&self.0).clear();
         Box::pin(std::future::ready(()))
@@ -95,7 +95,7 @@ impl Middleware for RepetitionGuard {
             return None;
         }
         let call = call_hash(plan);
-        let streaks = session.belonging::<Streaks>();
+        let streaks = session.resource::<Streaks>();
         let mut streaks = lock(&streaks.0);
         let streak = streaks.entry(self.number).or_default();
         if streak.call != call {
@@ -143,7 +143,7 @@ impl Middleware for RepetitionGuard {
         let Some(plan) = ended.plan.filter(|plan| self.watches(plan)) else {
             return result;
         };
-        let streaks = ended.session.belonging::<Streaks>();
+        let streaks = ended.session.resource::<Streaks>();
         let mut streaks = lock(&streaks.0);
         if let Some(streak) = streaks.get_mut(&self.number)
             && streak.call == call_hash(plan)

@@ -36,7 +36,7 @@ pub struct Sanitizer {
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum State {
     #[default]
-    Ground,
+    Preconditions,
     /// After ESC.
     Escape,
     /// After ESC and an intermediate such as `(`: one final character to come.
@@ -148,7 +148,7 @@ impl Sanitizer {
         let mut rest = text;
         while !rest.is_empty() {
             rest = match self.state {
-                State::Ground => self.ground(rest, out),
+                State::Preconditions => self.ground(rest, out),
                 State::Escape | State::Designate | State::Csi => self.sequence(rest, out),
                 State::OscString | State::OtherString => self.string(rest),
             };
@@ -205,14 +205,14 @@ impl Sanitizer {
             }
             '\t' => out.push(c),
             '\u{1b}' => self.state = State::Escape,
-            '\u{18}' | '\u{1a}' => self.state = State::Ground,
+            '\u{18}' | '\u{1a}' => self.state = State::Preconditions,
             '\0'..='\u{1f}' | '\u{7f}' => {}
             '\u{20}'..='\u{7e}' if self.state == State::Escape => self.state = after_escape(c),
-            '\u{20}'..='\u{7e}' => self.state = State::Ground,
+            '\u{20}'..='\u{7e}' => self.state = State::Preconditions,
             '\u{80}'..='\u{9f}' => self.state = after_c1(c),
             // No sequence contains such a character: it is text again.
             _ => {
-                self.state = State::Ground;
+                self.state = State::Preconditions;
                 return rest;
             }
         }
@@ -226,11 +226,11 @@ impl Sanitizer {
         let mut chars = rest.chars();
         match chars.next() {
             Some('\u{1b}') => self.state = State::Escape,
-            Some('\u{7}') if self.state == State::OscString => self.state = State::Ground,
-            Some('\u{18}' | '\u{1a}') => self.state = State::Ground,
+            Some('\u{7}') if self.state == State::OscString => self.state = State::Preconditions,
+            Some('\u{18}' | '\u{1a}') => self.state = State::Preconditions,
             Some(c @ '\u{80}'..='\u{9f}') => self.state = after_c1(c),
             Some(c) if c == '\n' || is_foreign_line_end(c) => {
-                self.state = State::Ground;
+                self.state = State::Preconditions;
                 return rest;
             }
             _ => {}
@@ -245,7 +245,7 @@ fn after_escape(c: char) -> State {
         '[' => State::Csi,
         ']' => State::OscString,
         'P' | 'X' | '^' | '_' => State::OtherString,
-        _ => State::Ground,
+        _ => State::Preconditions,
     }
 }
 
@@ -256,7 +256,7 @@ fn after_c1(c: char) -> State {
         '\u{9b}' => State::Csi,
         '\u{9d}' => State::OscString,
         '\u{90}' | '\u{98}' | '\u{9e}' | '\u{9f}' => State::OtherString,
-        _ => State::Ground,
+        _ => State::Preconditions,
     }
 }
 

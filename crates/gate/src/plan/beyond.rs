@@ -7,11 +7,11 @@ use std::path::Path;
 
 use toolgate_model::NeededDirectory;
 use toolgate_sandbox::command::ExactDirectory;
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
 /// The directories that an approver can open to a call.
-pub(super) fn offered(named: Vec<NeededDirectory>, wall: &PathWall) -> Vec<NeededDirectory> {
-    let may_be = |directory: &NeededDirectory| wall.may_be_opened(Path::new(&directory.to));
+pub(super) fn offered(named: Vec<NeededDirectory>, sandbox: &PathSandbox) -> Vec<NeededDirectory> {
+    let may_be = |directory: &NeededDirectory| sandbox.may_be_opened(Path::new(&directory.to));
     named.into_iter().filter(may_be).collect()
 }
 

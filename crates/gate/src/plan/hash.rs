@@ -27,7 +27,7 @@ impl<'a> Seen<'a> {
     }
 }
 
-/// Hashes the tool, its definition, the arguments, the working folder and what was found on
+/// Hashes the tool, its definition, the arguments, the working directory and what was found on
 /// disk.
 /// Every part is preceded by its length, so that no two different plans read the same.
 pub(crate) fn plan_hash(

@@ -20,8 +20,8 @@ impl Planner<'_> {
             side_effects: spec.side_effects,
             requires_approval: live.requires_approval,
             risk: live.record.risk,
-            command_wall: self.command_wall,
-            wall_from_facts: false,
+            command_sandbox: self.command_sandbox,
+            sandbox_from_facts: false,
         }
     }
 

@@ -4,7 +4,7 @@
 //! judges the requested name and the real one, and an approval holds for both together.
 
 use toolgate_model::{Access, Facts, Lead};
-use toolgate_sandbox::paths::{PathError, PathWall, Resolved};
+use toolgate_sandbox::paths::{PathError, PathSandbox, Resolved};
 
 use crate::output::{Redactor, whole_line};
 
@@ -17,15 +17,15 @@ pub(crate) struct RealFacts {
 
 /// Collects the real names of a call's paths.
 pub(super) struct RealNames<'a> {
-    wall: &'a PathWall,
+    sandbox: &'a PathSandbox,
     real: Option<Facts>,
     pub(super) leads: Vec<Lead>,
 }
 
 impl<'a> RealNames<'a> {
-    pub(super) const fn new(wall: &'a PathWall) -> Self {
+    pub(super) const fn new(sandbox: &'a PathSandbox) -> Self {
         Self {
-            wall,
+            sandbox,
             real: None,
             leads: Vec::new(),
         }
@@ -33,12 +33,12 @@ impl<'a> RealNames<'a> {
 
     /// Takes the real name of a path of these facts.
     pub(super) fn add(&mut self, facts: &Facts, access: Access, path: &str, found: &Resolved) {
-        let to = self.wall.name(found.root, &found.path);
+        let to = self.sandbox.name(found.root, &found.path);
         if to.as_os_str() == path {
             return;
         }
         let to = to.to_string_lossy().into_owned();
-        let asked = self.wall.asked_name(path).ok();
+        let asked = self.sandbox.asked_name(path).ok();
         let asked = asked.map_or_else(
             || path.to_owned(),
             |asked| asked.to_string_lossy().into_owned(),
@@ -72,11 +72,11 @@ impl<'a> RealNames<'a> {
 }
 
 /// Where links lead the paths of a call now. A path that cannot be looked up leads nowhere.
-pub(crate) fn leads_of(wall: &PathWall, facts: &Facts) -> Vec<Lead> {
-    let mut names = RealNames::new(wall);
+pub(crate) fn leads_of(sandbox: &PathSandbox, facts: &Facts) -> Vec<Lead> {
+    let mut names = RealNames::new(sandbox);
     if !facts.claimed {
         for (access, path) in facts.paths() {
-            let found: Result<Resolved, PathError> = wall.preflight(path, access);
+            let found: Result<Resolved, PathError> = sandbox.preflight(path, access);
             if let Ok(found) = found {
                 names.add(facts, access, path, &found);
             }

@@ -1,11 +1,11 @@
 //! From calls to plans, without touching anything.
 //!
 //! ```text
-//! Call ──limits──▶ rewrite ──▶ tool? ──▶ schema ──▶ parse ──▶ facts ──▶ policy ──▶ walls' preflight ──▶ review ──▶ preview
+//! Call ──limits──▶ rewrite ──▶ tool? ──▶ schema ──▶ parse ──▶ facts ──▶ policy ──▶ sandboxes' preflight ──▶ review ──▶ preview
 //!   └─ any failure settles this call and leaves the others alone                         └─▶ Plan::{Settled, Manual, Ask, Go}
 //! ```
 //!
-//! Parsing and policy are pure; preflight and preview read through the path wall.
+//! Parsing and policy are pure; preflight and preview read through the path sandbox.
 //! Nothing is written and nobody is contacted.
 
 pub(crate) mod beyond;
@@ -98,7 +98,7 @@ pub(crate) struct Live {
     pub(crate) policy: Arc<Policy>,
     /// The facts with real names in place of the requested ones, where any differs.
     pub(crate) real: Option<RealFacts>,
-    /// The folders that a person opened to this call.
+    /// The directories that a person opened to this call.
     pub(crate) opened: Vec<NeededDirectory>,
     /// Why a yes is not remembered although the person wanted that.
     pub(crate) not_remembered: Option<String>,

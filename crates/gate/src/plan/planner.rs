@@ -9,7 +9,7 @@ use toolgate_model::{
     json,
 };
 use toolgate_policy::{Policy, Stage, Validator};
-use toolgate_sandbox::paths::{PathWall, check_text};
+use toolgate_sandbox::paths::{PathSandbox, check_text};
 
 use super::judge::tightened;
 use super::{
@@ -18,10 +18,10 @@ use super::{
 };
 use crate::execute;
 use crate::gate::Gate;
-use crate::ground;
 use crate::middleware::Chain;
 use crate::output::{Redactor, approval_text, preview_text};
 use crate::panics::payload_text;
+use crate::preconditions;
 use crate::registry::{self, Registry};
 use crate::session::Session;
 use crate::tool::{Preview, View, path_error};
@@ -40,10 +40,10 @@ pub(crate) struct Planner<'a> {
     pub(crate) policy: &'a Arc<Policy>,
     pub(crate) validators: &'a [Arc<dyn Validator>],
     pub(crate) chain: &'a Chain,
-    pub(crate) wall: &'a PathWall,
+    pub(crate) sandbox: &'a PathSandbox,
     pub(crate) redactor: &'a Redactor,
     pub(crate) session: &'a Session,
-    pub(crate) command_wall: bool,
+    pub(crate) command_sandbox: bool,
 }
 
 /// A call that ended early, before it has a place in the batch.
@@ -249,7 +249,7 @@ impl Planner<'_> {
             Err(ToolError::new(ErrorKind::Panicked, message))
         });
         let (invocation, summary, facts, risk, asks, timeout, opens) = read?;
-        let opens = beyond::offered(opens, self.wall);
+        let opens = beyond::offered(opens, self.sandbox);
         let seen = Seen {
             opens: &opens,
             ..Seen::default()
@@ -305,14 +305,14 @@ impl Planner<'_> {
             &entry.spec().name,
             entry.digest(),
             &call.args,
-            &working_folder(self.wall).to_string_lossy(),
+            &working_directory(self.sandbox).to_string_lossy(),
             seen,
         )
     }
 
     async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
         let stage = self.judge(&mut live);
-        // A default that denies comes after the walls: what they refuse is told first.
+        // A default that denies comes after the sandbox: what they refuse is told first.
         let is_denied = live.record.decision.action == Action::Deny;
         if !is_denied || stage == Stage::Default {
             self.before_running(&mut live);
@@ -351,7 +351,9 @@ impl Planner<'_> {
                 record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
                 record.preview_cut = record.preview.is_some() && preview.cut;
                 let files = preview.rests_on.iter();
-                live.exact.files = files.map(|file| ground::lines(self.wall, file)).collect();
+                live.exact.files = files
+                    .map(|file| preconditions::lines(self.sandbox, file))
+                    .collect();
                 record.rests_on = preview.rests_on;
                 record.plan_hash = self.hash(&live.entry, &record.call, Seen::by(record));
                 Ok(Plan::Ask(NeedsApproval { live }))
@@ -362,7 +364,7 @@ impl Planner<'_> {
     /// What a person is shown. It has the time of the call itself, and ends with the line.
     pub(crate) async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
         use futures::FutureExt;
-        let view = View::new(self.wall, self.session);
+        let view = View::new(self.sandbox, self.session);
         // Foreign code from the first word on: it may panic before there is a future.
         let look = AssertUnwindSafe(async { live.invocation.preview(&view).await });
         let spec = live.entry.spec();
@@ -388,9 +390,9 @@ impl Planner<'_> {
     }
 }
 
-/// The folder that relative paths mean.
-fn working_folder(wall: &PathWall) -> &std::path::Path {
-    wall.roots().get(0).map_or(
+/// The directory that relative paths mean.
+fn working_directory(sandbox: &PathSandbox) -> &std::path::Path {
+    sandbox.roots().get(0).map_or(
         std::path::Path::new("/"),
         toolgate_sandbox::paths::Root::path,
     )

@@ -45,32 +45,32 @@ impl Planner<'_> {
                 self.judge(live);
             }
             Err(refused) => {
-                let wall = if claimed {
-                    "the command wall"
+                let sandbox = if claimed {
+                    "the command sandbox"
                 } else {
-                    "the path wall"
+                    "the path sandbox"
                 };
                 let record = Arc::make_mut(&mut live.record);
                 // What a sandbox refuses is told, also where a default denies.
-                record.decision = Decision::denied(refused.kind, wall, refused.message);
+                record.decision = Decision::denied(refused.kind, sandbox, refused.message);
             }
         }
     }
 
-    /// What a wall would refuse whatever policy says. What is merely missing is the tool's to tell:
+    /// What a sandbox would refuse whatever policy says. What is merely missing is the tool's to tell:
     /// an earlier call of the batch may still make it. Returns the real names of the paths.
     fn preflight(
         &self,
         facts: &Facts,
         invocation: &dyn Invocation,
     ) -> Result<RealNames<'_>, ToolError> {
-        let mut names = RealNames::new(self.wall);
+        let mut names = RealNames::new(self.sandbox);
         if facts.claimed {
-            // What a command claims is held by its own wall, which the tool knows. Foreign code.
+            // What a command claims is held by its own sandbox, which the tool knows. Foreign code.
             let asked = catch_unwind(AssertUnwindSafe(|| invocation.refused()));
             let refused = asked.unwrap_or_else(|payload| {
                 let message = format!(
-                    "Tool panicked while it was asked about its wall: {}",
+                    "Tool panicked while it was asked about its sandbox: {}",
                     payload_text(&*payload)
                 );
                 Some(ToolError::new(ErrorKind::Panicked, message))
@@ -80,7 +80,7 @@ impl Planner<'_> {
             }
         }
         for (access, path) in facts.paths() {
-            match self.wall.preflight(path, access) {
+            match self.sandbox.preflight(path, access) {
                 Ok(found) => names.add(facts, access, path, &found),
                 Err(error)
                     if !facts.claimed
@@ -93,7 +93,7 @@ impl Planner<'_> {
         }
         if !facts.claimed {
             let together = facts.writes.iter().map(std::path::Path::new);
-            let planted = self.wall.check_plants(together);
+            let planted = self.sandbox.check_plants(together);
             planted.map_err(|error| path_error(&error))?;
         }
         Ok(names)

@@ -25,7 +25,7 @@ pub use definitions::{Definition, WireFormat};
 pub use inventory;
 pub use linked::LinkedTool;
 
-use crate::schema::{Schema, SchemaFault};
+use crate::schema::{Schema, SchemaError};
 use crate::sync::{RwLock, read, write};
 use crate::tool::{Spelling, Tool, ToolSpec};
 
@@ -53,7 +53,7 @@ pub enum RegistryError {
     },
     /// The schema cannot be used.
     #[error(transparent)]
-    Schema(#[from] SchemaFault),
+    Schema(#[from] SchemaError),
 }
 
 /// A registered tool with what was prepared for it.

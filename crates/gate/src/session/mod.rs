@@ -3,9 +3,9 @@
 //! It knows what was read and written, keeps full outputs, holds the grants given
 //! for the conversation and the scope it runs under. It ends as one.
 
-mod belongings;
 mod outputs;
 mod reads;
+mod resources;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -14,11 +14,11 @@ use tokio_util::sync::CancellationToken;
 use toolgate_model::{ConversationId, NeededDirectory};
 use toolgate_policy::Scope;
 
-pub use belongings::Belonging;
 pub use outputs::{KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader};
 pub use reads::{LineRanges, ReadLog, Seen, Staleness};
+pub use resources::Resource;
 
-use belongings::Belongings;
+use resources::Resources;
 
 use crate::approve::Grant;
 use crate::journal::Pending;
@@ -45,7 +45,7 @@ pub struct Session {
     /// The middleware that saw calls of this conversation; nothing once it has ended.
     chains: Mutex<Option<Vec<Arc<Chain>>>>,
     opened: Mutex<Vec<NeededDirectory>>,
-    belongings: Belongings,
+    resources: Resources,
     pending: Pending,
     scope: Option<Scope>,
     capacity: AtomicUsize,
@@ -80,7 +80,7 @@ impl Session {
             compiled: Compiled::default(),
             chains: Mutex::new(Some(Vec::new())),
             opened: Mutex::new(Vec::new()),
-            belongings: Belongings::default(),
+            resources: Resources::default(),
             pending: Pending::default(),
             scope: None,
             capacity: AtomicUsize::new(UNKNOWN_CAPACITY),
@@ -169,16 +169,16 @@ impl Session {
         }
     }
 
-    /// The folders beyond the walls that were opened for the whole conversation.
+    /// The directories beyond the sandbox that were opened for the whole conversation.
     pub fn opened(&self) -> Vec<NeededDirectory> {
         lock(&self.opened).clone()
     }
 
-    pub(crate) fn open(&self, folders: &[NeededDirectory]) {
+    pub(crate) fn open(&self, directories: &[NeededDirectory]) {
         let mut opened = lock(&self.opened);
-        for folder in folders {
-            if !opened.contains(folder) {
-                opened.push(folder.clone());
+        for directory in directories {
+            if !opened.contains(directory) {
+                opened.push(directory.clone());
             }
         }
     }
@@ -208,8 +208,8 @@ impl Session {
     }
 
     /// What tools of one kind keep for this conversation.
-    pub fn belonging<T: Belonging + Default>(&self) -> Arc<T> {
-        self.belongings.get()
+    pub fn resource<T: Resource + Default>(&self) -> Arc<T> {
+        self.resources.get()
     }
 
     /// Its entries that are not on record yet.
@@ -226,7 +226,7 @@ impl Session {
         for chain in chains.iter().flatten() {
             chain.end(self);
         }
-        self.belongings.end().await;
+        self.resources.end().await;
         self.outputs.release(&self.id);
         self.compiled.forget();
     }

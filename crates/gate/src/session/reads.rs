@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{ErrorKind, ToolError};
 
-use crate::ground::Ground;
+use crate::preconditions::Preconditions;
 
 /// Whether files have to be read before they are changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -153,7 +153,7 @@ impl ReadLog {
 
     /// Whether Toolgate itself made the file what it is now, after its first `before` writes.
     /// What it wrote earlier does not count: the person was shown something else since.
-    pub(crate) fn wrote_since(&self, now: &Ground, before: u64) -> bool {
+    pub(crate) fn wrote_since(&self, now: &Preconditions, before: u64) -> bool {
         let Some(place) = &now.place else {
             return false;
         };

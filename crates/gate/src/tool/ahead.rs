@@ -1,27 +1,27 @@
 //! What a call may use to get ready, while its start is put on record.
 
 use toolgate_model::NeededDirectory;
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
-/// The walls of a call that is about to start. There is no way in it to do what the call is
+/// The sandbox of a call that is about to start. There is no way in it to do what the call is
 /// for. It cannot be made outside the gate.
 #[derive(Clone, Copy)]
 pub struct Ahead<'a> {
-    wall: &'a PathWall,
+    sandbox: &'a PathSandbox,
     opened: &'a [NeededDirectory],
 }
 
 impl<'a> Ahead<'a> {
-    pub(crate) const fn new(wall: &'a PathWall, opened: &'a [NeededDirectory]) -> Self {
-        Self { wall, opened }
+    pub(crate) const fn new(sandbox: &'a PathSandbox, opened: &'a [NeededDirectory]) -> Self {
+        Self { sandbox, opened }
     }
 
-    /// The path wall.
-    pub const fn wall(&self) -> &'a PathWall {
-        self.wall
+    /// The path sandbox.
+    pub const fn sandbox(&self) -> &'a PathSandbox {
+        self.sandbox
     }
 
-    /// The folders beyond the walls that are open to the call so far.
+    /// The directories beyond the sandbox that are open to the call so far.
     pub const fn opened(&self) -> &'a [NeededDirectory] {
         self.opened
     }

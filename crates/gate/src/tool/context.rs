@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{CallId, ErrorKind, NeededDirectory, PlanRecord, Stream, ToolError};
 use toolgate_policy::{Hidden, Policy};
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
 use crate::clock::{Clock, Entropy};
 use crate::execute::{Chunks, Hold};
@@ -42,7 +42,7 @@ impl OutputLimits {
 
 pub(crate) struct ContextParts {
     pub(crate) call_id: CallId,
-    pub(crate) wall: PathWall,
+    pub(crate) sandbox: PathSandbox,
     pub(crate) session: Arc<Session>,
     pub(crate) cancel: CancellationToken,
     pub(crate) chunks: Arc<Chunks>,
@@ -87,9 +87,9 @@ impl RunCtx {
         &self.parts.call_id
     }
 
-    /// The path wall: the only way to files.
-    pub fn wall(&self) -> &PathWall {
-        &self.parts.wall
+    /// The path sandbox: the only way to files.
+    pub fn sandbox(&self) -> &PathSandbox {
+        &self.parts.sandbox
     }
 
     /// The conversation: what was read, what was kept.
@@ -102,12 +102,12 @@ impl RunCtx {
         &self.parts.redactor
     }
 
-    /// The folders beyond the walls that a person opened to this call, or to its conversation.
+    /// The directories beyond the sandbox that a person opened to this call, or to its conversation.
     pub fn opened(&self) -> &[NeededDirectory] {
         &self.parts.opened
     }
 
-    /// What rules hide from a call that looks through folders; nothing where none does.
+    /// What rules hide from a call that looks through directories; nothing where none does.
     /// Whoever walks leaves out what it names, and says how much that was.
     pub fn hidden(&self) -> Option<Hidden<'_>> {
         let plan = &self.parts.plan;

@@ -157,8 +157,8 @@ pub trait Invocation: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// What the call's own wall would refuse of what it says it will touch. Asked where facts
-    /// are only claimed: the path wall has no part in such a call.
+    /// What the call's own sandbox would refuse of what it says it will touch. Asked where facts
+    /// are only claimed: the path sandbox has no part in such a call.
     fn refused(&self) -> Option<ToolError> {
         None
     }
@@ -168,7 +168,7 @@ pub trait Invocation: Send + Sync + 'static {
         None
     }
 
-    /// What the person is shown before answering, read through the path wall. Writes nothing.
+    /// What the person is shown before answering, read through the path sandbox. Writes nothing.
     fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
         let _ = view;
         Box::pin(std::future::ready(Ok(Preview::default())))

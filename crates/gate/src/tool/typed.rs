@@ -179,7 +179,7 @@ impl<A> TypedTool<A> {
         self.set(|parts| parts.timeout = Box::new(timeout))
     }
 
-    /// Folders beyond the walls that a person can open to a call.
+    /// Directories beyond the sandbox that a person can open to a call.
     #[must_use]
     pub fn opens(
         self,
@@ -188,7 +188,7 @@ impl<A> TypedTool<A> {
         self.set(|parts| parts.opens = Box::new(opens))
     }
 
-    /// What a wall of the tool's own would refuse; see [`Invocation::refused`].
+    /// What a sandbox of the tool's own would refuse; see [`Invocation::refused`].
     #[must_use]
     pub fn refused(
         self,

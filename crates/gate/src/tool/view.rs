@@ -2,14 +2,14 @@
 
 use sha2::{Digest, Sha256};
 use toolgate_model::{Access, FileDigest, ToolError};
-use toolgate_sandbox::paths::{PathError, PathWall, Resolved, Roots};
+use toolgate_sandbox::paths::{PathError, PathSandbox, Resolved, Roots};
 
 use crate::session::Session;
 
 /// Read-only access for previews. It has no way to write and none to the network.
 #[derive(Clone, Copy)]
 pub struct View<'a> {
-    wall: &'a PathWall,
+    sandbox: &'a PathSandbox,
     session: &'a Session,
 }
 
@@ -29,8 +29,8 @@ pub struct Seen {
 }
 
 impl<'a> View<'a> {
-    pub(crate) const fn new(wall: &'a PathWall, session: &'a Session) -> Self {
-        Self { wall, session }
+    pub(crate) const fn new(sandbox: &'a PathSandbox, session: &'a Session) -> Self {
+        Self { sandbox, session }
     }
 
     /// The conversation, for what was read in it.
@@ -38,29 +38,29 @@ impl<'a> View<'a> {
         self.session
     }
 
-    /// The roots of the path wall, the working folder first.
+    /// The roots of the path sandbox, the working directory first.
     pub fn roots(&self) -> &'a Roots {
-        self.wall.roots()
+        self.sandbox.roots()
     }
 
     /// Checks a path as an access would, and says what is there. Changes nothing.
     pub fn preflight(&self, path: &str, access: Access) -> Result<Resolved, PathError> {
-        self.wall.preflight(path, access)
+        self.sandbox.preflight(path, access)
     }
 
     /// Refuses content that a write to this path would refuse.
     pub fn check_content(&self, path: &str, content: &[u8]) -> Result<(), ToolError> {
-        let checked = self.wall.check_content(path, content);
+        let checked = self.sandbox.check_content(path, content);
         checked.map_err(|error| path_error(&error))
     }
 
-    /// Reads a file of at most `max_bytes` through the path wall. A missing file is no error.
+    /// Reads a file of at most `max_bytes` through the path sandbox. A missing file is no error.
     pub fn read(&self, path: &str, max_bytes: u64) -> Result<Seen, ToolError> {
         let digest = |sha256| FileDigest {
             path: path.to_owned(),
             sha256,
         };
-        let mut handle = match self.wall.open_read(path) {
+        let mut handle = match self.sandbox.open_read(path) {
             Ok(handle) => handle,
             Err(PathError::NotFound { .. }) => {
                 return Ok(Seen {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use toolgate_gate::Gate;
 use toolgate_gate::journal::Journal;
 use toolgate_gate::registry::Registry;
-use toolgate_sandbox::paths::PathWall;
+use toolgate_sandbox::paths::PathSandbox;
 
-fn build(registry: Arc<Registry>, wall: PathWall, journal: Arc<dyn Journal>) -> Gate {
-    Gate::builder(registry, wall, journal).build().unwrap()
+fn build(registry: Arc<Registry>, sandbox: PathSandbox, journal: Arc<dyn Journal>) -> Gate {
+    Gate::builder(registry, sandbox, journal).build().unwrap()
 }
 
 fn main() {}

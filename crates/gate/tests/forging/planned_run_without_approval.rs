@@ -3,9 +3,9 @@ use std::sync::Arc;
 
 use toolgate_gate::plan::Planned;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::{Gate, BatchContext};
 
-async fn skip(gate: Gate, session: Arc<Session>, planned: Planned, passage: Passage) {
+async fn skip(gate: Gate, session: Arc<Session>, planned: Planned, passage: BatchContext) {
     gate.execute(&session, planned, &passage).await;
 }
 

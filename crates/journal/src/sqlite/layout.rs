@@ -10,7 +10,7 @@ use rusqlite::Connection;
 use toolgate_gate::tool::hex;
 
 use super::schema;
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 use toolgate_gate::journal::chain::{Hash, fields_hash};
 
 /// The hash of the schema that the migrations make.
@@ -38,13 +38,13 @@ impl Known {
 }
 
 /// Refuses a file whose schema is not the one this program makes.
-pub(crate) fn check(db: &Connection, path: &str) -> Result<Known, Trouble> {
-    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
+pub(crate) fn check(db: &Connection, path: &str) -> Result<Known, SqliteError> {
+    let fail = |error: rusqlite::Error| SqliteError::of(path, &error);
     // First the number: a change after it is found by the next look.
     let known = Known::read(db).map_err(fail)?;
     match differences(db).map_err(fail)?.into_iter().next() {
         None => Ok(known),
-        Some(what) => Err(Trouble::Altered {
+        Some(what) => Err(SqliteError::Altered {
             path: path.to_owned(),
             what,
         }),
@@ -52,14 +52,14 @@ pub(crate) fn check(db: &Connection, path: &str) -> Result<Known, Trouble> {
 }
 
 /// Refuses a file whose schema was changed since it was found in order.
-pub(crate) fn recheck(db: &Connection, path: &str, known: Known) -> Result<Known, Trouble> {
-    let now = Known::read(db).map_err(|error| Trouble::of(path, &error))?;
+pub(crate) fn recheck(db: &Connection, path: &str, known: Known) -> Result<Known, SqliteError> {
+    let now = Known::read(db).map_err(|error| SqliteError::of(path, &error))?;
     if now == known {
         return Ok(known);
     }
     match schema::version(db, path)? {
         Some(schema::VERSION) => check(db, path),
-        other => Err(Trouble::Altered {
+        other => Err(SqliteError::Altered {
             path: path.to_owned(),
             what: format!("its version became {}", other.unwrap_or(0)),
         }),

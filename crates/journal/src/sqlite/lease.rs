@@ -7,7 +7,7 @@
 
 use rusqlite::{Connection, OptionalExtension};
 
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 use crate::process::{self, Process};
 
 /// How often a holder gives a sign.
@@ -88,12 +88,12 @@ pub(crate) fn hold(
     conversation: &str,
     now_ms: u64,
     fresh: bool,
-) -> Result<(), Trouble> {
-    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
+) -> Result<(), SqliteError> {
+    let fail = |error: rusqlite::Error| SqliteError::of(path, &error);
     match find(db, conversation).map_err(fail)? {
         Some(lease) if lease.token == me.token => return Ok(()),
         other if !fresh => {
-            return Err(Trouble::TakenOver {
+            return Err(SqliteError::TakenOver {
                 conversation: conversation.to_owned(),
                 by: match other {
                     Some(lease) => format!("process {}", lease.pid),
@@ -102,7 +102,7 @@ pub(crate) fn hold(
             });
         }
         Some(lease) if lease.is_held(me, now_ms) => {
-            return Err(Trouble::InUse {
+            return Err(SqliteError::InUse {
                 conversation: conversation.to_owned(),
                 pid: lease.pid,
                 since_ms: lease.since_ms,

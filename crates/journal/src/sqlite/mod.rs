@@ -8,23 +8,23 @@
 //!
 //! In: entries, intents with the contents they replace, small values of tools. Out:
 //! an answer when they are on disk. Several processes can use one file at once, each
-//! with conversations of its own. What can go wrong is said by [`Trouble`].
+//! with conversations of its own. What can go wrong is said by [`SqliteError`].
 
-mod desk;
 mod layout;
 mod lease;
 mod note;
 mod open;
+mod preallocation;
 mod prune;
 mod read;
 mod reader;
 mod recover;
-mod room;
 mod schema;
+mod sqlite_error;
 mod store;
-mod trouble;
 mod verify;
 mod work;
+mod write_queue;
 mod writer;
 
 use std::collections::BTreeSet;
@@ -41,13 +41,13 @@ use toolgate_model::ConversationId;
 
 pub use read::{Reader, Size};
 pub use reader::SqliteReader;
-pub use trouble::Trouble;
+pub use sqlite_error::SqliteError;
 pub use writer::Hook;
 
-use desk::Desk;
 use lease::Holder;
-use room::Room;
+use preallocation::Preallocation;
 use work::{About, Work};
+use write_queue::WriteQueue;
 use writer::{Task, Writer};
 
 /// Where a commit is, for tests that end the process there.
@@ -146,17 +146,17 @@ struct Inner {
     writes_in_place: bool,
     /// Opened by the first who reads, and closed before the file is given up.
     reader: Mutex<Option<SqliteReader>>,
-    desk: Desk,
+    desk: WriteQueue,
 }
 
 impl SqliteJournal {
     /// Opens the file; makes it, for its owner alone, where there is none.
-    pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, Trouble> {
+    pub fn open(path: impl Into<PathBuf>, options: Options) -> Result<Self, SqliteError> {
         let path = path.into();
-        let random = options.entropy.bits().ok_or(Trouble::NoRandomness)?;
+        let random = options.entropy.bits().ok_or(SqliteError::NoRandomness)?;
         let (db, schema) = open::writable(&path)?;
         let writer = Writer {
-            room: Room::of(&db),
+            room: Preallocation::of(&db),
             db,
             path: path.display().to_string(),
             schema,
@@ -169,11 +169,12 @@ impl SqliteJournal {
             folded: 0,
             no_room_until: std::cell::Cell::new(0),
         };
-        let desk =
-            Desk::open(writer, options.folds_when_quiet).map_err(|error| Trouble::Other {
+        let desk = WriteQueue::open(writer, options.folds_when_quiet).map_err(|error| {
+            SqliteError::Other {
                 path: path.display().to_string(),
                 why: format!("no thread to write with: {error}"),
-            })?;
+            }
+        })?;
         Ok(Self {
             inner: Arc::new(Inner {
                 path,
@@ -194,11 +195,11 @@ impl SqliteJournal {
     async fn ask<T: Send + 'static>(
         &self,
         beyond_limit: bool,
-        task: impl FnOnce(&mut Work<'_>) -> Result<T, Trouble> + Send + 'static,
-    ) -> Result<T, Trouble> {
+        task: impl FnOnce(&mut Work<'_>) -> Result<T, SqliteError> + Send + 'static,
+    ) -> Result<T, SqliteError> {
         let (request, answer) = Task::new(beyond_limit, task);
         self.inner.desk.hand_in(Box::new(request));
-        answer.await.unwrap_or(Err(Trouble::Closed))
+        answer.await.unwrap_or(Err(SqliteError::Closed))
     }
 
     /// Reads on a thread of its own, so that nothing waits for it.
@@ -213,7 +214,9 @@ impl SqliteJournal {
         }
         let clock = Arc::clone(&self.inner.clock);
         let opened = SqliteReader::with_clock(&self.inner.path, clock);
-        Ok(reader.insert(opened.map_err(Trouble::of_reading)?).clone())
+        Ok(reader
+            .insert(opened.map_err(SqliteError::of_reading)?)
+            .clone())
     }
 }
 
@@ -229,7 +232,7 @@ impl Journal for SqliteJournal {
             } else {
                 self.inner.desk.hand_in(Box::new(request));
             }
-            Ok(answer.await.unwrap_or(Err(Trouble::Closed))?)
+            Ok(answer.await.unwrap_or(Err(SqliteError::Closed))?)
         })
     }
 
@@ -293,7 +296,7 @@ impl ReadJournal for SqliteJournal {
         let sha256 = sha256.to_owned();
         Box::pin(async move {
             let image = self.ask(true, move |work| work.image(&sha256)).await;
-            image.map_err(Trouble::of_reading)
+            image.map_err(SqliteError::of_reading)
         })
     }
 }

@@ -14,7 +14,7 @@ use toolgate_gate::journal::BatchKey;
 use toolgate_gate::journal::chain::{AnchorLink, Hash, Head, NOTHING, sha256};
 use toolgate_gate::tool::hex;
 
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 
 /// What an anchor states besides the heads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -115,9 +115,9 @@ pub(crate) fn add_anchor(
     at_ms: u64,
     heads: &BTreeMap<String, (u64, Hash)>,
     note: &Note,
-) -> Result<(), Trouble> {
-    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
-    let unwritable = |error: serde_json::Error| Trouble::Unwritable {
+) -> Result<(), SqliteError> {
+    let fail = |error: rusqlite::Error| SqliteError::of(path, &error);
+    let unwritable = |error: serde_json::Error| SqliteError::Unwritable {
         why: error.to_string(),
     };
     let heads: Vec<Head> = heads

@@ -17,7 +17,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 
 use super::layout::{self, Known};
 use super::schema;
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 
 /// Commits write this much before the log is folded into the file without waiting for a quiet moment.
 pub(crate) const LOG_PAGES: u32 = 4000;
@@ -28,12 +28,12 @@ pub(crate) const LOG_BYTES: u32 = 32 * 1024 * 1024;
 /// Another process's commit takes milliseconds; this many short waits are half a minute.
 const WAITS: i32 = 6000;
 
-/// Opens the file for writing; makes it, and its folder, where there is none.
-pub(crate) fn writable(path: &Path) -> Result<(Connection, Known), Trouble> {
+/// Opens the file for writing; makes it, and its directory, where there is none.
+pub(crate) fn writable(path: &Path) -> Result<(Connection, Known), SqliteError> {
     let shown = path.display().to_string();
     make(path, &shown)?;
     refuse_rollback(path, &shown)?;
-    let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
+    let fail = |error: rusqlite::Error| SqliteError::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let mut db = Connection::open_with_flags(path, flags).map_err(fail)?;
     harden(&db).map_err(fail)?;
@@ -53,7 +53,7 @@ pub(crate) fn writable(path: &Path) -> Result<(Connection, Known), Trouble> {
         .query_row("PRAGMA journal_mode = WAL", [], |row| row.get(0))
         .map_err(fail)?;
     if mode != "wal" {
-        return Err(Trouble::Other {
+        return Err(SqliteError::Other {
             path: shown,
             why: format!("the file system allows no write-ahead log (mode is {mode})"),
         });
@@ -63,7 +63,7 @@ pub(crate) fn writable(path: &Path) -> Result<(Connection, Known), Trouble> {
     // by somebody who waits for nothing but that commit, so the journal's thread does it.
     set("wal_autocheckpoint", &0)?;
     set("journal_size_limit", &LOG_BYTES)?;
-    // What is rolled back never touches a folder for temporary files.
+    // What is rolled back never touches a directory for temporary files.
     set("temp_store", &"MEMORY")?;
     set("secure_delete", &true)?;
     db.set_prepared_statement_cache_capacity(64);
@@ -99,22 +99,22 @@ fn harden(db: &Connection) -> rusqlite::Result<()> {
 }
 
 /// Opens the file for reading, also beside a process that writes it.
-pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
+pub(crate) fn readable(path: &Path) -> Result<Connection, SqliteError> {
     let shown = path.display().to_string();
     match std::fs::metadata(path) {
         Ok(found) if found.is_file() => {}
         // Opening a pipe waits for somebody at its other end.
-        Ok(_) => return Err(Trouble::NotAJournal { path: shown }),
+        Ok(_) => return Err(SqliteError::NotAJournal { path: shown }),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            return Err(Trouble::Missing { path: shown });
+            return Err(SqliteError::Missing { path: shown });
         }
         Err(error) => {
             let why = error.to_string();
-            return Err(Trouble::NotWritable { path: shown, why });
+            return Err(SqliteError::NotWritable { path: shown, why });
         }
     }
     refuse_rollback(path, &shown)?;
-    let fail = |error: rusqlite::Error| Trouble::of(&shown, &error);
+    let fail = |error: rusqlite::Error| SqliteError::of(&shown, &error);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let beside = |db: Connection| {
         harden(&db).map_err(fail)?;
@@ -122,7 +122,7 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
         match schema::version(&db, &shown)? {
             // Every version up to this one has the same tables.
             Some(_) => Ok(db),
-            None => Err(Trouble::Unmade {
+            None => Err(SqliteError::Unmade {
                 path: shown.clone(),
             }),
         }
@@ -132,9 +132,9 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
         .and_then(beside);
     let log = log_of(path);
     match first {
-        // A folder that cannot be written has no room for the shared memory of a log. Where
+        // A directory that cannot be written has no room for the shared memory of a log. Where
         // there is no log either, nobody writes, and none is needed.
-        Err(Trouble::NotWritable { .. }) if !log.exists() => {
+        Err(SqliteError::NotWritable { .. }) if !log.exists() => {
             let flags = flags | OpenFlags::SQLITE_OPEN_URI;
             Connection::open_with_flags(still(path)?, flags)
                 .map_err(fail)
@@ -149,7 +149,7 @@ pub(crate) fn readable(path: &Path) -> Result<Connection, Trouble> {
 /// A journal of Toolgate's has a write-ahead log from the moment it is made, so whoever
 /// made the other kind wants old or other content in it. Only a file that is still being
 /// set up, where it could not be made as a whole, may have one.
-fn refuse_rollback(path: &Path, shown: &str) -> Result<(), Trouble> {
+fn refuse_rollback(path: &Path, shown: &str) -> Result<(), SqliteError> {
     let rollback = path.with_file_name(with_ending(path, "-journal"));
     if std::fs::symlink_metadata(&rollback).is_err() {
         return Ok(());
@@ -159,7 +159,7 @@ fn refuse_rollback(path: &Path, shown: &str) -> Result<(), Trouble> {
     if length < fresh {
         return Ok(());
     }
-    Err(Trouble::Rollback {
+    Err(SqliteError::Rollback {
         path: rollback.display().to_string(),
     })
 }
@@ -177,10 +177,10 @@ pub(crate) fn with_ending(path: &Path, ending: &str) -> std::ffi::OsString {
 }
 
 /// The file as an address that promises that nobody changes it.
-fn still(path: &Path) -> Result<String, Trouble> {
-    let text = path.to_str().ok_or_else(|| Trouble::NotWritable {
+fn still(path: &Path) -> Result<String, SqliteError> {
+    let text = path.to_str().ok_or_else(|| SqliteError::NotWritable {
         path: path.display().to_string(),
-        why: "its folder cannot be written and its name is no text".to_owned(),
+        why: "its directory cannot be written and its name is no text".to_owned(),
     })?;
     let mut address = String::from("file:");
     for character in text.chars() {
@@ -200,34 +200,34 @@ fn still(path: &Path) -> Result<String, Trouble> {
 static MAKING: Mutex<()> = Mutex::new(());
 
 /// Makes the file for its owner alone; SQLite gives its log the same rights.
-fn make(path: &Path, shown: &str) -> Result<(), Trouble> {
+fn make(path: &Path, shown: &str) -> Result<(), SqliteError> {
     let _making = MAKING.lock().unwrap_or_else(PoisonError::into_inner);
-    let failed = |path: &Path, error: &std::io::Error| Trouble::NotWritable {
+    let failed = |path: &Path, error: &std::io::Error| SqliteError::NotWritable {
         path: path.display().to_string(),
         why: error.to_string(),
     };
     match std::fs::metadata(path) {
-        Ok(found) if !found.is_file() => Err(Trouble::NotAJournal {
+        Ok(found) if !found.is_file() => Err(SqliteError::NotAJournal {
             path: shown.to_owned(),
         }),
-        Ok(found) if found.mode() & 0o077 != 0 => Err(Trouble::Exposed {
+        Ok(found) if found.mode() & 0o077 != 0 => Err(SqliteError::Exposed {
             path: shown.to_owned(),
             mode: found.mode() & 0o777,
         }),
         Ok(_) => Ok(()),
         Err(error) if error.kind() == ErrorKind::NotFound => {
-            let folder = match path.parent() {
-                Some(folder) if !folder.as_os_str().is_empty() => folder,
+            let directory = match path.parent() {
+                Some(directory) if !directory.as_os_str().is_empty() => directory,
                 _ => Path::new("."),
             };
-            make_folder(folder).map_err(|error| failed(folder, &error))?;
-            let made = match whole(folder, path, &schema::fresh(shown)?) {
+            make_directory(directory).map_err(|error| failed(directory, &error))?;
+            let made = match whole(directory, path, &schema::fresh(shown)?) {
                 // A file system without files that have no name: SQLite sets it up in place.
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => empty(path),
                 other => other,
             };
             match made {
-                Ok(()) => sync_folder(folder).map_err(|error| failed(folder, &error)),
+                Ok(()) => sync_directory(directory).map_err(|error| failed(directory, &error)),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
                 Err(error) => Err(failed(path, &error)),
             }
@@ -237,9 +237,9 @@ fn make(path: &Path, shown: &str) -> Result<(), Trouble> {
 }
 
 /// Makes a file that is there with all it holds, or not at all, whenever the program ends.
-fn whole(folder: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+fn whole(directory: &Path, path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-    let mut file = File::from(rustix::fs::open(folder, flags, Mode::RUSR | Mode::WUSR)?);
+    let mut file = File::from(rustix::fs::open(directory, flags, Mode::RUSR | Mode::WUSR)?);
     file.write_all(bytes)?;
     file.sync_all()?;
     let nameless = format!("/proc/self/fd/{}", file.as_raw_fd());
@@ -253,25 +253,25 @@ fn empty(path: &Path) -> std::io::Result<()> {
     options.open(path).map(drop)
 }
 
-/// Makes a folder and those above it, each on disk before anything is put into it.
-fn make_folder(folder: &Path) -> std::io::Result<()> {
-    if folder.is_dir() {
+/// Makes a directory and those above it, each on disk before anything is put into it.
+fn make_directory(directory: &Path) -> std::io::Result<()> {
+    if directory.is_dir() {
         return Ok(());
     }
-    let above = match folder.parent() {
+    let above = match directory.parent() {
         Some(above) if !above.as_os_str().is_empty() => above,
         _ => Path::new("."),
     };
-    make_folder(above)?;
-    match DirBuilder::new().mode(0o700).create(folder) {
-        Ok(()) => sync_folder(above),
+    make_directory(above)?;
+    match DirBuilder::new().mode(0o700).create(directory) {
+        Ok(()) => sync_directory(above),
         Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(()),
         Err(error) => Err(error),
     }
 }
 
-fn sync_folder(folder: &Path) -> std::io::Result<()> {
-    File::open(folder)?.sync_all()
+fn sync_directory(directory: &Path) -> std::io::Result<()> {
+    File::open(directory)?.sync_all()
 }
 
 /// Does something without waiting for whoever has the file locked.
@@ -297,8 +297,8 @@ mod tests {
 
     #[test]
     fn only_a_regular_file_is_opened() {
-        let folder = tempfile::tempdir().unwrap();
-        let at = |name: &str| folder.path().join(name);
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
         let rights = Mode::RUSR | Mode::WUSR;
         rustix::fs::mknodat(CWD, at("pipe"), rustix::fs::FileType::Fifo, rights, 0).unwrap();
         std::os::unix::fs::symlink("pipe", at("link")).unwrap();
@@ -314,14 +314,14 @@ mod tests {
             let written = writable(path).map(drop);
             for got in [read, written] {
                 assert!(
-                    matches!(got, Err(Trouble::NotAJournal { .. })),
+                    matches!(got, Err(SqliteError::NotAJournal { .. })),
                     "{path:?}: {got:?}"
                 );
             }
         }
         let missing = readable(&at("missing")).map(drop);
         assert!(
-            matches!(missing, Err(Trouble::Missing { .. })),
+            matches!(missing, Err(SqliteError::Missing { .. })),
             "{missing:?}"
         );
     }
@@ -339,9 +339,9 @@ mod tests {
     #[test]
     fn a_planted_rollback_journal_is_not_played_back() {
         for in_use in [false, true] {
-            let folder = tempfile::tempdir().unwrap();
-            let path = folder.path().join("journal.db");
-            let planted = folder.path().join("journal.db-journal");
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("journal.db");
+            let planted = directory.path().join("journal.db-journal");
             let (writer, _) = writable(&path).unwrap();
             let put = "INSERT INTO conversations VALUES ('a', NULL, 1)";
             writer.execute(put, []).unwrap();
@@ -352,13 +352,13 @@ mod tests {
             for bytes in [rollback(), Vec::new()] {
                 std::fs::write(&planted, bytes).unwrap();
                 for got in [readable(&path).map(drop), writable(&path).map(drop)] {
-                    let named = matches!(&got, Err(Trouble::Rollback { path }) if path.ends_with("-journal"));
+                    let named = matches!(&got, Err(SqliteError::Rollback { path }) if path.ends_with("-journal"));
                     assert!(named, "{got:?}");
                 }
             }
             std::fs::remove_file(&planted).unwrap();
             std::os::unix::fs::symlink("elsewhere", &planted).unwrap();
-            assert!(matches!(writable(&path), Err(Trouble::Rollback { .. })));
+            assert!(matches!(writable(&path), Err(SqliteError::Rollback { .. })));
             assert_eq!(std::fs::read(&path).unwrap(), before);
             std::fs::remove_file(&planted).unwrap();
             let db = readable(&path).unwrap();
@@ -370,8 +370,8 @@ mod tests {
 
     #[test]
     fn nothing_in_a_file_is_run() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("journal.db");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal.db");
         let (writer, _) = writable(&path).unwrap();
         let theirs = Connection::open(&path).unwrap();
         theirs
@@ -403,9 +403,9 @@ mod tests {
         assert!(writer.execute(change, []).is_err());
         let attach = format!(
             "ATTACH '{}' AS more",
-            folder.path().join("new.db").display()
+            directory.path().join("new.db").display()
         );
         let attached = writer.execute_batch(&attach);
-        assert!(attached.is_err() || !folder.path().join("new.db").exists());
+        assert!(attached.is_err() || !directory.path().join("new.db").exists());
     }
 }

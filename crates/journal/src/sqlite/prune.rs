@@ -14,7 +14,7 @@ use toolgate_gate::tool::hex;
 use super::SqliteJournal;
 use super::lease;
 use super::note::PruneNote;
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 use super::work::Work;
 use toolgate_gate::journal::chain::Hash;
 
@@ -27,13 +27,13 @@ impl PruneJournal for SqliteJournal {
 
 impl Work<'_> {
     /// Lets old bodies and images go, and makes the file smaller.
-    pub(crate) fn prune(&mut self, what: Prune) -> Result<Pruned, Trouble> {
+    pub(crate) fn prune(&mut self, what: Prune) -> Result<Pruned, SqliteError> {
         self.prune_until(what, u64::MAX)
     }
 
     /// Prunes a file that has reached its limit to three quarters of it, so that this does not
     /// happen with every commit. Conversations that a process works on stay as they are.
-    pub(crate) fn make_room(&mut self, most: u64) -> Result<Pruned, Trouble> {
+    pub(crate) fn make_room(&mut self, most: u64) -> Result<Pruned, SqliteError> {
         let oldest = lease::oldest_held(self.db, self.now_ms);
         let oldest = oldest.map_err(|error| self.fail(&error))?;
         let what = Prune {
@@ -44,7 +44,7 @@ impl Work<'_> {
     }
 
     /// Prunes nothing that was mentioned at this time or later.
-    fn prune_until(&mut self, what: Prune, until_ms: u64) -> Result<Pruned, Trouble> {
+    fn prune_until(&mut self, what: Prune, until_ms: u64) -> Result<Pruned, SqliteError> {
         let pruned = prune(self.db, what, until_ms);
         let (pruned, spared) = pruned.map_err(|error| self.fail(&error))?;
         if pruned.bodies + pruned.images > 0 {

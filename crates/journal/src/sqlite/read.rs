@@ -7,7 +7,7 @@ use toolgate_gate::journal::{Body, Conversation, ConversationFilter, Filter, Lin
 use toolgate_gate::tool::hex;
 use toolgate_model::{CallId, ConversationId};
 
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 use super::{layout, lease, open};
 use toolgate_gate::journal::chain::{Anchor, Hash, sha256};
 use toolgate_gate::journal::states::State;
@@ -17,7 +17,7 @@ pub struct Reader {
     pub(crate) db: Connection,
     pub(crate) path: PathBuf,
     /// Why nothing but a check is done with it.
-    altered: Option<Trouble>,
+    altered: Option<SqliteError>,
 }
 
 /// What a record takes on disk.
@@ -35,11 +35,11 @@ pub struct Size {
 
 impl Reader {
     /// Opens a record for reading only.
-    pub fn open(path: impl Into<PathBuf>) -> Result<Self, Trouble> {
+    pub fn open(path: impl Into<PathBuf>) -> Result<Self, SqliteError> {
         let path = path.into();
         let db = open::readable(&path)?;
         let altered = match layout::check(&db, &path.display().to_string()) {
-            Err(trouble @ Trouble::Altered { .. }) => Some(trouble),
+            Err(trouble @ SqliteError::Altered { .. }) => Some(trouble),
             other => other.map(|_| None)?,
         };
         Ok(Self { db, path, altered })
@@ -51,17 +51,17 @@ impl Reader {
     }
 
     /// Refuses to read tables that somebody else made. Only a check looks at them.
-    fn intact(&self) -> Result<(), Trouble> {
+    fn intact(&self) -> Result<(), SqliteError> {
         self.altered.clone().map_or(Ok(()), Err)
     }
 
-    pub(crate) fn fail(&self, error: &rusqlite::Error) -> Trouble {
-        Trouble::of(&self.path.display().to_string(), error)
+    pub(crate) fn fail(&self, error: &rusqlite::Error) -> SqliteError {
+        SqliteError::of(&self.path.display().to_string(), error)
     }
 
     /// Every conversation, the one that began first first, and who works on it at this
     /// moment, in milliseconds since 1970.
-    pub fn conversations(&self, now_ms: u64) -> Result<Vec<Conversation>, Trouble> {
+    pub fn conversations(&self, now_ms: u64) -> Result<Vec<Conversation>, SqliteError> {
         self.conversations_of(&ConversationFilter::default(), now_ms)
     }
 
@@ -70,7 +70,7 @@ impl Reader {
         &self,
         filter: &ConversationFilter,
         now_ms: u64,
-    ) -> Result<Vec<Conversation>, Trouble> {
+    ) -> Result<Vec<Conversation>, SqliteError> {
         self.intact()?;
         let found = self.find_conversations(filter, now_ms);
         found.map_err(|error| self.fail(&error))
@@ -128,7 +128,11 @@ impl Reader {
     }
 
     /// Hands out entries, by conversation and in order, until `each` has had enough.
-    pub fn show(&self, filter: &Filter, mut each: impl FnMut(Line) -> bool) -> Result<(), Trouble> {
+    pub fn show(
+        &self,
+        filter: &Filter,
+        mut each: impl FnMut(Line) -> bool,
+    ) -> Result<(), SqliteError> {
         let mut walk = || -> rusqlite::Result<()> {
             let mut find = self.db.prepare(
                 "SELECT e.conversation, e.seq, e.kind, e.call, e.nth, e.at_ms, e.hash, b.bytes,
@@ -162,7 +166,7 @@ impl Reader {
     }
 
     /// The last commit: worth keeping elsewhere, for [`Reader::verify`] to compare with.
-    pub fn anchor(&self) -> Result<Option<Anchor>, Trouble> {
+    pub fn anchor(&self) -> Result<Option<Anchor>, SqliteError> {
         self.intact()?;
         let last = "SELECT number, hash FROM anchors ORDER BY number DESC LIMIT 1";
         self.db
@@ -174,7 +178,7 @@ impl Reader {
     }
 
     /// What the record takes on disk.
-    pub fn size(&self) -> Result<Size, Trouble> {
+    pub fn size(&self) -> Result<Size, SqliteError> {
         self.intact()?;
         let on_disk = |path: &Path| std::fs::metadata(path).map_or(0, |found| found.len());
         let inside = "SELECT (SELECT coalesce(sum(length(bytes)), 0) FROM bodies),

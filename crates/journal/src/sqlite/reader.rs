@@ -15,7 +15,7 @@ use toolgate_gate::{Clock, SystemClock};
 use toolgate_model::ConversationId;
 
 use super::read::Reader;
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 
 type Job = Box<dyn FnOnce(&Reader) + Send>;
 
@@ -35,12 +35,12 @@ struct Inner {
 
 impl SqliteReader {
     /// Opens the file for reading only.
-    pub fn open(path: impl AsRef<Path>) -> Result<Self, Trouble> {
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, SqliteError> {
         Self::with_clock(path.as_ref(), Arc::new(SystemClock))
     }
 
     /// The same with a clock that says whether a lease is still held.
-    pub(crate) fn with_clock(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, Trouble> {
+    pub(crate) fn with_clock(path: &Path, clock: Arc<dyn Clock>) -> Result<Self, SqliteError> {
         let reader = Reader::open(path)?;
         let (to, jobs) = channel::<Job>();
         let thread = std::thread::Builder::new()
@@ -50,7 +50,7 @@ impl SqliteReader {
                     job(&reader);
                 }
             })
-            .map_err(|error| Trouble::Other {
+            .map_err(|error| SqliteError::Other {
                 path: path.display().to_string(),
                 why: format!("no thread to read with: {error}"),
             })?;
@@ -71,7 +71,7 @@ impl SqliteReader {
 
     async fn ask<T: Send + 'static>(
         &self,
-        job: impl FnOnce(&Reader) -> Result<T, Trouble> + Send + 'static,
+        job: impl FnOnce(&Reader) -> Result<T, SqliteError> + Send + 'static,
     ) -> Result<T, JournalError> {
         let (to, answer) = oneshot::channel();
         let job = move |reader: &Reader| {
@@ -79,8 +79,8 @@ impl SqliteReader {
             let _ = to.send(job(reader));
         };
         self.inner.send(Box::new(job));
-        let answer = answer.await.unwrap_or(Err(Trouble::Closed));
-        answer.map_err(Trouble::of_reading)
+        let answer = answer.await.unwrap_or(Err(SqliteError::Closed));
+        answer.map_err(SqliteError::of_reading)
     }
 }
 

@@ -12,7 +12,7 @@ use toolgate_model::ConversationId;
 use super::SqliteJournal;
 use super::lease;
 use super::prune::unhex;
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 use super::verify::is_as_written;
 use super::work::{About, Work};
 
@@ -46,7 +46,7 @@ impl RecoverJournal for SqliteJournal {
 }
 
 impl Work<'_> {
-    fn unfinished(&self, only: Option<&str>) -> Result<Vec<Unfinished>, Trouble> {
+    fn unfinished(&self, only: Option<&str>) -> Result<Vec<Unfinished>, SqliteError> {
         let found = || -> rusqlite::Result<Vec<Unfinished>> {
             let mut find = self.db.prepare_cached(
                 "SELECT c.conversation, c.call, c.nth, c.state, c.open_intent,
@@ -100,7 +100,7 @@ impl Work<'_> {
     }
 
     /// What a call was about to do to files; its conversation is taken for that.
-    fn intent(&mut self, call: &Unfinished) -> Result<Vec<IntendedFile>, Trouble> {
+    fn intent(&mut self, call: &Unfinished) -> Result<Vec<IntendedFile>, SqliteError> {
         self.hold(call.conversation.as_str())?;
         is_as_written(self.db, self.path, call.conversation.as_str())?;
         let body: Option<(Option<Vec<u8>>, Hash)> = self
@@ -126,7 +126,7 @@ impl Work<'_> {
         let read = bytes.map(|bytes| serde_json::from_slice(&bytes));
         match read {
             Some(Ok(Record::Intended { files })) => Ok(files),
-            _ => Err(Trouble::OutOfOrder {
+            _ => Err(SqliteError::OutOfOrder {
                 conversation: call.conversation.to_string(),
                 call: call.call.to_string(),
                 standing: "without a change of files that is open".to_owned(),
@@ -135,7 +135,7 @@ impl Work<'_> {
         }
     }
 
-    pub(crate) fn image(&self, hash: &str) -> Result<Option<Vec<u8>>, Trouble> {
+    pub(crate) fn image(&self, hash: &str) -> Result<Option<Vec<u8>>, SqliteError> {
         let Some(hash) = unhex(hash) else {
             return Ok(None);
         };
@@ -148,11 +148,11 @@ impl Work<'_> {
     }
 
     /// Bytes that decide what files become, if they are those that were written.
-    fn written(&self, bytes: Vec<u8>, hash: &Hash) -> Result<Vec<u8>, Trouble> {
+    fn written(&self, bytes: Vec<u8>, hash: &Hash) -> Result<Vec<u8>, SqliteError> {
         if sha256(&bytes) == *hash {
             return Ok(bytes);
         }
-        Err(Trouble::Damaged {
+        Err(SqliteError::Damaged {
             path: self.path.to_owned(),
             why: format!("the content {} is not what was written", hex(hash)),
         })

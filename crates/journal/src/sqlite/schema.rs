@@ -7,7 +7,7 @@ use toolgate_gate::{Clock, SystemClock};
 
 use super::lease;
 use super::note::{Note, Opened, Stored, add_anchor, value_hash};
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 
 /// "TGJ1": how a journal is told from other SQLite files.
 const APPLICATION: i64 = 0x5447_4A31;
@@ -15,7 +15,7 @@ const APPLICATION: i64 = 0x5447_4A31;
 /// Each step leads from the version of its place to the next.
 const STEPS: &[Step] = &[make_tables, take_over, unused];
 
-type Step = fn(&Connection, &str) -> Result<(), Trouble>;
+type Step = fn(&Connection, &str) -> Result<(), SqliteError>;
 
 /// The version this program writes. All versions have the same tables. Anchors of version 1
 /// say nothing of conversations, stored values and requests; those of version 2 nothing of the
@@ -102,8 +102,8 @@ CREATE TABLE store(
 ";
 
 /// Looks what the file is: `None` for an empty one, else its version.
-pub(crate) fn version(db: &Connection, path: &str) -> Result<Option<i64>, Trouble> {
-    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
+pub(crate) fn version(db: &Connection, path: &str) -> Result<Option<i64>, SqliteError> {
+    let fail = |error: rusqlite::Error| SqliteError::of(path, &error);
     let pragma = |name: &str| {
         db.query_row(name, [], |row| row.get::<_, i64>(0))
             .map_err(fail)
@@ -113,13 +113,13 @@ pub(crate) fn version(db: &Connection, path: &str) -> Result<Option<i64>, Troubl
     let tables = pragma("SELECT count(*) FROM sqlite_master")?;
     match (application, found, tables) {
         (0, 0, 0) => Ok(None),
-        (APPLICATION, 1.., _) if found > VERSION => Err(Trouble::Newer {
+        (APPLICATION, 1.., _) if found > VERSION => Err(SqliteError::Newer {
             path: path.to_owned(),
             found,
             known: VERSION,
         }),
         (APPLICATION, 1.., _) => Ok(Some(found)),
-        _ => Err(Trouble::NotAJournal {
+        _ => Err(SqliteError::NotAJournal {
             path: path.to_owned(),
         }),
     }
@@ -131,8 +131,8 @@ const MODES: std::ops::Range<usize> = 18..20;
 const WITH_LOG: u8 = 2;
 
 /// The bytes of a record in which nothing is yet.
-pub(crate) fn fresh(path: &str) -> Result<Vec<u8>, Trouble> {
-    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
+pub(crate) fn fresh(path: &str) -> Result<Vec<u8>, SqliteError> {
+    let fail = |error: rusqlite::Error| SqliteError::of(path, &error);
     let mut db = Connection::open_in_memory().map_err(fail)?;
     db.pragma_update(None, "auto_vacuum", "INCREMENTAL")
         .map_err(fail)?;
@@ -145,11 +145,11 @@ pub(crate) fn fresh(path: &str) -> Result<Vec<u8>, Trouble> {
 }
 
 /// Brings the file to the version of this program, all of it or nothing.
-pub(crate) fn migrate(db: &mut Connection, path: &str) -> Result<(), Trouble> {
+pub(crate) fn migrate(db: &mut Connection, path: &str) -> Result<(), SqliteError> {
     if version(db, path)? == Some(VERSION) {
         return Ok(());
     }
-    let fail = |error: rusqlite::Error| Trouble::of(path, &error);
+    let fail = |error: rusqlite::Error| SqliteError::of(path, &error);
     let change = db
         .transaction_with_behavior(TransactionBehavior::Immediate)
         .map_err(fail)?;
@@ -168,21 +168,21 @@ pub(crate) fn migrate(db: &mut Connection, path: &str) -> Result<(), Trouble> {
     change.commit().map_err(fail)
 }
 
-fn make_tables(db: &Connection, path: &str) -> Result<(), Trouble> {
+fn make_tables(db: &Connection, path: &str) -> Result<(), SqliteError> {
     db.execute_batch(TABLES)
-        .map_err(|error| Trouble::of(path, &error))
+        .map_err(|error| SqliteError::of(path, &error))
 }
 
 /// Puts every conversation and stored value of a file of version 1 on record as it is found:
 /// later changes of them are found from here on.
-fn take_over(db: &Connection, path: &str) -> Result<(), Trouble> {
+fn take_over(db: &Connection, path: &str) -> Result<(), SqliteError> {
     unused(db, path)?;
     let now_ms = SystemClock.now_ms();
-    match rows(db).map_err(|error| Trouble::of(path, &error))? {
+    match rows(db).map_err(|error| SqliteError::of(path, &error))? {
         Some(note) if note.opened.is_empty() && note.stored.is_empty() => Ok(()),
         Some(note) => add_anchor(db, path, now_ms, &BTreeMap::new(), &note),
         // Taken over again, whatever was changed since would count as found.
-        None => Err(Trouble::Altered {
+        None => Err(SqliteError::Altered {
             path: path.to_owned(),
             what: "its version is 1, and a later version wrote to it".to_owned(),
         }),
@@ -190,11 +190,11 @@ fn take_over(db: &Connection, path: &str) -> Result<(), Trouble> {
 }
 
 /// Waits for a process of an older version: it would be cut off in the middle of its work.
-fn unused(db: &Connection, path: &str) -> Result<(), Trouble> {
+fn unused(db: &Connection, path: &str) -> Result<(), SqliteError> {
     let holder = lease::any_holder(db, SystemClock.now_ms());
-    match holder.map_err(|error| Trouble::of(path, &error))? {
+    match holder.map_err(|error| SqliteError::of(path, &error))? {
         None => Ok(()),
-        Some(pid) => Err(Trouble::Other {
+        Some(pid) => Err(SqliteError::Other {
             path: path.to_owned(),
             why: format!("process {pid} uses it with an older toolgate; end it, then try again"),
         }),

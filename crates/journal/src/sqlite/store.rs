@@ -6,11 +6,11 @@ use toolgate_gate::store::{Change, Edit, Space, Store, StoreError, check_size};
 
 use super::SqliteJournal;
 use super::note::{Stored, value_hash};
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 use super::work::Work;
 
 impl Work<'_> {
-    fn value(&self, space: &Space, key: &str) -> Result<Option<String>, Trouble> {
+    fn value(&self, space: &Space, key: &str) -> Result<Option<String>, SqliteError> {
         self.db
             .prepare_cached(
                 "SELECT value FROM store WHERE workspace = ?1 AND space = ?2 AND key = ?3",
@@ -22,7 +22,7 @@ impl Work<'_> {
             .map_err(|error| self.fail(&error))
     }
 
-    fn values(&self, space: &Space) -> Result<Vec<(String, String)>, Trouble> {
+    fn values(&self, space: &Space) -> Result<Vec<(String, String)>, SqliteError> {
         self.db
             .prepare_cached(
                 "SELECT key, value FROM store WHERE workspace = ?1 AND space = ?2 ORDER BY key",
@@ -36,7 +36,7 @@ impl Work<'_> {
             .map_err(|error| self.fail(&error))
     }
 
-    fn edit(&mut self, space: &Space, key: &str, edit: &Edit) -> Result<(), Trouble> {
+    fn edit(&mut self, space: &Space, key: &str, edit: &Edit) -> Result<(), SqliteError> {
         let (workspace, name) = (&space.workspace, &space.name);
         let done = match edit {
             Edit::Keep => Ok(0),
@@ -85,7 +85,7 @@ impl Store for SqliteJournal {
             let task = move |work: &mut Work<'_>| {
                 let before = work.value(&space, &key)?;
                 let edit = change(before.as_deref())?;
-                check_size(&key, &edit).map_err(Trouble::Refused)?;
+                check_size(&key, &edit).map_err(SqliteError::Refused)?;
                 work.edit(&space, &key, &edit)?;
                 Ok(before)
             };

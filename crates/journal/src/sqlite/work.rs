@@ -9,7 +9,7 @@ use toolgate_gate::journal::{Batch, BatchKey, Entry, Image};
 
 use super::lease::{self, Holder};
 use super::note::{Keyed, Note, Opened, add_anchor};
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 
 /// What requests of one transaction share.
 pub(crate) struct Work<'a> {
@@ -43,12 +43,12 @@ pub(crate) enum About {
 }
 
 impl Work<'_> {
-    pub(crate) fn fail(&self, error: &rusqlite::Error) -> Trouble {
-        Trouble::of(self.path, error)
+    pub(crate) fn fail(&self, error: &rusqlite::Error) -> SqliteError {
+        SqliteError::of(self.path, error)
     }
 
     /// Makes sure that this process works on the conversation.
-    pub(crate) fn hold(&mut self, conversation: &str) -> Result<(), Trouble> {
+    pub(crate) fn hold(&mut self, conversation: &str) -> Result<(), SqliteError> {
         if self.taken.contains(conversation) {
             return Ok(());
         }
@@ -71,7 +71,7 @@ impl Work<'_> {
         conversation: &str,
         workspace: Option<&str>,
         at_ms: u64,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), SqliteError> {
         // A row comes back only if it is new or changed.
         let opened = self
             .db
@@ -93,7 +93,7 @@ impl Work<'_> {
     }
 
     /// Writes entries at the end of their conversations.
-    pub(crate) fn append(&mut self, entries: &[Entry], about: About) -> Result<(), Trouble> {
+    pub(crate) fn append(&mut self, entries: &[Entry], about: About) -> Result<(), SqliteError> {
         let mut batches: BTreeMap<&str, u64> = BTreeMap::new();
         for entry in entries {
             let conversation = entry.conversation.as_str();
@@ -147,7 +147,7 @@ impl Work<'_> {
     }
 
     /// Writes a batch, or finds that it is on record already.
-    pub(crate) fn append_once(&mut self, batch: &Batch) -> Result<(), Trouble> {
+    pub(crate) fn append_once(&mut self, batch: &Batch) -> Result<(), SqliteError> {
         let conversation = batch.conversation();
         let conversation = conversation.as_str();
         if batch.is_offered_again() {
@@ -165,7 +165,7 @@ impl Work<'_> {
     }
 
     /// The number of the first entry of the batch of this key.
-    fn written_as(&self, key: &BatchKey, conversation: &str) -> Result<Option<u64>, Trouble> {
+    fn written_as(&self, key: &BatchKey, conversation: &str) -> Result<Option<u64>, SqliteError> {
         let first_of = |batches: &[Keyed]| {
             let mut batches = batches.iter();
             let found = batches.find(|batch| batch.0 == *key && batch.1 == conversation);
@@ -192,7 +192,7 @@ impl Work<'_> {
     }
 
     /// Refuses a batch whose key is on record with other entries.
-    fn is_the_same(&self, batch: &Batch, first: u64) -> Result<(), Trouble> {
+    fn is_the_same(&self, batch: &Batch, first: u64) -> Result<(), SqliteError> {
         for (seq, entry) in (first..).zip(batch.entries()) {
             let body = body_of(entry)?;
             let there: Option<(String, String, u64, Hash)> = self
@@ -215,7 +215,7 @@ impl Work<'_> {
                 sha256(&body),
             );
             if there != Some(offered) {
-                return Err(Trouble::KeyTaken {
+                return Err(SqliteError::KeyTaken {
                     conversation: entry.conversation.to_string(),
                     key: batch.key().to_string(),
                 });
@@ -225,14 +225,14 @@ impl Work<'_> {
     }
 
     /// Keeps contents of files beside the entry that names them.
-    pub(crate) fn keep_images(&mut self, images: &[Image], at_ms: u64) -> Result<(), Trouble> {
+    pub(crate) fn keep_images(&mut self, images: &[Image], at_ms: u64) -> Result<(), SqliteError> {
         for image in images {
             self.keep("images", &sha256(&image.bytes), &image.bytes, at_ms)?;
         }
         Ok(())
     }
 
-    fn keep(&self, table: &str, hash: &Hash, bytes: &[u8], at_ms: u64) -> Result<(), Trouble> {
+    fn keep(&self, table: &str, hash: &Hash, bytes: &[u8], at_ms: u64) -> Result<(), SqliteError> {
         // What is there already stays as long as its youngest mention.
         let put = format!(
             "INSERT INTO {table}(hash, bytes, last_ms) VALUES (?1, ?2, ?3)
@@ -247,7 +247,7 @@ impl Work<'_> {
     }
 
     /// The last entry of a conversation: its number and hash.
-    fn head(&self, conversation: &str) -> Result<(u64, Hash), Trouble> {
+    fn head(&self, conversation: &str) -> Result<(u64, Hash), SqliteError> {
         if let Some(head) = self.heads.get(conversation) {
             return Ok(*head);
         }
@@ -265,7 +265,7 @@ impl Work<'_> {
     }
 
     /// Moves the call of an entry on, and says which of its id it is.
-    fn advance(&self, entry: &Entry, about: About, batch: u64) -> Result<u64, Trouble> {
+    fn advance(&self, entry: &Entry, about: About, batch: u64) -> Result<u64, SqliteError> {
         let (conversation, call) = (entry.conversation.as_str(), entry.call.as_str());
         let step = Step::of(&entry.record);
         if step == Step::Note {
@@ -280,7 +280,7 @@ impl Work<'_> {
                 let standing = standings
                     .last()
                     .map_or("not received", |s| s.state.as_str());
-                return Err(Trouble::OutOfOrder {
+                return Err(SqliteError::OutOfOrder {
                     conversation: conversation.to_owned(),
                     call: call.to_owned(),
                     standing: standing.to_owned(),
@@ -312,7 +312,7 @@ impl Work<'_> {
         conversation: &str,
         call: &str,
         about: About,
-    ) -> Result<(Vec<Standing>, u64), Trouble> {
+    ) -> Result<(Vec<Standing>, u64), SqliteError> {
         let nth = match about {
             About::Meant => None,
             About::Nth(nth) => Some(nth),
@@ -336,7 +336,7 @@ impl Work<'_> {
         while let Some(row) = rows.next().map_err(|error| self.fail(&error))? {
             let (standing, of) = standing(row).map_err(|error| self.fail(&error))?;
             batch = of;
-            let unknown = || Trouble::Damaged {
+            let unknown = || SqliteError::Damaged {
                 path: self.path.to_owned(),
                 why: format!("call {call} has a state that does not exist"),
             };
@@ -346,7 +346,7 @@ impl Work<'_> {
     }
 
     /// Adds the anchor of this commit, if it wrote anything that is chained.
-    pub(crate) fn anchor(&self) -> Result<(), Trouble> {
+    pub(crate) fn anchor(&self) -> Result<(), SqliteError> {
         if self.heads.is_empty() && self.note.is_empty() {
             return Ok(());
         }
@@ -355,8 +355,8 @@ impl Work<'_> {
 }
 
 /// What an entry says, as it is written.
-fn body_of(entry: &Entry) -> Result<Vec<u8>, Trouble> {
-    serde_json::to_vec(&entry.record).map_err(|error| Trouble::Unwritable {
+fn body_of(entry: &Entry) -> Result<Vec<u8>, SqliteError> {
+    serde_json::to_vec(&entry.record).map_err(|error| SqliteError::Unwritable {
         why: error.to_string(),
     })
 }

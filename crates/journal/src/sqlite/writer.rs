@@ -21,8 +21,8 @@ use super::layout::{self, Known};
 use super::lease::{self, Holder};
 use super::note::Note;
 use super::open;
-use super::room::Room;
-use super::trouble::Trouble;
+use super::preallocation::Preallocation;
+use super::sqlite_error::SqliteError;
 use super::work::Work;
 
 const BEGIN: &str = "BEGIN IMMEDIATE";
@@ -35,20 +35,20 @@ pub(crate) trait Request: Send {
     fn beyond_limit(&self) -> bool;
 
     /// Does it. What it did is undone if this fails.
-    fn run(&mut self, work: &mut Work<'_>) -> Result<(), Trouble>;
+    fn run(&mut self, work: &mut Work<'_>) -> Result<(), SqliteError>;
 
     /// Tells how it ended, after the commit.
-    fn answer(self: Box<Self>, end: Result<(), Trouble>);
+    fn answer(self: Box<Self>, end: Result<(), SqliteError>);
 }
 
 /// A request that was tried, and how that went.
-type Ended = (Box<dyn Request>, Result<(), Trouble>);
+type Ended = (Box<dyn Request>, Result<(), SqliteError>);
 
 /// A request made of a function.
 pub(crate) struct Task<T, F> {
     task: Option<F>,
     made: Option<T>,
-    to: oneshot::Sender<Result<T, Trouble>>,
+    to: oneshot::Sender<Result<T, SqliteError>>,
     beyond_limit: bool,
 }
 
@@ -57,7 +57,7 @@ impl<T, F> Task<T, F> {
     pub(crate) fn new(
         beyond_limit: bool,
         task: F,
-    ) -> (Self, oneshot::Receiver<Result<T, Trouble>>) {
+    ) -> (Self, oneshot::Receiver<Result<T, SqliteError>>) {
         let (to, answer) = oneshot::channel();
         let request = Self {
             task: Some(task),
@@ -72,20 +72,20 @@ impl<T, F> Task<T, F> {
 impl<T, F> Request for Task<T, F>
 where
     T: Send,
-    F: FnOnce(&mut Work<'_>) -> Result<T, Trouble> + Send,
+    F: FnOnce(&mut Work<'_>) -> Result<T, SqliteError> + Send,
 {
     fn beyond_limit(&self) -> bool {
         self.beyond_limit
     }
 
-    fn run(&mut self, work: &mut Work<'_>) -> Result<(), Trouble> {
-        let task = self.task.take().ok_or(Trouble::Closed)?;
+    fn run(&mut self, work: &mut Work<'_>) -> Result<(), SqliteError> {
+        let task = self.task.take().ok_or(SqliteError::Closed)?;
         self.made = Some(task(work)?);
         Ok(())
     }
 
-    fn answer(self: Box<Self>, end: Result<(), Trouble>) {
-        let made = self.made.ok_or(Trouble::Closed);
+    fn answer(self: Box<Self>, end: Result<(), SqliteError>) {
+        let made = self.made.ok_or(SqliteError::Closed);
         // Whoever asked may have gone; what was written stays written.
         let _ = self.to.send(end.and(made));
     }
@@ -106,7 +106,7 @@ pub(crate) struct Writer {
     /// Conversations of this process.
     pub(crate) held: BTreeSet<String>,
     /// Room in the log.
-    pub(crate) room: Room,
+    pub(crate) room: Preallocation,
     /// How many transactions were tried, also those that failed or only read: who sees no
     /// other number knows that nobody was here.
     pub(crate) tried: u64,
@@ -217,7 +217,7 @@ impl Writer {
         Ok(())
     }
 
-    fn begun(&mut self, requests: Vec<Box<dyn Request>>, begun: Result<(), Trouble>) {
+    fn begun(&mut self, requests: Vec<Box<dyn Request>>, begun: Result<(), SqliteError>) {
         let mut ended = Vec::new();
         let done = self.transaction(requests, begun, &mut ended);
         self.tried += 1;
@@ -246,9 +246,9 @@ impl Writer {
     fn transaction(
         &mut self,
         requests: Vec<Box<dyn Request>>,
-        begun: Result<(), Trouble>,
+        begun: Result<(), SqliteError>,
         ended: &mut Vec<Ended>,
-    ) -> Result<bool, Trouble> {
+    ) -> Result<bool, SqliteError> {
         let known = begun.and_then(|()| layout::recheck(&self.db, &self.path, self.schema));
         let known = known.map(|known| self.schema = known);
         let (mut waiting, db) = (requests.into_iter(), &self.db);
@@ -276,13 +276,13 @@ impl Writer {
             if db.is_autocommit() {
                 ended.extend(waiting.map(|request| (request, Ok(()))));
                 let first = ended.iter().find_map(|(_, end)| end.clone().err());
-                return Err(first.unwrap_or(Trouble::Closed));
+                return Err(first.unwrap_or(SqliteError::Closed));
             }
         }
         let (taken, released, shrunk) = (all.taken.clone(), all.released.clone(), all.shrunk);
         let sealed = all.anchor().and_then(|()| {
             self.at(Point::Written);
-            self.say("COMMIT").map_err(|trouble| Trouble::Unsure {
+            self.say("COMMIT").map_err(|trouble| SqliteError::Unsure {
                 trouble: Box::new(trouble),
             })
         });
@@ -297,7 +297,7 @@ impl Writer {
     }
 
     /// One request within the transaction: it leaves all of its traces, or none.
-    fn one(&self, request: &mut dyn Request, all: &mut Work<'_>) -> Result<(), Trouble> {
+    fn one(&self, request: &mut dyn Request, all: &mut Work<'_>) -> Result<(), SqliteError> {
         self.say("SAVEPOINT one")?;
         let mut work = Work {
             heads: all.heads.clone(),
@@ -328,20 +328,20 @@ impl Writer {
     }
 
     /// One word of the transaction, understood once.
-    fn say(&self, word: &str) -> Result<(), Trouble> {
+    fn say(&self, word: &str) -> Result<(), SqliteError> {
         self.db
             .prepare_cached(word)
             .and_then(|mut word| word.execute([]))
             .map(drop)
-            .map_err(|error| Trouble::of(&self.path, &error))
+            .map_err(|error| SqliteError::of(&self.path, &error))
     }
 
-    fn panicked(&self, payload: &(dyn Any + Send)) -> Trouble {
+    fn panicked(&self, payload: &(dyn Any + Send)) -> SqliteError {
         let text = payload
             .downcast_ref::<&str>()
             .copied()
             .or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-        Trouble::Other {
+        SqliteError::Other {
             path: self.path.clone(),
             why: format!("a change panicked: {}", text.unwrap_or("without words")),
         }
@@ -383,19 +383,19 @@ impl Writer {
     }
 
     /// What to say to whoever would make the file larger, if it is at its limit.
-    fn beyond_limit(&self) -> Result<Option<Trouble>, Trouble> {
+    fn beyond_limit(&self) -> Result<Option<SqliteError>, SqliteError> {
         let Some(most) = self.most_bytes else {
             return Ok(None);
         };
-        let number = |pragma: &str| -> Result<u64, Trouble> {
+        let number = |pragma: &str| -> Result<u64, SqliteError> {
             self.db
                 .prepare_cached(pragma)
                 .and_then(|mut find| find.query_row([], |row| row.get(0)))
-                .map_err(|error| Trouble::of(&self.path, &error))
+                .map_err(|error| SqliteError::of(&self.path, &error))
         };
         let used = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
         let bytes = used.saturating_mul(number("PRAGMA page_size")?);
-        Ok((bytes >= most).then(|| Trouble::Limit {
+        Ok((bytes >= most).then(|| SqliteError::Limit {
             path: self.path.clone(),
             bytes,
             most,

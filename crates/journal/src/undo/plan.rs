@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use toolgate_gate::journal::FileProblem;
+use toolgate_gate::journal::FileError;
 use toolgate_model::CallId;
 
 use super::changes::{Change, Changes, Made};
@@ -78,7 +78,7 @@ pub enum Refusal {
     Pruned(CallId),
     /// A file cannot be looked at.
     #[error("nothing was taken back: {0}")]
-    CannotLook(FileProblem),
+    CannotLook(FileError),
 }
 
 fn listed(files: &[Differs]) -> String {
@@ -108,7 +108,7 @@ impl Changes {
     pub fn plan(
         &self,
         scope: &Scope,
-        look: &mut dyn FnMut(&Path) -> Result<Found, FileProblem>,
+        look: &mut dyn FnMut(&Path) -> Result<Found, FileError>,
     ) -> Result<Vec<Restore>, Refusal> {
         let mut within = self.within(scope)?;
         loop {
@@ -133,7 +133,7 @@ impl Changes {
     fn back(
         &self,
         changes: &[&Change],
-        look: &mut dyn FnMut(&Path) -> Result<Found, FileProblem>,
+        look: &mut dyn FnMut(&Path) -> Result<Found, FileError>,
     ) -> Result<Vec<Restore>, Refusal> {
         let mut trails: BTreeMap<&Path, Trail<'_>> = BTreeMap::new();
         let mut differ: Vec<Differs> = Vec::new();

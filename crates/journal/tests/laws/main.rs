@@ -40,21 +40,21 @@ mod sqlite {
     use toolgate_testkit::journal_laws::Store;
 
     pub(crate) struct InFile {
-        folder: tempfile::TempDir,
+        directory: tempfile::TempDir,
         in_place: bool,
     }
 
     impl InFile {
         pub(crate) fn new() -> Self {
-            // In memory where there is such a folder: these tests end no process.
+            // In memory where there is such a directory: these tests end no process.
             let memory = Path::new("/dev/shm");
-            let folder = if memory.is_dir() {
+            let directory = if memory.is_dir() {
                 tempfile::tempdir_in(memory)
             } else {
                 tempfile::tempdir()
             };
             Self {
-                folder: folder.unwrap(),
+                directory: directory.unwrap(),
                 in_place: false,
             }
         }
@@ -71,7 +71,7 @@ mod sqlite {
                 writes_in_place: self.in_place,
                 ..options
             };
-            SqliteJournal::open(self.folder.path().join("journal.db"), options).unwrap()
+            SqliteJournal::open(self.directory.path().join("journal.db"), options).unwrap()
         }
     }
 

@@ -1,4 +1,4 @@
-//! A full disk, a read-only folder, damaged bytes: the person is told what to do, and what
+//! A full disk, a read-only directory, damaged bytes: the person is told what to do, and what
 //! was acknowledged is there.
 
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-use toolgate_journal::{Options, Reader, SqliteJournal, Trouble};
+use toolgate_journal::{Options, Reader, SqliteError, SqliteJournal};
 
 use crate::child::{Part, prepare};
 use crate::fixture::{Place, commit, start, whole};
@@ -49,16 +49,16 @@ fn a_full_disk_stops_the_writer_and_loses_nothing_acknowledged() {
 }
 
 /// Whether there is room in the log before each of eight commits, in a shell that has run
-/// this first; `$0` is the folder of the journal.
+/// this first; `$0` is the directory of the journal.
 fn crowded(place: &Place, shell: &[&str], first: &str) -> Vec<String> {
-    let folder = place.file().parent().unwrap().to_path_buf();
-    std::fs::create_dir(&folder).unwrap();
+    let directory = place.file().parent().unwrap().to_path_buf();
+    std::fs::create_dir(&directory).unwrap();
     let mut command = Command::new(shell[0]);
     command
         .args(&shell[1..])
         .arg("-ec")
         .arg(format!(r#"{first}; exec "$@""#))
-        .arg(folder)
+        .arg(directory)
         .arg(std::env::current_exe().unwrap());
     prepare(&mut command, "crowd", &place.file(), "");
     Part::run(command).end()
@@ -94,17 +94,17 @@ fn ordinary(program: &Path, part: &str, journal: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_told_and_can_still_be_read() {
+fn a_directory_that_cannot_be_written_is_told_and_can_still_be_read() {
     let place = Place::new();
     whole(&place.open(), "c", "1", 1);
     let state = place.file().parent().unwrap().to_path_buf();
-    // The part runs as somebody else, who cannot reach the folder this program was built in.
-    let program = place.folder().join("program");
+    // The part runs as somebody else, who cannot reach the directory this program was built in.
+    let program = place.directory().join("program");
     std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
     let rights = |path: &Path, mode| {
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
     };
-    rights(place.folder(), 0o755);
+    rights(place.directory(), 0o755);
     rights(&program, 0o755);
     if rustix::process::geteuid().is_root() {
         chown(&state, Some(65534), Some(65534)).unwrap();
@@ -149,7 +149,7 @@ fn damaged_bytes_are_told_and_never_taken_for_a_sound_record() {
             Ok(verified) => assert!(!verified.is_sound(), "page {at}"),
             Err(trouble) => {
                 assert!(
-                    matches!(trouble, Trouble::Damaged { .. }),
+                    matches!(trouble, SqliteError::Damaged { .. }),
                     "page {at}: {trouble}"
                 );
                 assert!(trouble.to_string().contains("journal verify"), "{trouble}");
@@ -171,7 +171,10 @@ fn damaged_bytes_are_told_and_never_taken_for_a_sound_record() {
     header[..100].fill(0);
     std::fs::write(place.file(), &header).unwrap();
     let refused = SqliteJournal::open(place.file(), Options::default()).unwrap_err();
-    assert!(matches!(refused, Trouble::NotAJournal { .. }), "{refused}");
+    assert!(
+        matches!(refused, SqliteError::NotAJournal { .. }),
+        "{refused}"
+    );
     let cut = &header[..0];
     std::fs::write(place.file(), cut).unwrap();
     assert!(Reader::open(place.file()).is_err());

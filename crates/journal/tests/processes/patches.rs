@@ -6,7 +6,7 @@ use std::path::Path;
 use futures::executor::block_on;
 use toolgate_gate::journal::{RecoverJournal, Recovered};
 use toolgate_journal::{Class, State};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
 use crate::child::Part;
 use crate::fixture::Place;
@@ -28,7 +28,7 @@ fn files(root: &Path) -> BTreeMap<String, Vec<u8>> {
 fn all_files_of_a_killed_change_agree_after_the_next_start() {
     for stop in 0..=FILES + 1 {
         let place = Place::new();
-        let root = place.folder().canonicalize().unwrap().join("work");
+        let root = place.directory().canonicalize().unwrap().join("work");
         std::fs::create_dir(&root).unwrap();
         let (mut before, mut after) = (BTreeMap::new(), BTreeMap::new());
         for n in 0..FILES {
@@ -59,8 +59,8 @@ fn all_files_of_a_killed_change_agree_after_the_next_start() {
             (call.class(), call.half_changed),
             (Class::OutcomeUnknown, true)
         );
-        let wall = PathWall::open(&PathRules::new(&root)).unwrap();
-        let recovery = block_on(journal.recover(call, &wall)).unwrap();
+        let sandbox = PathSandbox::open(&PathRules::new(&root)).unwrap();
+        let recovery = block_on(journal.recover(call, &sandbox)).unwrap();
         let (outcome, expected) = if stop == 0 {
             (Recovered::Back, before)
         } else {

@@ -9,7 +9,7 @@ use futures::executor::block_on;
 use futures::future::join_all;
 use toolgate_gate::journal::{Image, Intended, IntendedFile, Journal, LeaseJournal, Record};
 use toolgate_gate::store::{Edit, Space, Store};
-use toolgate_journal::{Body, Filter, Options, Point, Reader, SqliteJournal, State, Trouble};
+use toolgate_journal::{Body, Filter, Options, Point, Reader, SqliteError, SqliteJournal, State};
 use toolgate_model::ErrorKind;
 
 use crate::fixture::{Place, commit, entry, failed, finished, planned, received, start, whole};
@@ -172,9 +172,9 @@ fn the_file_and_its_log_are_for_their_owner_alone() {
     whole(&journal, "c", "1", 1);
     let mode =
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
-    assert_eq!(mode(&place.folder().join("state")), 0o700);
+    assert_eq!(mode(&place.directory().join("state")), 0o700);
     for ending in ["", "-wal", "-shm"] {
-        let path = place.folder().join(format!("state/journal.db{ending}"));
+        let path = place.directory().join(format!("state/journal.db{ending}"));
         assert_eq!(mode(&path), 0o600, "{}", path.display());
     }
     drop(journal);
@@ -198,33 +198,36 @@ fn a_newer_file_somebody_elses_file_and_no_file_are_refused_and_left_alone() {
     let before = std::fs::read(place.file()).unwrap();
     let trouble = SqliteJournal::open(place.file(), place.options()).unwrap_err();
     assert!(
-        matches!(trouble, Trouble::Newer { found: 99, .. }),
+        matches!(trouble, SqliteError::Newer { found: 99, .. }),
         "{trouble}"
     );
     assert!(trouble.to_string().contains("newer toolgate"), "{trouble}");
     assert!(matches!(
         Reader::open(place.file()),
-        Err(Trouble::Newer { .. })
+        Err(SqliteError::Newer { .. })
     ));
     assert_eq!(std::fs::read(place.file()).unwrap(), before);
 
-    let theirs = place.folder().join("theirs.db");
+    let theirs = place.directory().join("theirs.db");
     let raw = rusqlite::Connection::open(&theirs).unwrap();
     raw.execute_batch("CREATE TABLE mine(x); INSERT INTO mine VALUES (1)")
         .unwrap();
     drop(raw);
-    let text = place.folder().join("notes.txt");
+    let text = place.directory().join("notes.txt");
     std::fs::write(&text, "not a database at all, but long enough to look at").unwrap();
     for path in [theirs, text] {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600)).unwrap();
         let before = std::fs::read(&path).unwrap();
         let trouble = SqliteJournal::open(&path, place.options()).unwrap_err();
-        assert!(matches!(trouble, Trouble::NotAJournal { .. }), "{trouble}");
+        assert!(
+            matches!(trouble, SqliteError::NotAJournal { .. }),
+            "{trouble}"
+        );
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
-    assert!(SqliteJournal::open(place.folder(), place.options()).is_err());
-    let missing = Reader::open(place.folder().join("none.db"));
-    assert!(matches!(missing, Err(Trouble::Missing { .. })));
+    assert!(SqliteJournal::open(place.directory(), place.options()).is_err());
+    let missing = Reader::open(place.directory().join("none.db"));
+    assert!(matches!(missing, Err(SqliteError::Missing { .. })));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! A folder with a journal in it, and entries to put there.
+//! A directory with a journal in it, and entries to put there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub(crate) const LOG_HEADER: usize = 32;
 pub(crate) const LOG_FRAME: usize = 24 + 4096;
 
 pub(crate) struct Place {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
     pub(crate) clock: Ticking,
 }
 
@@ -40,31 +40,31 @@ impl Clock for Ticking {
 impl Place {
     pub(crate) fn new() -> Self {
         Self {
-            folder: tempfile::tempdir().unwrap(),
+            directory: tempfile::tempdir().unwrap(),
             clock: Ticking::default(),
         }
     }
 
-    /// In memory where there is such a folder: for tests that make many and do not end processes.
+    /// In memory where there is such a directory: for tests that make many and do not end processes.
     pub(crate) fn quick() -> Self {
         let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() {
+        let directory = if memory.is_dir() {
             tempfile::tempdir_in(memory)
         } else {
             tempfile::tempdir()
         };
         Self {
-            folder: folder.unwrap(),
+            directory: directory.unwrap(),
             clock: Ticking::default(),
         }
     }
 
-    pub(crate) fn folder(&self) -> &Path {
-        self.folder.path()
+    pub(crate) fn directory(&self) -> &Path {
+        self.directory.path()
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        self.folder.path().join("state/journal.db")
+        self.directory.path().join("state/journal.db")
     }
 
     pub(crate) fn options(&self) -> Options {

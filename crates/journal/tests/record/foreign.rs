@@ -2,7 +2,7 @@
 
 use futures::executor::block_on;
 use toolgate_gate::store::{Space, Store};
-use toolgate_journal::{Reader, Trouble};
+use toolgate_journal::{Reader, SqliteError};
 
 use crate::fixture::{Place, commit, start, whole};
 
@@ -96,6 +96,6 @@ fn a_reader_does_not_read_through_a_view() {
     let again = Reader::open(place.file()).unwrap();
     assert!(matches!(
         again.conversations(0),
-        Err(Trouble::Altered { .. })
+        Err(SqliteError::Altered { .. })
     ));
 }

@@ -117,19 +117,19 @@ pub(crate) fn write(place: &Place) {
 
 /// A copy that can be changed.
 pub(crate) struct Copy {
-    pub(crate) folder: tempfile::TempDir,
+    pub(crate) directory: tempfile::TempDir,
 }
 
 impl Copy {
     pub(crate) fn new() -> Self {
         let memory = Path::new("/dev/shm");
-        let folder = if memory.is_dir() {
+        let directory = if memory.is_dir() {
             tempfile::tempdir_in(memory)
         } else {
             tempfile::tempdir()
         };
         let copy = Self {
-            folder: folder.unwrap(),
+            directory: directory.unwrap(),
         };
         std::fs::write(copy.file(), &full().bytes).unwrap();
         let own = std::os::unix::fs::PermissionsExt::from_mode(0o600);
@@ -138,7 +138,7 @@ impl Copy {
     }
 
     pub(crate) fn file(&self) -> PathBuf {
-        self.folder.path().join("copy.db")
+        self.directory.path().join("copy.db")
     }
 
     pub(crate) fn db(&self) -> Connection {

@@ -91,7 +91,7 @@ fn a_long_log_is_folded_in_by_the_thread_although_there_is_no_quiet_moment() {
     let place = Place::quick();
     let here = std::thread::current().id();
     let (to, points) = channel();
-    let (file, log) = (place.file(), place.folder().join("state/journal.db-wal"));
+    let (file, log) = (place.file(), place.directory().join("state/journal.db-wal"));
     let before = Mutex::default();
     let hook = move |point| {
         let found = std::fs::metadata(&file).unwrap();

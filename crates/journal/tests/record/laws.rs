@@ -133,9 +133,9 @@ struct Original {
 }
 
 impl Original {
-    /// A copy of it in a folder.
-    fn copied(&self, folder: &Path) -> PathBuf {
-        let copy = folder.join("copy.db");
+    /// A copy of it in a directory.
+    fn copied(&self, directory: &Path) -> PathBuf {
+        let copy = directory.join("copy.db");
         std::fs::write(&copy, &self.bytes).unwrap();
         copy
     }
@@ -383,8 +383,8 @@ proptest! {
 
     #[test]
     fn every_change_removal_and_reordering_is_found(tamper in tamper()) {
-        let folder = tempfile::tempdir().unwrap();
-        let copy = original().copied(folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let copy = original().copied(directory.path());
         let db = Connection::open(&copy).unwrap();
         db.pragma_update(None, "synchronous", "OFF").unwrap();
         tamper.apply(&db);
@@ -396,8 +396,8 @@ proptest! {
 
 #[test]
 fn a_cut_off_end_is_found_with_an_anchor_kept_elsewhere_and_only_so() {
-    let folder = tempfile::tempdir().unwrap();
-    let copy = original().copied(folder.path());
+    let directory = tempfile::tempdir().unwrap();
+    let copy = original().copied(directory.path());
     let db = Connection::open(&copy).unwrap();
     // The last commit was a call of `c` that arrived and was refused at once.
     db.execute_batch(

@@ -2,7 +2,7 @@
 
 use futures::executor::block_on;
 use toolgate_gate::journal::{Journal, JournalErrorKind, LeaseJournal};
-use toolgate_journal::{Options, SqliteJournal, Trouble};
+use toolgate_journal::{Options, SqliteError, SqliteJournal};
 
 use crate::fixture::{Place, commit, start, whole};
 
@@ -100,5 +100,5 @@ fn a_journal_that_lost_its_source_of_randomness_is_not_opened() {
         ..place.options()
     };
     let opened = SqliteJournal::open(place.file(), options);
-    assert_eq!(opened.map(|_| ()), Err(Trouble::NoRandomness));
+    assert_eq!(opened.map(|_| ()), Err(SqliteError::NoRandomness));
 }

@@ -6,29 +6,33 @@ use std::path::{Path, PathBuf};
 use futures::executor::block_on;
 use proptest::prelude::*;
 use toolgate_gate::journal::{
-    FileProblem, Files, Image, Intended, Journal, JournalError, JournalErrorKind, LeaseJournal,
+    FileError, Files, Image, Intended, Journal, JournalError, JournalErrorKind, LeaseJournal,
     Record, RecoverJournal, Recovered,
 };
 use toolgate_journal::undo::Changes;
 use toolgate_journal::{Class, Problem, SqliteJournal, SqliteReader, State, Unfinished};
 use toolgate_model::ErrorKind;
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
 use crate::fixture::{Place, commit, entry, finished, received, start};
 
 struct Work {
     place: Place,
     root: PathBuf,
-    wall: PathWall,
+    sandbox: PathSandbox,
 }
 
 impl Work {
     fn new() -> Self {
         let place = Place::quick();
-        let root = place.folder().canonicalize().unwrap().join("work");
+        let root = place.directory().canonicalize().unwrap().join("work");
         std::fs::create_dir(&root).unwrap();
-        let wall = PathWall::open(&PathRules::new(&root)).unwrap();
-        Self { place, root, wall }
+        let sandbox = PathSandbox::open(&PathRules::new(&root)).unwrap();
+        Self {
+            place,
+            root,
+            sandbox,
+        }
     }
 
     fn files(&self) -> BTreeMap<String, Vec<u8>> {
@@ -144,7 +148,7 @@ proptest! {
         let journal = work.place.open();
         let call = work.only(&journal);
         prop_assert_eq!((call.class(), call.half_changed), (Class::OutcomeUnknown, true));
-        let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+        let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
         let third = case.iter().any(|(_, found, _)| *found == Found::Third);
         let moved = |change: &Change| !matches!(change, Change::Same);
         let none_done = case.iter().all(|(change, found, _)| *found == Found::Before || !moved(change));
@@ -238,7 +242,7 @@ fn calls_without_a_result_are_told_by_how_far_they_came() {
     assert!(
         block_on(journal.recover(
             &found[1],
-            &PathWall::open(&PathRules::new(place.folder())).unwrap()
+            &PathSandbox::open(&PathRules::new(place.directory())).unwrap()
         ))
         .is_err()
     );
@@ -279,38 +283,38 @@ fn a_tool_that_was_given_up_on_may_have_left_files_half_changed() {
     std::fs::write(&a, "new").unwrap();
     let call = work.only(&journal);
     assert_eq!((call.class(), call.half_changed), (Class::Finished, true));
-    let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+    let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
     assert_eq!(recovery.outcome, Recovered::Back, "{recovery:?}");
     assert!(work.files().is_empty());
     assert!(block_on(journal.unfinished(None)).unwrap().is_empty());
     assert!(work.place.verify().is_sound());
 }
 
-/// The wall, but for one step with one place that does not go.
+/// The sandbox, but for one step with one place that does not go.
 struct Hindered<'a> {
-    wall: &'a PathWall,
+    sandbox: &'a PathSandbox,
     place: PathBuf,
     looking: bool,
 }
 
 impl Hindered<'_> {
-    fn at(&self, place: &Path, looking: bool) -> Result<(), FileProblem> {
+    fn at(&self, place: &Path, looking: bool) -> Result<(), FileError> {
         if place == self.place && looking == self.looking {
-            return Err(FileProblem::new("too many open files"));
+            return Err(FileError::new("too many open files"));
         }
         Ok(())
     }
 }
 
 impl Files for Hindered<'_> {
-    fn sha256(&self, place: &Path) -> Result<Option<String>, FileProblem> {
+    fn sha256(&self, place: &Path) -> Result<Option<String>, FileError> {
         self.at(place, true)?;
-        self.wall.sha256(place)
+        self.sandbox.sha256(place)
     }
 
-    fn put_in_place(&self, staged: &Path, place: &Path) -> Result<(), FileProblem> {
+    fn put_in_place(&self, staged: &Path, place: &Path) -> Result<(), FileError> {
         self.at(place, false)?;
-        self.wall.put_in_place(staged, place)
+        self.sandbox.put_in_place(staged, place)
     }
 
     fn restore(
@@ -319,14 +323,14 @@ impl Files for Hindered<'_> {
         bytes: &[u8],
         mode: Option<u32>,
         nonce: u128,
-    ) -> Result<(), FileProblem> {
+    ) -> Result<(), FileError> {
         self.at(place, false)?;
-        self.wall.restore(place, bytes, mode, nonce)
+        self.sandbox.restore(place, bytes, mode, nonce)
     }
 
-    fn remove(&self, place: &Path) -> Result<(), FileProblem> {
+    fn remove(&self, place: &Path) -> Result<(), FileError> {
         self.at(place, false)?;
-        self.wall.remove(place)
+        self.sandbox.remove(place)
     }
 }
 
@@ -357,7 +361,7 @@ fn what_could_not_be_looked_at_or_mended_stays_open_and_the_next_try_goes_on() {
         let journal = half_made(&work);
         let call = work.only(&journal);
         let files = Hindered {
-            wall: &work.wall,
+            sandbox: &work.sandbox,
             place: work.root.join(name),
             looking,
         };
@@ -372,7 +376,7 @@ fn what_could_not_be_looked_at_or_mended_stays_open_and_the_next_try_goes_on() {
             words.contains("could not be looked at or mended"),
             "{words}"
         );
-        let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+        let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
         assert_eq!(
             (recovery.outcome, recovery.hindered),
             (Recovered::Forward, None)
@@ -389,7 +393,7 @@ fn what_cannot_be_mended_can_be_given_up_and_has_one_result() {
     let journal = half_made(&work);
     let call = work.only(&journal);
     let files = Hindered {
-        wall: &work.wall,
+        sandbox: &work.sandbox,
         place: work.root.join("b"),
         looking: true,
     };
@@ -401,12 +405,12 @@ fn what_cannot_be_mended_can_be_given_up_and_has_one_result() {
 }
 
 #[test]
-fn a_folder_where_a_file_was_is_somebody_elses_work() {
+fn a_directory_where_a_file_was_is_somebody_elses_work() {
     let work = Work::new();
     let journal = half_made(&work);
     std::fs::create_dir(work.root.join("b")).unwrap();
     let call = work.only(&journal);
-    let recovery = block_on(journal.recover(&call, &work.wall)).unwrap();
+    let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
     assert_eq!(
         (recovery.outcome, recovery.hindered),
         (Recovered::LeftAlone, None)
@@ -442,7 +446,7 @@ fn a_conversation_with_a_broken_chain_changes_no_files() {
         let call = work.only(&journal);
         let before = work.files();
         alter(&work, change);
-        refused(block_on(journal.recover(&call, &work.wall)), change);
+        refused(block_on(journal.recover(&call, &work.sandbox)), change);
         assert_eq!(work.files(), before, "{change}");
         let reader = SqliteReader::open(work.place.file()).unwrap();
         refused(block_on(Changes::read(&reader, &"c".into())), change);
@@ -482,7 +486,7 @@ fn a_planted_intent_deletes_nothing() {
         ),
     );
     let call = work.only(&journal);
-    refused(block_on(journal.recover(&call, &work.wall)), "planted");
+    refused(block_on(journal.recover(&call, &work.sandbox)), "planted");
     assert!(precious.exists());
 }
 
@@ -491,10 +495,10 @@ fn a_change_that_is_only_listed_as_open_is_not_brought_to_an_end_again() {
     let work = Work::new();
     let journal = half_made(&work);
     let call = work.only(&journal);
-    block_on(journal.recover(&call, &work.wall)).unwrap();
+    block_on(journal.recover(&call, &work.sandbox)).unwrap();
     let after = work.files();
     alter(&work, "UPDATE call_states SET open_intent = 1");
-    refused(block_on(journal.recover(&call, &work.wall)), "closed");
+    refused(block_on(journal.recover(&call, &work.sandbox)), "closed");
     assert_eq!(work.files(), after);
 }
 
@@ -505,6 +509,6 @@ fn another_conversation_that_is_damaged_hinders_nothing() {
     commit(&journal, start("d", "1", 1)).unwrap();
     let mut calls = block_on(journal.unfinished(Some(&"c".into()))).unwrap();
     alter(&work, "DELETE FROM entries WHERE conversation = 'd'");
-    let recovery = block_on(journal.recover(&calls.remove(0), &work.wall)).unwrap();
+    let recovery = block_on(journal.recover(&calls.remove(0), &work.sandbox)).unwrap();
     assert_eq!(recovery.hindered, None);
 }

@@ -4,8 +4,8 @@ use futures::executor::block_on;
 use proptest::prelude::*;
 use rusqlite::types::Value;
 use toolgate_gate::journal::{JournalErrorKind, ReadJournal, RecoverJournal};
-use toolgate_journal::{Body, Filter, Line, Options, Reader, SqliteJournal, Trouble};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_journal::{Body, Filter, Line, Options, Reader, SqliteError, SqliteJournal};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
 use crate::changes::{CHANGES, SCHEMAS};
 use crate::full::{COVERED, Copy, columns, full, rows, set};
@@ -144,9 +144,9 @@ fn a_foreign_schema_is_told_and_the_file_is_not_used() {
         );
         let before = std::fs::read(copy.file()).unwrap();
         let opened = SqliteJournal::open(copy.file(), Options::default()).map(|_| ());
-        let refused = |result: Result<(), Trouble>| match result {
-            Err(Trouble::Altered { .. }) => true,
-            Err(Trouble::Damaged { .. }) => *part == "malformed",
+        let refused = |result: Result<(), SqliteError>| match result {
+            Err(SqliteError::Altered { .. }) => true,
+            Err(SqliteError::Damaged { .. }) => *part == "malformed",
             _ => false,
         };
         assert!(refused(opened.clone()), "{change}: {opened:?}");
@@ -251,8 +251,8 @@ fn a_changed_content_is_not_used() {
     let image = block_on(journal.image(&hash));
     assert_eq!(image.unwrap_err().kind, JournalErrorKind::Damaged);
     let open = block_on(journal.unfinished(Some(&"b".into()))).unwrap();
-    let wall = PathWall::open(&PathRules::new(copy.folder.path())).unwrap();
-    let recovered = block_on(journal.recover(&open[0], &wall));
+    let sandbox = PathSandbox::open(&PathRules::new(copy.directory.path())).unwrap();
+    let recovered = block_on(journal.recover(&open[0], &sandbox));
     assert_eq!(recovered.unwrap_err().kind, JournalErrorKind::Damaged);
     let reader = Reader::open(copy.file()).unwrap();
     let each = |line: Line| {

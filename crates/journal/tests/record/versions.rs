@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use rusqlite::Connection;
 use toolgate_gate::journal::{Batch, Journal, LeaseJournal, PruneJournal};
 use toolgate_gate::store::{Space, Store};
-use toolgate_journal::{Coverage, Problem, Prune, Reader, SqliteJournal, Trouble};
+use toolgate_journal::{Coverage, Problem, Prune, Reader, SqliteError, SqliteJournal};
 
 use crate::fixture::{Place, commit, entry, finished, received, whole};
 
@@ -127,7 +127,7 @@ fn a_version_set_back_is_not_taken_over_again() {
     );
     assert!(!place.verify().is_sound());
     let refused = SqliteJournal::open(place.file(), place.options()).unwrap_err();
-    assert!(matches!(refused, Trouble::Altered { .. }), "{refused}");
+    assert!(matches!(refused, SqliteError::Altered { .. }), "{refused}");
     assert!(refused.to_string().contains("a later version wrote to it"));
 
     let place = Place::quick();
@@ -144,7 +144,7 @@ fn a_foreign_schema_of_version_1_is_not_brought_up_to_date() {
         "CREATE TRIGGER t AFTER INSERT ON anchors BEGIN DELETE FROM store; END",
     );
     let refused = SqliteJournal::open(place.file(), place.options()).unwrap_err();
-    assert!(matches!(refused, Trouble::Altered { .. }), "{refused}");
+    assert!(matches!(refused, SqliteError::Altered { .. }), "{refused}");
     let told = Reader::open(place.file()).unwrap().verify(None).unwrap();
     assert!(matches!(told.problems[..], [Problem::Schema { .. }]));
 }
@@ -152,7 +152,7 @@ fn a_foreign_schema_of_version_1_is_not_brought_up_to_date() {
 #[test]
 fn version_1_waits_for_a_process_that_still_uses_it() {
     let place = first();
-    let other = place.folder().join("other.db");
+    let other = place.directory().join("other.db");
     let journal = SqliteJournal::open(&other, place.options()).unwrap();
     block_on(journal.begin(&"a".into(), None)).unwrap();
     let db = Connection::open(place.file()).unwrap();
@@ -221,7 +221,7 @@ fn version_2_is_read_as_it_is_and_goes_on_with_keys() {
 fn version_2_waits_for_a_process_that_still_uses_it() {
     let place = second();
     let db = Connection::open(place.file()).unwrap();
-    let other = place.folder().join("other.db");
+    let other = place.directory().join("other.db");
     let journal = SqliteJournal::open(&other, place.options()).unwrap();
     block_on(journal.begin(&"a".into(), None)).unwrap();
     db.execute("ATTACH ?1 AS other", [other.to_str().unwrap()])
@@ -240,7 +240,7 @@ fn a_newer_schema_is_refused() {
     whole(&place.open(), "a", "1", 1);
     execute(&place, "PRAGMA user_version = 4");
     let path = place.file().display().to_string();
-    let newer = Trouble::Newer {
+    let newer = SqliteError::Newer {
         path,
         found: 4,
         known: 3,

@@ -19,8 +19,8 @@ pub struct Call {
     pub side_effects: bool,
     pub requires_approval: bool,
     pub risk: Risk,
-    pub command_wall: bool,
-    pub wall_from_facts: bool,
+    pub command_sandbox: bool,
+    pub sandbox_from_facts: bool,
 }
 
 impl Call {
@@ -32,8 +32,8 @@ impl Call {
             facts,
             requires_approval: false,
             risk: Risk::Low,
-            command_wall: true,
-            wall_from_facts: false,
+            command_sandbox: true,
+            sandbox_from_facts: false,
         }
     }
 
@@ -45,8 +45,8 @@ impl Call {
             side_effects: self.side_effects,
             requires_approval: self.requires_approval,
             risk: self.risk,
-            command_wall: self.command_wall,
-            wall_from_facts: self.wall_from_facts,
+            command_sandbox: self.command_sandbox,
+            sandbox_from_facts: self.sandbox_from_facts,
         }
     }
 
@@ -60,8 +60,8 @@ impl Call {
         self
     }
 
-    pub fn unwalled(mut self) -> Self {
-        self.command_wall = false;
+    pub fn unsandboxed(mut self) -> Self {
+        self.command_sandbox = false;
         self
     }
 }

@@ -7,7 +7,7 @@ use toolgate_model::{Args, Status};
 use super::thinking;
 use crate::event::Seal;
 use crate::fenced::Definition;
-use crate::request::{Form, Pieces, RequestFault, RequestOptions, Said, Settled};
+use crate::request::{Form, Pieces, RequestError, RequestOptions, Said, Settled};
 
 /// The wire demands a number, and every model that is still served takes this one.
 const MAX_TOKENS: u64 = 8_192;
@@ -56,7 +56,7 @@ impl Form for Anthropic {
         true
     }
 
-    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault> {
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError> {
         let max = options.max_tokens.unwrap_or(MAX_TOKENS);
         let mut fields = Map::new();
         fields.insert("model".into(), options.model.clone().into());

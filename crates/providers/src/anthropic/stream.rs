@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::calls::Key;
 use crate::event::{Seal, StopReason, Usage};
-use crate::fault::{ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderErrorKind, StreamError};
 use crate::machine::{Answer, Machine, WireError, Words};
 
 /// More blocks than this at once are no answer: real ones come one after the other.
@@ -98,9 +98,9 @@ struct OutputDetails {
 }
 
 impl Machine for Stream {
-    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamError> {
         let event: Event<'_> = serde_json::from_str(data)
-            .map_err(|error| StreamFault::malformed("anthropic", &error, data))?;
+            .map_err(|error| StreamError::malformed("anthropic", &error, data))?;
         match &*event.r#type {
             "message_start" => {
                 answer.began = true;
@@ -144,13 +144,13 @@ impl Stream {
         index: u64,
         block: ContentBlock<'_>,
         answer: &mut Answer,
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), StreamError> {
         answer.began = true;
         // A block that was never closed and whose index comes again is over.
         self.stop(index, answer);
         answer.went_on();
         if self.blocks.len() == MAX_OPEN {
-            return Err(StreamFault::TooManyParts { max: MAX_OPEN });
+            return Err(StreamError::TooManyParts { max: MAX_OPEN });
         }
         let opened = match &*block.r#type {
             "text" => {
@@ -185,7 +185,7 @@ impl Stream {
         index: u64,
         delta: &Delta<'_>,
         answer: &mut Answer,
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), StreamError> {
         answer.began = true;
         match &*delta.r#type {
             "text_delta" => answer.text(&delta.text),

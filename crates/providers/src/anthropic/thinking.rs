@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::request::{Effort, Reasoning, RequestFault};
+use crate::request::{Effort, Reasoning, RequestError};
 
 /// The smallest thinking budget the wire accepts.
 const LEAST_BUDGET: u64 = 1_024;
@@ -21,7 +21,7 @@ pub(super) fn tell(
     model: &str,
     max: u64,
     fields: &mut Map<String, Value>,
-) -> Result<(), RequestFault> {
+) -> Result<(), RequestError> {
     let version = version(model);
     let by_tokens = version.is_some_and(|version| version < ADAPTIVE);
     let by_effort = version.is_some_and(|version| version >= ONLY_ADAPTIVE);
@@ -35,7 +35,7 @@ pub(super) fn tell(
         Reasoning::Budget(budget) if by_effort => Some(adaptive(Effort::of_budget(budget), fields)),
         Reasoning::Budget(budget) => {
             if budget < LEAST_BUDGET || budget >= max {
-                return Err(RequestFault::Budget {
+                return Err(RequestError::Budget {
                     budget,
                     least: LEAST_BUDGET,
                     max,
@@ -149,7 +149,7 @@ mod tests {
         for budget in [1_023, 8_192] {
             let fault = tell(R::Budget(budget), old, 8_192, &mut Map::new());
             assert!(
-                matches!(fault, Err(RequestFault::Budget { .. })),
+                matches!(fault, Err(RequestError::Budget { .. })),
                 "{budget}"
             );
         }

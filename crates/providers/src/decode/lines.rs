@@ -1,6 +1,6 @@
 //! Bytes into lines of bounded length.
 
-use super::DecodeFault;
+use super::DecodeError;
 
 /// What a buffer may keep when it is empty again: a huge line is not paid for ever.
 const KEPT: usize = 64 * 1024;
@@ -22,8 +22,8 @@ pub(super) struct Line<'a> {
 }
 
 impl Line<'_> {
-    pub(super) fn text(&self) -> Result<&str, DecodeFault> {
-        std::str::from_utf8(self.bytes).map_err(|_| DecodeFault::NotUtf8 { line: self.number })
+    pub(super) fn text(&self) -> Result<&str, DecodeError> {
+        std::str::from_utf8(self.bytes).map_err(|_| DecodeError::NotUtf8 { line: self.number })
     }
 }
 
@@ -46,8 +46,8 @@ impl Lines {
     pub(super) fn push(
         &mut self,
         chunk: &[u8],
-        mut each: impl FnMut(Line<'_>) -> Result<(), DecodeFault>,
-    ) -> Result<(), DecodeFault> {
+        mut each: impl FnMut(Line<'_>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
         let mut rest = chunk;
         if self.after_cr && !rest.is_empty() {
             self.after_cr = false;
@@ -80,25 +80,25 @@ impl Lines {
     /// Hands out a last line that has no end.
     pub(super) fn finish(
         &mut self,
-        mut each: impl FnMut(Line<'_>) -> Result<(), DecodeFault>,
-    ) -> Result<(), DecodeFault> {
+        mut each: impl FnMut(Line<'_>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
         if self.held.is_empty() {
             return Ok(());
         }
         self.hand_out(&mut each)
     }
 
-    fn fits(&self, more: &[u8]) -> Result<(), DecodeFault> {
+    fn fits(&self, more: &[u8]) -> Result<(), DecodeError> {
         if self.held.len().saturating_add(more.len()) > self.max {
-            return Err(DecodeFault::LineTooLong { max: self.max });
+            return Err(DecodeError::LineTooLong { max: self.max });
         }
         Ok(())
     }
 
     fn hand_out(
         &mut self,
-        each: &mut impl FnMut(Line<'_>) -> Result<(), DecodeFault>,
-    ) -> Result<(), DecodeFault> {
+        each: &mut impl FnMut(Line<'_>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
         let mut held = std::mem::take(&mut self.held);
         let done = each(self.line(&held));
         held.clear();

@@ -9,7 +9,7 @@
 //! the very start, and hand out what is whole at once. A character that is cut
 //! by a chunk is put together again: lines are looked at when they are whole.
 //!
-//! **What can go wrong** is a [`DecodeFault`]: a line or an event that is
+//! **What can go wrong** is a [`DecodeError`]: a line or an event that is
 //! larger than the limits, or bytes that are not UTF-8. After a fault a decoder
 //! stays at that fault; what came before it was handed out. An end in the
 //! middle of something is no fault, it is [`Ended::Cut`].
@@ -46,7 +46,7 @@ impl Default for DecodeLimits {
 /// Why a stream cannot be read on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum DecodeFault {
+pub enum DecodeError {
     /// A line is longer than allowed.
     #[error("a line of the stream has more than {max} bytes")]
     LineTooLong {

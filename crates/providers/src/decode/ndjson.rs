@@ -1,13 +1,13 @@
 //! Newline-delimited JSON.
 
 use super::lines::Lines;
-use super::{DecodeFault, DecodeLimits, Ended};
+use super::{DecodeError, DecodeLimits, Ended};
 
 /// Reads lines of JSON in chunks of any size. Blank lines are read over.
 #[derive(Debug)]
 pub struct NdjsonDecoder {
     lines: Lines,
-    failed: Option<DecodeFault>,
+    failed: Option<DecodeError>,
 }
 
 impl NdjsonDecoder {
@@ -20,7 +20,7 @@ impl NdjsonDecoder {
     }
 
     /// Takes the next bytes and hands out the lines that end in them.
-    pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&str)) -> Result<(), DecodeFault> {
+    pub fn push(&mut self, chunk: &[u8], mut each: impl FnMut(&str)) -> Result<(), DecodeError> {
         if let Some(fault) = self.failed {
             return Err(fault);
         }
@@ -36,7 +36,7 @@ impl NdjsonDecoder {
 
     /// Ends the stream. A last line without an end is handed out: whether it
     /// is whole, its JSON says.
-    pub fn finish(&mut self, mut each: impl FnMut(&str)) -> Result<Ended, DecodeFault> {
+    pub fn finish(&mut self, mut each: impl FnMut(&str)) -> Result<Ended, DecodeError> {
         if let Some(fault) = self.failed {
             return Err(fault);
         }

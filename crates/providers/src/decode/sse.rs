@@ -1,7 +1,7 @@
 //! Server-sent events, as the HTML standard interprets a stream of them.
 
 use super::lines::{Line, Lines};
-use super::{DecodeFault, DecodeLimits, Ended};
+use super::{DecodeError, DecodeLimits, Ended};
 
 /// What the buffer of an event may keep when it is empty again.
 const KEPT: usize = 64 * 1024;
@@ -23,7 +23,7 @@ pub struct SseEvent<'a> {
 pub struct SseDecoder {
     lines: Lines,
     event: Gathered,
-    failed: Option<DecodeFault>,
+    failed: Option<DecodeError>,
 }
 
 /// The fields of the event whose blank line has not come yet.
@@ -61,13 +61,13 @@ impl SseDecoder {
     ///     decoder.push(chunk.as_bytes(), |event| seen.push(format!("{} {}", event.name, event.data)))?;
     /// }
     /// assert_eq!(seen, ["greeting hello"]);
-    /// # Ok::<(), toolgate_providers::decode::DecodeFault>(())
+    /// # Ok::<(), toolgate_providers::decode::DecodeError>(())
     /// ```
     pub fn push(
         &mut self,
         chunk: &[u8],
         mut each: impl FnMut(SseEvent<'_>),
-    ) -> Result<(), DecodeFault> {
+    ) -> Result<(), DecodeError> {
         if let Some(fault) = self.failed {
             return Err(fault);
         }
@@ -92,7 +92,7 @@ impl Gathered {
         &mut self,
         line: &Line<'_>,
         each: &mut impl FnMut(SseEvent<'_>),
-    ) -> Result<(), DecodeFault> {
+    ) -> Result<(), DecodeError> {
         if line.bytes.is_empty() {
             self.dispatch(each);
             return Ok(());
@@ -120,10 +120,10 @@ impl Gathered {
         Ok(())
     }
 
-    fn fits(&self, one: usize, other: usize, more: &str) -> Result<(), DecodeFault> {
+    fn fits(&self, one: usize, other: usize, more: &str) -> Result<(), DecodeError> {
         let bytes = one.saturating_add(other).saturating_add(more.len());
         if bytes > self.max {
-            return Err(DecodeFault::EventTooLong { max: self.max });
+            return Err(DecodeError::EventTooLong { max: self.max });
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ impl Gathered {
 }
 
 /// What stands after the colon, without the one blank that may follow it.
-fn value<'a>(line: &'a Line<'_>, colon: Option<usize>) -> Result<&'a str, DecodeFault> {
+fn value<'a>(line: &'a Line<'_>, colon: Option<usize>) -> Result<&'a str, DecodeError> {
     let Some(at) = colon else { return Ok("") };
     let text = line.text()?;
     let value = text.get(at.saturating_add(1)..).unwrap_or_default();

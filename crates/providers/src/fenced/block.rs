@@ -1,6 +1,6 @@
 //! The content of one tool block while it arrives.
 
-use super::fault::BlockFault;
+use super::fault::BlockError;
 use super::fence::{Closer, Fence};
 
 /// An open tool block. Keeps at most as many bytes as a block may have, and counts the rest.
@@ -78,22 +78,22 @@ impl Block {
 
     /// The content as far as it was kept, and what speaks against reading it.
     /// Called when the current line, or the stream, has ended.
-    pub(super) fn close(mut self) -> (String, Option<BlockFault>) {
+    pub(super) fn close(mut self) -> (String, Option<BlockError>) {
         let closed = self.closes();
         if closed {
             self.content.truncate(self.before_line);
             self.bytes = self.before_line;
         }
         let fault = if self.bytes > self.max_bytes {
-            Some(BlockFault::TooLarge {
+            Some(BlockError::TooLarge {
                 got: self.bytes,
                 max: self.max_bytes,
                 start: super::fault::head(&self.content),
             })
         } else if !closed {
-            Some(BlockFault::unclosed(&self.content))
+            Some(BlockError::unclosed(&self.content))
         } else if self.not_utf8 {
-            Some(BlockFault::not_utf8(&self.content))
+            Some(BlockError::not_utf8(&self.content))
         } else {
             None
         };
@@ -105,7 +105,7 @@ impl Block {
 mod tests {
     use super::*;
 
-    fn block(indent: usize, max_bytes: usize, lines: &[&str]) -> (String, Option<BlockFault>) {
+    fn block(indent: usize, max_bytes: usize, lines: &[&str]) -> (String, Option<BlockError>) {
         let mut block = Block::new(Fence { mark: '`', len: 3 }, indent, max_bytes);
         for (number, line) in lines.iter().enumerate() {
             if number > 0 {
@@ -139,7 +139,7 @@ mod tests {
         let (kept, fault) = block(0, 4, &["12", "45", "```"]);
         assert_eq!(kept, "12\n4");
         assert!(
-            matches!(fault, Some(BlockFault::TooLarge { got: 5, max: 4, .. })),
+            matches!(fault, Some(BlockError::TooLarge { got: 5, max: 4, .. })),
             "{fault:?}"
         );
     }
@@ -149,7 +149,7 @@ mod tests {
         let (kept, fault) = block(0, 4, &["abcé", "d"]);
         assert_eq!(kept, "abc");
         assert!(
-            matches!(fault, Some(BlockFault::TooLarge { got: 7, .. })),
+            matches!(fault, Some(BlockError::TooLarge { got: 7, .. })),
             "{fault:?}"
         );
     }
@@ -158,7 +158,7 @@ mod tests {
     fn a_block_without_its_fence_is_unclosed() {
         let (_, fault) = block(0, 99, &["{}", "``"]);
         assert!(
-            matches!(fault, Some(BlockFault::Unclosed { .. })),
+            matches!(fault, Some(BlockError::Unclosed { .. })),
             "{fault:?}"
         );
     }

@@ -5,7 +5,7 @@ use toolgate_model::json::{self, JsonLimits};
 use toolgate_model::nearest::nearest;
 use toolgate_model::{BadCall, Call, CallId, ToolCall};
 
-use super::fault::{BlockFault, head};
+use super::fault::{BlockError, head};
 
 const FIELDS: [&str; 4] = ["name", "args", "reason", "id"];
 
@@ -22,12 +22,12 @@ const FOREIGN: [(&str, &str); 6] = [
 /// Reads a closed block.
 pub(super) fn read(content: &str, number: u64, limits: JsonLimits) -> Call {
     if content.trim().is_empty() {
-        return bad(default_id(number), None, BlockFault::Empty);
+        return bad(default_id(number), None, BlockError::Empty);
     }
     let object = match json::parse_object(content.as_bytes(), limits) {
         Ok(object) => object,
         Err(fault) => {
-            let fault = BlockFault::json(&fault, content);
+            let fault = BlockError::json(&fault, content);
             return bad(default_id(number), None, fault);
         }
     };
@@ -45,13 +45,13 @@ pub(super) fn read(content: &str, number: u64, limits: JsonLimits) -> Call {
 
 /// A block that cannot be read as a call because of `fault`. If its JSON is
 /// whole, the error goes back under the id and the name that stand there.
-pub(super) fn refuse(content: &str, number: u64, limits: JsonLimits, fault: BlockFault) -> Call {
+pub(super) fn refuse(content: &str, number: u64, limits: JsonLimits, fault: BlockError) -> Call {
     let object = json::parse_object(content.as_bytes(), limits).unwrap_or_default();
     let (id, name) = identity(&object, number);
     bad(id, name, fault)
 }
 
-fn bad(id: CallId, name: Option<String>, fault: BlockFault) -> Call {
+fn bad(id: CallId, name: Option<String>, fault: BlockError) -> Call {
     Call::Bad(BadCall {
         id,
         name,
@@ -76,17 +76,17 @@ fn identity(object: &Map<String, Value>, number: u64) -> (CallId, Option<String>
 type Parts = (String, Map<String, Value>, Option<String>);
 
 /// The fields of a call, each with its one type; `null` is no way to leave one out.
-fn check(mut object: Map<String, Value>, content: &str) -> Result<Parts, BlockFault> {
+fn check(mut object: Map<String, Value>, content: &str) -> Result<Parts, BlockError> {
     if let Some(field) = object.keys().find(|key| !FIELDS.contains(&key.as_str())) {
         let foreign = FOREIGN.iter().find(|(theirs, _)| theirs == field);
         let hint = foreign.map(|(_, ours)| *ours);
-        return Err(BlockFault::UnknownField {
+        return Err(BlockError::UnknownField {
             field: head(field),
             hint: hint.or_else(|| nearest(field, FIELDS)),
             excerpt: head(content),
         });
     }
-    let wrong = |field, expected, got| BlockFault::WrongField {
+    let wrong = |field, expected, got| BlockError::WrongField {
         field,
         expected,
         got,
@@ -95,7 +95,7 @@ fn check(mut object: Map<String, Value>, content: &str) -> Result<Parts, BlockFa
     let name = match object.remove("name") {
         Some(Value::String(name)) if !name.trim().is_empty() => name,
         Some(Value::String(_)) | None => {
-            return Err(BlockFault::NoName {
+            return Err(BlockError::NoName {
                 excerpt: head(content),
             });
         }

@@ -1,6 +1,6 @@
 //! What can be wrong with a tool block, in words for the model that wrote it.
 
-use toolgate_model::json::JsonFault;
+use toolgate_model::json::JsonError;
 use toolgate_model::{ErrorKind, ToolError};
 
 /// The most characters of a model's own text that a message quotes.
@@ -11,7 +11,7 @@ const EXCERPT_BEFORE: usize = 120;
 /// Why a tool block is no call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum BlockFault {
+pub enum BlockError {
     /// The stream ended inside the block.
     #[error(
         "the tool block was never closed: the answer ended before a closing fence. \
@@ -110,7 +110,7 @@ pub enum BlockFault {
     },
 }
 
-impl BlockFault {
+impl BlockError {
     pub(super) fn unclosed(content: &str) -> Self {
         Self::Unclosed { end: tail(content) }
     }
@@ -122,19 +122,19 @@ impl BlockFault {
         }
     }
 
-    pub(super) fn json(fault: &JsonFault, content: &str) -> Self {
+    pub(super) fn json(fault: &JsonError, content: &str) -> Self {
         match *fault {
             // The block was measured before it was read; both measure the same bytes.
-            JsonFault::TooLarge { got, max } => Self::TooLarge {
+            JsonError::TooLarge { got, max } => Self::TooLarge {
                 got,
                 max,
                 start: head(content),
             },
-            JsonFault::NotAnObject { got } => Self::NotAnObject {
+            JsonError::NotAnObject { got } => Self::NotAnObject {
                 got,
                 excerpt: head(content),
             },
-            JsonFault::Invalid { line, column, .. } => Self::NotJson {
+            JsonError::Invalid { line, column, .. } => Self::NotJson {
                 // A key that stands twice is quoted in full there, however long it is.
                 fault: head(&fault.to_string()),
                 excerpt: around(content, offset(content, line, column)),
@@ -151,8 +151,8 @@ impl BlockFault {
     }
 }
 
-impl From<BlockFault> for ToolError {
-    fn from(fault: BlockFault) -> Self {
+impl From<BlockError> for ToolError {
+    fn from(fault: BlockError) -> Self {
         Self::new(fault.kind(), fault.to_string())
     }
 }
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn only_too_much_is_a_limit() {
-        let large = BlockFault::TooLarge {
+        let large = BlockError::TooLarge {
             got: 9,
             max: 8,
             start: "x".into(),
@@ -294,8 +294,8 @@ mod tests {
         let error = ToolError::from(large);
         assert_eq!(error.kind, ErrorKind::LimitExceeded);
         assert!(error.message.contains("9 bytes, at most 8"), "{error}");
-        assert_eq!(BlockFault::Empty.kind(), ErrorKind::BadCall);
-        let unknown = BlockFault::UnknownField {
+        assert_eq!(BlockError::Empty.kind(), ErrorKind::BadCall);
+        let unknown = BlockError::UnknownField {
             field: "arg".into(),
             hint: Some("args"),
             excerpt: String::new(),

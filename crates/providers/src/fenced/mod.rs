@@ -24,7 +24,7 @@
 //! it stays, so that `a⏎`, block, `⏎b` reads `a⏎⏎b`. [`Answer::clean_text`]
 //! trims what is left.
 //!
-//! **What can go wrong** is a [`BlockFault`]: not strict JSON, no name, wrong
+//! **What can go wrong** is a [`BlockError`]: not strict JSON, no name, wrong
 //! or unknown fields, not UTF-8, too large, never closed. Each becomes a
 //! `BadCall` that quotes the place; nothing is repaired, nothing is dropped.
 //! Memory is bounded by the limits: a block that is too large is counted, not
@@ -42,7 +42,7 @@ mod results;
 mod words;
 
 pub use answer::Answer;
-pub use fault::BlockFault;
+pub use fault::BlockError;
 pub(crate) use fault::{clip, head};
 pub use parser::{Parser, Piece};
 pub use prompt::{Definition, system_prompt};

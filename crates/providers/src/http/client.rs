@@ -7,9 +7,9 @@ use reqwest::{Method, RequestBuilder, Response, StatusCode, Url};
 use tokio::time::Instant;
 
 use super::body::Sent;
-use super::endpoint::{Endpoint, EndpointFault};
+use super::endpoint::{Endpoint, EndpointError};
 use super::patience::retry_after;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::fenced::head;
 use crate::provider::Refused;
 use crate::request::Request as Asked;
@@ -49,7 +49,7 @@ pub struct Client {
 
 impl Client {
     /// A client of this endpoint. Nothing is contacted yet.
-    pub fn new(endpoint: Endpoint, timeouts: HttpTimeouts) -> Result<Self, EndpointFault> {
+    pub fn new(endpoint: Endpoint, timeouts: HttpTimeouts) -> Result<Self, EndpointError> {
         // Whoever was first has chosen; all choices are good ones.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let mut builder = reqwest::Client::builder()
@@ -62,7 +62,7 @@ impl Client {
             // Reading the system's certificates takes longer than everything else at the start.
             builder = builder.tls_certs_only([]);
         }
-        let http = builder.build().map_err(|error| EndpointFault::Client {
+        let http = builder.build().map_err(|error| EndpointError::Client {
             message: chain(&error),
         })?;
         Ok(Self {
@@ -100,7 +100,7 @@ impl Client {
         }
         let body = self.read(response, ERROR_BYTES).await?;
         let text = head(&String::from_utf8_lossy(&body));
-        Err(StreamFault::NotAStream {
+        Err(StreamError::NotAStream {
             content_type: kind,
             excerpt: text,
         }
@@ -141,7 +141,7 @@ impl Client {
             error.message = named(status);
         }
         Err(Refused {
-            fault: StreamFault::Provider(error),
+            fault: StreamError::Provider(error),
             retry_after,
         })
     }
@@ -170,20 +170,20 @@ impl Client {
         Ok(self.endpoint.secrets().hide_bytes(body))
     }
 
-    pub(super) fn silent(&self) -> StreamFault {
-        StreamFault::Silent {
+    pub(super) fn silent(&self) -> StreamError {
+        StreamError::Silent {
             seconds: self.timeouts.idle.as_secs(),
         }
     }
 
-    pub(super) fn too_slow(&self) -> StreamFault {
-        StreamFault::TooSlow {
+    pub(super) fn too_slow(&self) -> StreamError {
+        StreamError::TooSlow {
             seconds: self.timeouts.total.as_secs(),
         }
     }
 
-    fn unreachable(&self, error: &reqwest::Error) -> StreamFault {
-        StreamFault::Unreachable {
+    fn unreachable(&self, error: &reqwest::Error) -> StreamError {
+        StreamError::Unreachable {
             address: self.endpoint.address(),
             message: chain(error),
         }

@@ -11,7 +11,7 @@ use crate::wire::Wire;
 /// Why there is nowhere to ask.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum EndpointFault {
+pub enum EndpointError {
     /// The base URL is none.
     #[error("the base URL {url:?} cannot be used: {message}; write http://host or https://host")]
     Url {
@@ -72,9 +72,9 @@ impl Endpoint {
         base: Option<&str>,
         key: Option<&Secret>,
         headers: impl IntoIterator<Item = (String, String)>,
-    ) -> Result<Self, EndpointFault> {
+    ) -> Result<Self, EndpointError> {
         let base = base.unwrap_or(Self::default_base(wire));
-        let wrong = |message: String| EndpointFault::Url {
+        let wrong = |message: String| EndpointError::Url {
             url: base.to_owned(),
             message,
         };
@@ -100,7 +100,7 @@ impl Endpoint {
                 ),
                 _ => (AUTHORIZATION, format!("Bearer {}", key.expose())),
             };
-            let mut value = HeaderValue::from_str(&text).map_err(|_| EndpointFault::Key)?;
+            let mut value = HeaderValue::from_str(&text).map_err(|_| EndpointError::Key)?;
             value.set_sensitive(true);
             all.insert(name, value);
         }
@@ -109,7 +109,7 @@ impl Endpoint {
             let header = HeaderName::from_bytes(name.as_bytes()).ok();
             let value = HeaderValue::from_str(text).ok();
             let (Some(header), Some(mut value)) = (header, value) else {
-                return Err(EndpointFault::Header { name: name.clone() });
+                return Err(EndpointError::Header { name: name.clone() });
             };
             value.set_sensitive(true);
             all.insert(header, value);
@@ -175,8 +175,8 @@ impl Endpoint {
 
     fn under(&self, path: &str) -> Url {
         let mut url = self.base.clone();
-        let folder = url.path().trim_end_matches('/').to_owned();
-        url.set_path(&format!("{folder}/{path}"));
+        let directory = url.path().trim_end_matches('/').to_owned();
+        url.set_path(&format!("{directory}/{path}"));
         url
     }
 }
@@ -251,10 +251,10 @@ mod tests {
     fn an_address_that_cannot_be_used_is_said_at_once() {
         for base in ["ftp://h", "h", "http://", "http://u:p@h", "unix:/x"] {
             let fault = Endpoint::new(Wire::Ollama, Some(base), None, []).unwrap_err();
-            assert!(matches!(fault, EndpointFault::Url { .. }), "{base}");
+            assert!(matches!(fault, EndpointError::Url { .. }), "{base}");
         }
         let headers = [("a b".to_owned(), "x".to_owned())];
         let fault = Endpoint::new(Wire::Ollama, None, None, headers).unwrap_err();
-        assert!(matches!(fault, EndpointFault::Header { .. }));
+        assert!(matches!(fault, EndpointError::Header { .. }));
     }
 }

@@ -12,7 +12,7 @@
 //!
 //! **What can go wrong** before anything of an answer came is a [`crate::Refused`], with
 //! the time that the provider asks for; afterwards the answer ends with a
-//! [`crate::StreamFault`]. Everything is bounded: connecting, silence, the whole answer,
+//! [`crate::StreamError`]. Everything is bounded: connecting, silence, the whole answer,
 //! and the bytes of what is read.
 
 mod body;
@@ -21,11 +21,11 @@ mod endpoint;
 mod models;
 mod patience;
 mod provider;
+mod redaction;
 mod secrets;
-mod veil;
 
 pub use client::{Client, HttpTimeouts};
-pub use endpoint::{Endpoint, EndpointFault};
+pub use endpoint::{Endpoint, EndpointError};
 pub use models::ListedModel;
 pub use provider::HttpProvider;
 pub use secrets::{Secret, Secrets};

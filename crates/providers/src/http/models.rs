@@ -4,7 +4,7 @@ use reqwest::Method;
 use serde::Deserialize;
 
 use super::client::Client;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::fenced::head;
 use crate::provider::Refused;
 use crate::wire::Wire;
@@ -86,7 +86,7 @@ impl Client {
         let body = self.read(response, LIST_BYTES).await?;
         read(self.endpoint().wire(), &body).map_err(|error| {
             let excerpt = head(&String::from_utf8_lossy(&body));
-            Refused::from(StreamFault::Malformed {
+            Refused::from(StreamError::Malformed {
                 wire: self.endpoint().wire().as_str(),
                 message: format!("no list of models: {error}"),
                 excerpt,

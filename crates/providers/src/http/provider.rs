@@ -9,12 +9,12 @@ use reqwest::Response;
 use tokio::time::Instant;
 
 use super::client::Client;
-use super::veil::Veil;
+use super::redaction::Redaction;
 use crate::event::StreamEvent;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::message::Message;
 use crate::provider::{Provider, Refused, calls_in, nothing_asked};
-use crate::request::{Conversation, Frame, HistoryFault, Tools};
+use crate::request::{Conversation, Frame, HistoryError, Tools};
 use crate::wire::{StreamDecoder, StreamLimits};
 
 /// So long, and so many bytes, a connection is read on after an answer has ended.
@@ -37,7 +37,7 @@ pub struct HttpProvider {
 struct Answer {
     response: Response,
     decoder: StreamDecoder,
-    veil: Veil,
+    veil: Redaction,
     ready: VecDeque<StreamEvent>,
     deadline: Instant,
 }
@@ -59,7 +59,7 @@ impl HttpProvider {
     async fn open(&mut self, tools: Tools) -> Result<(), Refused> {
         self.answer = None;
         let request = self.frame.request(&self.history, tools);
-        let body = request.map_err(StreamFault::from)?;
+        let body = request.map_err(StreamError::from)?;
         let total = self.client.timeouts().total;
         let response = self.client.stream(body).await?;
         let (wire, first) = (self.client.endpoint().wire(), self.calls.saturating_add(1));
@@ -67,7 +67,7 @@ impl HttpProvider {
         let mut answer = Answer {
             response,
             decoder: StreamDecoder::counting_from(wire, self.limits, first),
-            veil: Veil::new(self.client.endpoint().secrets().clone()),
+            veil: Redaction::new(self.client.endpoint().secrets().clone()),
             ready: VecDeque::new(),
             deadline: now.checked_add(total).unwrap_or(now),
         };
@@ -87,7 +87,7 @@ impl Answer {
                 return event;
             }
             if !self.read(client).await && self.ready.is_empty() {
-                return StreamEvent::End(Err(StreamFault::Cut));
+                return StreamEvent::End(Err(StreamError::Cut));
             }
         }
     }
@@ -115,12 +115,12 @@ impl Answer {
     }
 
     /// Why nothing came of it.
-    fn fault(self) -> StreamFault {
+    fn fault(self) -> StreamError {
         let fault = self.ready.into_iter().find_map(|event| match event {
             StreamEvent::End(end) => end.err(),
             _ => None,
         });
-        fault.unwrap_or(StreamFault::Nothing)
+        fault.unwrap_or(StreamError::Nothing)
     }
 
     fn show(&mut self, events: Vec<StreamEvent>) {
@@ -150,7 +150,7 @@ impl Answer {
 }
 
 impl Provider for HttpProvider {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         self.history.push(message)?;
         self.calls = self.calls.saturating_add(calls_in(message));
         Ok(())
@@ -166,7 +166,7 @@ impl Provider for HttpProvider {
         }
         async move {
             let Some(answer) = &mut self.answer else {
-                return StreamEvent::End(Err(StreamFault::Cut));
+                return StreamEvent::End(Err(StreamError::Cut));
             };
             let event = answer.next(&self.client).await;
             if let StreamEvent::End(end) = &event {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::provider::Refused;
 
 /// What stands where a secret stood.
@@ -195,37 +195,37 @@ impl Secrets {
     }
 
     /// What went wrong, in words that hold none of them.
-    pub(super) fn fault(&self, mut fault: StreamFault) -> StreamFault {
+    pub(super) fn fault(&self, mut fault: StreamError) -> StreamError {
         match &mut fault {
-            StreamFault::Provider(error) => {
+            StreamError::Provider(error) => {
                 self.hide_in(&mut error.message);
                 self.hide_in(&mut error.code);
             }
-            StreamFault::Malformed {
+            StreamError::Malformed {
                 message, excerpt, ..
             } => {
                 self.hide_in(message);
                 self.hide_in(excerpt);
             }
-            StreamFault::NotAStream {
+            StreamError::NotAStream {
                 content_type,
                 excerpt,
             } => {
                 self.hide_in(content_type);
                 self.hide_in(excerpt);
             }
-            StreamFault::Unreachable { message, .. } => self.hide_in(message),
+            StreamError::Unreachable { message, .. } => self.hide_in(message),
             // In these nothing stands that a provider said.
-            StreamFault::Cut
-            | StreamFault::Nothing
-            | StreamFault::Decode(_)
-            | StreamFault::TooLarge { .. }
-            | StreamFault::TooManyParts { .. }
-            | StreamFault::Silent { .. }
-            | StreamFault::TooSlow { .. }
-            | StreamFault::Recording { .. }
-            | StreamFault::Request(_)
-            | StreamFault::History(_) => {}
+            StreamError::Cut
+            | StreamError::Nothing
+            | StreamError::Decode(_)
+            | StreamError::TooLarge { .. }
+            | StreamError::TooManyParts { .. }
+            | StreamError::Silent { .. }
+            | StreamError::TooSlow { .. }
+            | StreamError::Recording { .. }
+            | StreamError::Request(_)
+            | StreamError::History(_) => {}
         }
         fault
     }

@@ -6,7 +6,7 @@ use toolgate_model::Args;
 
 use crate::fenced::Definition;
 use crate::request::{
-    Effort, Form, Pieces, Reasoning, RequestFault, RequestOptions, Said, Settled,
+    Effort, Form, Pieces, Reasoning, RequestError, RequestOptions, Said, Settled,
 };
 
 /// How Ollama's chat writes requests.
@@ -50,7 +50,7 @@ impl Form for Ollama {
         false
     }
 
-    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault> {
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError> {
         let mut fields = Map::new();
         fields.insert("model".into(), options.model.clone().into());
         fields.insert("stream".into(), true.into());

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::calls::Key;
 use crate::event::{StopReason, Usage};
-use crate::fault::{ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderErrorKind, StreamError};
 use crate::machine::{Answer, Machine, WireError, Words};
 
 #[derive(Debug, Default)]
@@ -50,9 +50,9 @@ struct Function<'a> {
 }
 
 impl Machine for Stream {
-    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamError> {
         let line: Line<'_> = serde_json::from_str(data)
-            .map_err(|error| StreamFault::malformed("ollama", &error, data))?;
+            .map_err(|error| StreamError::malformed("ollama", &error, data))?;
         if let Some(message) = line.error {
             let error = WireError::of_message(message);
             return Err(error.read(ProviderErrorKind::Other).into());
@@ -80,7 +80,7 @@ impl Machine for Stream {
     }
 }
 
-fn whole_call(call: &Call<'_>, answer: &mut Answer) -> Result<(), StreamFault> {
+fn whole_call(call: &Call<'_>, answer: &mut Answer) -> Result<(), StreamError> {
     let none = Function::default();
     let function = call.function.as_ref().unwrap_or(&none);
     let (calls, out) = (&mut answer.calls, &mut answer.out);

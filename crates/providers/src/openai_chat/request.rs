@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::fenced::Definition;
 use crate::request::{
-    Effort, Form, Pieces, Reasoning, RequestFault, RequestOptions, Said, Settled,
+    Effort, Form, Pieces, Reasoning, RequestError, RequestOptions, Said, Settled,
 };
 
 /// How OpenAI Chat Completions writes requests.
@@ -47,7 +47,7 @@ impl Form for OpenAiChat {
         true
     }
 
-    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault> {
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError> {
         let mut fields = Map::new();
         fields.insert("model".into(), options.model.clone().into());
         fields.insert("stream".into(), true.into());

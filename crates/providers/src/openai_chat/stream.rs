@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 use crate::calls::Key;
 use crate::event::{StopReason, Usage};
-use crate::fault::{ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderErrorKind, StreamError};
 use crate::machine::{Answer, Machine, WireError, Words};
 
 #[derive(Debug, Default)]
@@ -88,13 +88,13 @@ struct CompletionDetails {
 }
 
 impl Machine for Stream {
-    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamError> {
         if data.trim() == "[DONE]" {
             answer.end();
             return Ok(());
         }
         let chunk: Chunk<'_> = serde_json::from_str(data)
-            .map_err(|error| StreamFault::malformed("openai-chat", &error, data))?;
+            .map_err(|error| StreamError::malformed("openai-chat", &error, data))?;
         if let Some(error) = chunk.error {
             return Err(error.read(ProviderErrorKind::Other).into());
         }
@@ -117,7 +117,7 @@ impl Machine for Stream {
 }
 
 impl Stream {
-    fn delta(&mut self, delta: Delta<'_>, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn delta(&mut self, delta: Delta<'_>, answer: &mut Answer) -> Result<(), StreamError> {
         if delta.reasoning_content.is_empty() {
             answer.thinking(&delta.reasoning);
         } else {
@@ -151,7 +151,7 @@ impl Stream {
 }
 
 /// The call a fragment belongs to, by index and id; a new one where neither is known.
-fn slot(index: Option<u64>, id: &str, answer: &mut Answer) -> Result<usize, StreamFault> {
+fn slot(index: Option<u64>, id: &str, answer: &mut Answer) -> Result<usize, StreamError> {
     let calls = &mut answer.calls;
     let key = match index {
         Some(index) => Key::Index(index),
@@ -174,7 +174,7 @@ fn fragment(
     id: &str,
     function: &Function<'_>,
     answer: &mut Answer,
-) -> Result<(), StreamFault> {
+) -> Result<(), StreamError> {
     let (calls, out) = (&mut answer.calls, &mut answer.out);
     calls.describe(at, Some(id), Some(&function.name), out);
     let Some(arguments) = function.arguments else {
@@ -183,7 +183,7 @@ fn fragment(
     match arguments.get().bytes().next() {
         Some(b'"') => {
             let text: Words<'_> = serde_json::from_str(arguments.get())
-                .map_err(|error| StreamFault::malformed("openai-chat", &error, arguments.get()))?;
+                .map_err(|error| StreamError::malformed("openai-chat", &error, arguments.get()))?;
             calls.more(at, &text, out);
         }
         Some(b'n') => {}

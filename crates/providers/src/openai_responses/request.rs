@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use crate::event::Seal;
 use crate::fenced::Definition;
 use crate::request::{
-    Effort, Form, Pieces, Reasoning, RequestFault, RequestOptions, Said, Settled,
+    Effort, Form, Pieces, Reasoning, RequestError, RequestOptions, Said, Settled,
 };
 
 /// How OpenAI Responses writes requests.
@@ -41,7 +41,7 @@ impl Form for OpenAiResponses {
         true
     }
 
-    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault> {
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError> {
         let mut fields = Map::new();
         fields.insert("model".into(), options.model.clone().into());
         fields.insert("stream".into(), true.into());

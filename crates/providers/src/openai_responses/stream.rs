@@ -5,9 +5,9 @@ use std::collections::BTreeSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use crate::calls::{CallFault, Key};
+use crate::calls::{CallError, Key};
 use crate::event::{Seal, StopReason, Usage};
-use crate::fault::{ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderErrorKind, StreamError};
 use crate::machine::{Answer, Machine, WireError, Words};
 
 /// Of a reasoning item, what the wire wants back. Its status is for the one who reads it.
@@ -119,13 +119,13 @@ struct OutputDetails {
 }
 
 impl Machine for Stream {
-    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamFault> {
+    fn take(&mut self, data: &str, answer: &mut Answer) -> Result<(), StreamError> {
         // Some servers that speak this wire end like the older one.
         if data.trim() == "[DONE]" {
             return Ok(());
         }
         let event: Event<'_> = serde_json::from_str(data)
-            .map_err(|error| StreamFault::malformed("openai-responses", &error, data))?;
+            .map_err(|error| StreamError::malformed("openai-responses", &error, data))?;
         answer.began |= event.r#type.starts_with("response.");
         let output = event.output_index;
         if [".added", ".delta", ".done"]
@@ -217,17 +217,17 @@ impl Machine for Stream {
 
 impl Stream {
     /// Notes a part, and says whether it is new.
-    fn first(&mut self, output: u64, part: Part) -> Result<bool, StreamFault> {
+    fn first(&mut self, output: u64, part: Part) -> Result<bool, StreamError> {
         if self.told.len() == MAX_PARTS {
-            return Err(StreamFault::TooManyParts { max: MAX_PARTS });
+            return Err(StreamError::TooManyParts { max: MAX_PARTS });
         }
         Ok(self.told.insert((output, part)))
     }
 
     /// Notes that something of an item came.
-    fn came(&mut self, output: u64, id: &str) -> Result<(), StreamFault> {
+    fn came(&mut self, output: u64, id: &str) -> Result<(), StreamError> {
         if self.places.len().max(self.ids.len()) == MAX_PARTS {
-            return Err(StreamFault::TooManyParts { max: MAX_PARTS });
+            return Err(StreamError::TooManyParts { max: MAX_PARTS });
         }
         self.places.insert(output);
         if !id.is_empty() && !self.ids.contains(id) {
@@ -241,7 +241,7 @@ impl Stream {
         &mut self,
         response: Option<&mut Response<'_>>,
         answer: &mut Answer,
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), StreamError> {
         let items = response.and_then(|response| response.output.take());
         for (item, output) in items.unwrap_or_default().into_iter().zip(0..) {
             let id = item.id().unwrap_or_default().to_owned();
@@ -265,7 +265,7 @@ impl Stream {
         output: u64,
         content: Option<&Value>,
         answer: &mut Answer,
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), StreamError> {
         let parts = content.and_then(Value::as_array).into_iter().flatten();
         for (part, place) in parts.zip(0..) {
             let words = |name| part.get(name).and_then(Value::as_str);
@@ -286,11 +286,11 @@ impl Stream {
         output: u64,
         item: Item<'_>,
         answer: &mut Answer,
-    ) -> Result<(), StreamFault> {
+    ) -> Result<(), StreamError> {
         match &*item.r#type {
             "function_call" => {
                 let at = call(output, &item, answer)?;
-                let fault = (&*item.status == "incomplete").then_some(CallFault::CutOff);
+                let fault = (&*item.status == "incomplete").then_some(CallError::CutOff);
                 answer.calls.close(at, fault, &mut answer.out);
             }
             "reasoning" => {
@@ -308,7 +308,7 @@ impl Stream {
 }
 
 /// The call at this place, with what an item says of it.
-fn call(output: u64, item: &Item<'_>, answer: &mut Answer) -> Result<usize, StreamFault> {
+fn call(output: u64, item: &Item<'_>, answer: &mut Answer) -> Result<usize, StreamError> {
     let at = slot(output, answer)?;
     let (calls, out) = (&mut answer.calls, &mut answer.out);
     calls.describe(at, Some(&item.call_id), Some(&item.name), out);
@@ -318,7 +318,7 @@ fn call(output: u64, item: &Item<'_>, answer: &mut Answer) -> Result<usize, Stre
     Ok(at)
 }
 
-fn slot(output: u64, answer: &mut Answer) -> Result<usize, StreamFault> {
+fn slot(output: u64, answer: &mut Answer) -> Result<usize, StreamError> {
     let key = Key::Index(output);
     match answer.calls.find(&key) {
         Some(at) => Ok(at),

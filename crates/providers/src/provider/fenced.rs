@@ -11,7 +11,7 @@ use super::{Provider, Refused, calls_in};
 use crate::event::{StopReason, StreamEvent};
 use crate::fenced::{Definition, Language, Parser, Piece, render_results, system_prompt};
 use crate::message::{Content, Message};
-use crate::request::{HistoryFault, Tools};
+use crate::request::{HistoryError, Tools};
 
 /// The system prompt of a fenced conversation: what the person wants, then how to call tools.
 pub fn fenced_system(
@@ -87,7 +87,7 @@ impl<P: Provider> Fenced<P> {
 }
 
 impl<P: Provider> Provider for Fenced<P> {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         match message {
             Message::User { .. } => self.provider.push(message)?,
             Message::Assistant { content } => {

@@ -18,9 +18,9 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 use crate::event::StreamEvent;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::message::{Content, Message};
-use crate::request::{HistoryFault, Tools};
+use crate::request::{HistoryError, Tools};
 
 pub use fenced::{Fenced, fenced_system};
 pub use played::Played;
@@ -29,7 +29,7 @@ pub use recorded::Recorded;
 /// One conversation with one model.
 pub trait Provider: Send {
     /// Adds a message to the conversation. One that does not fit changes nothing.
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault>;
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError>;
 
     /// Asks for an answer to everything pushed so far. Drops what is left of the last one.
     fn ask(&mut self, tools: Tools) -> BoxFuture<'_, Result<(), Refused>>;
@@ -46,13 +46,13 @@ pub trait Provider: Send {
 #[error("{fault}")]
 pub struct Refused {
     /// What went wrong.
-    pub fault: StreamFault,
+    pub fault: StreamError,
     /// How long the provider wants to be left alone.
     pub retry_after: Option<Duration>,
 }
 
-impl From<StreamFault> for Refused {
-    fn from(fault: StreamFault) -> Self {
+impl From<StreamError> for Refused {
+    fn from(fault: StreamError) -> Self {
         Self {
             fault,
             retry_after: None,
@@ -61,7 +61,7 @@ impl From<StreamFault> for Refused {
 }
 
 impl<P: Provider + ?Sized> Provider for Box<P> {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         (**self).push(message)
     }
 
@@ -87,5 +87,5 @@ pub(crate) fn calls_in(message: &Message) -> u64 {
 
 /// What a provider says that is asked nothing, or more than it answered.
 pub(crate) fn nothing_asked() -> BoxFuture<'static, StreamEvent> {
-    Box::pin(std::future::ready(StreamEvent::End(Err(StreamFault::Cut))))
+    Box::pin(std::future::ready(StreamEvent::End(Err(StreamError::Cut))))
 }

@@ -8,10 +8,10 @@ use toolgate_model::json::JsonLimits;
 
 use super::{Provider, Refused, calls_in, nothing_asked};
 use crate::event::StreamEvent;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::message::Message;
 use crate::replay::{Beat, Script};
-use crate::request::{Conversation, HistoryFault, Tools};
+use crate::request::{Conversation, HistoryError, Tools};
 use crate::wire::Wire;
 
 /// Plays the steps of a script, one for every question.
@@ -43,8 +43,8 @@ impl Played {
         }
     }
 
-    fn next_step(&mut self) -> Result<(), StreamFault> {
-        let unfit = |message: String| StreamFault::Recording { message };
+    fn next_step(&mut self) -> Result<(), StreamError> {
+        let unfit = |message: String| StreamError::Recording { message };
         let Some(step) = self.script.steps.get(self.at) else {
             let steps = self.script.steps.len();
             return Err(unfit(format!(
@@ -68,7 +68,7 @@ impl Played {
 }
 
 impl Provider for Played {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         self.history.push(message)?;
         self.calls = self.calls.saturating_add(calls_in(message));
         if let Message::Tool { results } = message {
@@ -92,7 +92,7 @@ impl Provider for Played {
                     return event;
                 }
                 let Some(beat) = self.beats.front() else {
-                    return StreamEvent::End(Err(StreamFault::Cut));
+                    return StreamEvent::End(Err(StreamError::Cut));
                 };
                 if !beat.delay.is_zero() {
                     tokio::time::sleep(beat.delay).await;

@@ -6,10 +6,10 @@ use toolgate_model::ToolResult;
 
 use super::{Provider, Refused};
 use crate::event::StreamEvent;
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::message::Message;
 use crate::replay::{Recorder, Script};
-use crate::request::{HistoryFault, Tools};
+use crate::request::{HistoryError, Tools};
 
 /// Passes everything on and notes what comes.
 ///
@@ -45,7 +45,7 @@ impl<P: Provider, K: FnMut(&Script) + Send> Recorded<P, K> {
 }
 
 impl<P: Provider, K: FnMut(&Script) + Send> Provider for Recorded<P, K> {
-    fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         self.provider.push(message)?;
         match message {
             Message::Tool { results } => self.results.clone_from(results),
@@ -82,7 +82,7 @@ impl<P, K: FnMut(&Script) + Send> Drop for Recorded<P, K> {
     fn drop(&mut self) {
         if self.open {
             self.recorder
-                .event(&StreamEvent::End(Err(StreamFault::Cut)));
+                .event(&StreamEvent::End(Err(StreamError::Cut)));
             (self.keep)(self.recorder.script());
         }
     }

@@ -38,7 +38,7 @@
 //! text in `args_json`. An answer ends as it should, or as `stop` says, or with
 //! an `error`, or is `cut`.
 //!
-//! **What can go wrong** with a script is a [`ScriptFault`], with the line; with
+//! **What can go wrong** with a script is a [`ScriptError`], with the line; with
 //! a request an [`Unexpected`], with what is there instead.
 
 mod play;
@@ -49,6 +49,6 @@ mod script;
 mod write;
 
 pub use play::{Beat, Played};
-pub use read::ScriptFault;
+pub use read::ScriptError;
 pub use record::Recorder;
 pub use script::{Arguments, Expected, Finish, Pace, Part, PlayedCall, Script, Step, Unexpected};

@@ -7,7 +7,7 @@ use toolgate_model::json::JsonLimits;
 use super::script::{Finish, Pace, Part, Step};
 use crate::calls::{Calls, Key};
 use crate::event::{StopReason, StreamEvent};
-use crate::fault::StreamFault;
+use crate::fault::StreamError;
 use crate::machine::Answer;
 
 /// What comes at once, and how long it takes to come.
@@ -61,7 +61,7 @@ impl Step {
                 answer.end();
             }
             (None, Finish::Error(error)) => {
-                answer.close(Some(StreamFault::Provider(error.clone())));
+                answer.close(Some(StreamError::Provider(error.clone())));
             }
             (None, Finish::Cut) => answer.close(None),
         }
@@ -80,7 +80,7 @@ struct Stage<'a> {
 }
 
 impl Stage<'_> {
-    fn part(&mut self, part: &Part) -> Result<(), StreamFault> {
+    fn part(&mut self, part: &Part) -> Result<(), StreamError> {
         self.answer.went_on();
         match part {
             Part::Text(text) => self.words(text, Answer::text),

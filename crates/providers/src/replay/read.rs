@@ -12,7 +12,7 @@ use crate::fault::ProviderError;
 /// Why a text is no script.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum ScriptFault {
+pub enum ScriptError {
     /// It is not TOML, or has what a script does not have.
     #[error("line {line} of the script: {message}")]
     Toml {
@@ -126,20 +126,20 @@ impl Script {
     ///
     /// let script = Script::from_toml("[[steps]]\ntext = \"Hello\"\n")?;
     /// assert_eq!(script.steps[0].parts, [Part::Text("Hello".into())]);
-    /// # Ok::<(), toolgate_providers::replay::ScriptFault>(())
+    /// # Ok::<(), toolgate_providers::replay::ScriptError>(())
     /// ```
-    pub fn from_toml(text: &str) -> Result<Self, ScriptFault> {
+    pub fn from_toml(text: &str) -> Result<Self, ScriptError> {
         let raw: RawScript = toml::from_str(text).map_err(|error| {
             let start = error.span().map_or(0, |span| span.start);
             let before = text.get(..start).unwrap_or(text);
-            ScriptFault::Toml {
+            ScriptError::Toml {
                 line: before.matches('\n').count().saturating_add(1),
                 message: error.message().to_owned(),
             }
         })?;
         let steps = raw.steps.into_iter().zip(1..);
         let steps = steps.map(|(step, number)| {
-            step.read().map_err(|message| ScriptFault::Step {
+            step.read().map_err(|message| ScriptError::Step {
                 step: number,
                 message,
             })

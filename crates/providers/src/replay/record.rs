@@ -6,7 +6,7 @@ use toolgate_model::{Call, ToolResult};
 
 use super::script::{Arguments, Expected, Finish, Part, PlayedCall, Script, Step};
 use crate::event::{Seal, StreamEvent};
-use crate::fault::{ProviderError, ProviderErrorKind, StreamFault};
+use crate::fault::{ProviderError, ProviderErrorKind, StreamError};
 
 /// Takes what is sent and what comes, and makes a script of it.
 ///
@@ -93,8 +93,8 @@ impl Recorder {
                 let mut step = std::mem::take(&mut self.step);
                 step.finish = match end {
                     Ok(reason) => Finish::Stop(reason.clone()),
-                    Err(StreamFault::Provider(error)) => Finish::Error(error.clone()),
-                    Err(StreamFault::Cut | StreamFault::Nothing) => Finish::Cut,
+                    Err(StreamError::Provider(error)) => Finish::Error(error.clone()),
+                    Err(StreamError::Cut | StreamError::Nothing) => Finish::Cut,
                     // What no provider says is said as its error, so that it plays the same way.
                     Err(fault) => Finish::Error(ProviderError {
                         kind: ProviderErrorKind::Other,

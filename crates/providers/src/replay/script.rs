@@ -8,7 +8,7 @@ use toolgate_model::json::{self, JsonLimits};
 use toolgate_model::{CallId, ErrorKind, Status, ToolResult};
 
 use crate::event::{Seal, StopReason, Usage};
-use crate::fault::{ProviderError, StreamFault};
+use crate::fault::{ProviderError, StreamError};
 
 /// A recorded conversation: the model's answers, one step each.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -173,13 +173,13 @@ impl Step {
 
     /// Why there is no answer at all, if nothing came before its error: such a question can be
     /// asked again.
-    pub fn refusal(&self) -> Option<StreamFault> {
+    pub fn refusal(&self) -> Option<StreamError> {
         if !self.parts.is_empty() || self.usage.is_some() {
             return None;
         }
         match &self.finish {
-            Finish::Error(error) => Some(StreamFault::Provider(error.clone())),
-            Finish::Cut => Some(StreamFault::Nothing),
+            Finish::Error(error) => Some(StreamError::Provider(error.clone())),
+            Finish::Cut => Some(StreamError::Nothing),
             Finish::Normal | Finish::Stop(_) => None,
         }
     }

@@ -2,18 +2,18 @@
 
 use serde_json::{Map, Value};
 
-use super::read::{Numbers, RawCall, RawPart, RawScript, RawSeal, RawStep, ScriptFault};
+use super::read::{Numbers, RawCall, RawPart, RawScript, RawSeal, RawStep, ScriptError};
 use super::script::{Arguments, Finish, Part, PlayedCall, Script, Step};
 use crate::event::Seal;
 
 impl Script {
     /// Writes the script so that reading it gives the same again.
-    pub fn to_toml(&self) -> Result<String, ScriptFault> {
+    pub fn to_toml(&self) -> Result<String, ScriptError> {
         let raw = RawScript {
             model: self.model.clone(),
             steps: self.steps.iter().map(RawStep::of).collect(),
         };
-        toml::to_string_pretty(&raw).map_err(|error| ScriptFault::Unwritable {
+        toml::to_string_pretty(&raw).map_err(|error| ScriptError::Unwritable {
             message: error.to_string(),
         })
     }

@@ -60,7 +60,7 @@ pub(crate) struct Settled<'a> {
 /// Why a message does not fit where it was put.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum HistoryFault {
+pub enum HistoryError {
     /// Calls have no result yet.
     #[error(
         "calls without a result: {}; push a result for each of them first",
@@ -110,7 +110,7 @@ impl Conversation {
     }
 
     /// Adds a message. One that does not fit changes nothing.
-    pub fn push(&mut self, message: &Message) -> Result<(), HistoryFault> {
+    pub fn push(&mut self, message: &Message) -> Result<(), HistoryError> {
         let form = self.wire.form();
         let mut out = Pieces::after(self.written.bytes());
         match message {
@@ -146,10 +146,10 @@ impl Conversation {
         !self.ids.is_empty()
     }
 
-    fn user(&self, form: &dyn Form, text: &str, out: &mut Pieces) -> Result<(), HistoryFault> {
+    fn user(&self, form: &dyn Form, text: &str, out: &mut Pieces) -> Result<(), HistoryError> {
         self.answered()?;
         if text.trim().is_empty() {
-            return Err(HistoryFault::Empty);
+            return Err(HistoryError::Empty);
         }
         form.user(text, out).map_err(unwritable)
     }
@@ -159,7 +159,7 @@ impl Conversation {
         form: &dyn Form,
         content: &[Content],
         out: &mut Pieces,
-    ) -> Result<(), HistoryFault> {
+    ) -> Result<(), HistoryError> {
         self.answered()?;
         let mut open = Vec::new();
         let mut said = Vec::with_capacity(content.len());
@@ -217,7 +217,7 @@ impl Conversation {
         form: &dyn Form,
         results: &[ToolResult],
         out: &mut Pieces,
-    ) -> Result<(), HistoryFault> {
+    ) -> Result<(), HistoryError> {
         // Where two calls have one id, the first result is the first call's.
         let mut answers: Vec<Option<&ToolResult>> = vec![None; self.open.len()];
         for result in results {
@@ -226,7 +226,7 @@ impl Conversation {
             match place {
                 Some((_, answer)) => *answer = Some(result),
                 None => {
-                    return Err(HistoryFault::UnknownResult {
+                    return Err(HistoryError::UnknownResult {
                         call: result.call_id.clone(),
                     });
                 }
@@ -245,28 +245,28 @@ impl Conversation {
             }
         }
         if !missing.is_empty() {
-            return Err(HistoryFault::Unanswered { calls: missing });
+            return Err(HistoryError::Unanswered { calls: missing });
         }
         if settled.is_empty() {
-            return Err(HistoryFault::Empty);
+            return Err(HistoryError::Empty);
         }
         form.results(&settled, out).map_err(unwritable)?;
         self.open.clear();
         Ok(())
     }
 
-    fn answered(&self) -> Result<(), HistoryFault> {
+    fn answered(&self) -> Result<(), HistoryError> {
         if self.open.is_empty() {
             return Ok(());
         }
-        Err(HistoryFault::Unanswered {
+        Err(HistoryError::Unanswered {
             calls: self.unanswered(),
         })
     }
 }
 
-fn unwritable(error: serde_json::Error) -> HistoryFault {
-    HistoryFault::Unwritable {
+fn unwritable(error: serde_json::Error) -> HistoryError {
+    HistoryError::Unwritable {
         message: error.to_string(),
     }
 }

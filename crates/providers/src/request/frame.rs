@@ -38,7 +38,7 @@ pub struct Request {
 /// Why no request can be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum RequestFault {
+pub enum RequestError {
     /// An extra field is one that is written anyway.
     #[error("the extra field {field:?} is written by Toolgate itself; use the setting for it")]
     ReservedField {
@@ -83,13 +83,13 @@ impl Frame {
         wire: Wire,
         options: &RequestOptions,
         definitions: &[Definition],
-    ) -> Result<Self, RequestFault> {
+    ) -> Result<Self, RequestError> {
         let form = wire.form();
         let mut fields = form.fields(options)?;
         let reserved = ["tools", "tool_choice", form.messages_field()];
         for (field, value) in &options.extra {
             if fields.contains_key(field) || reserved.contains(&field.as_str()) {
-                return Err(RequestFault::ReservedField {
+                return Err(RequestError::ReservedField {
                     field: field.clone(),
                 });
             }
@@ -99,7 +99,7 @@ impl Frame {
         let write = |fields: &Map<String, Value>| {
             opening(fields, form.messages_field(), first.as_ref())
                 .map(Bytes::from)
-                .map_err(|error| RequestFault::Unwritable {
+                .map_err(|error| RequestError::Unwritable {
                     message: error.to_string(),
                 })
         };
@@ -131,15 +131,15 @@ impl Frame {
         &self,
         conversation: &Conversation,
         tools: Tools,
-    ) -> Result<Request, RequestFault> {
+    ) -> Result<Request, RequestError> {
         if conversation.wire() != self.wire {
-            return Err(RequestFault::OtherWire {
+            return Err(RequestError::OtherWire {
                 conversation: conversation.wire(),
                 frame: self.wire,
             });
         }
         if !matches!(conversation.last(), Some(Role::User | Role::Tool)) {
-            return Err(RequestFault::NothingToAnswer);
+            return Err(RequestError::NothingToAnswer);
         }
         let opening = match tools {
             Tools::Offered => &self.offering,

@@ -11,8 +11,8 @@
 //! sending its bytes.
 //!
 //! **What can go wrong** is said before anything is sent: calls without
-//! results, results without calls ([`HistoryFault`]), settings that contradict
-//! each other ([`RequestFault`]). A conversation that took its messages is one
+//! results, results without calls ([`HistoryError`]), settings that contradict
+//! each other ([`RequestError`]). A conversation that took its messages is one
 //! that the wire accepts: results stand in call order, names and ids have the
 //! form it wants, no id is used twice.
 
@@ -22,8 +22,8 @@ mod names;
 mod options;
 mod written;
 
-pub use conversation::{Conversation, HistoryFault};
-pub use frame::{Frame, Request, RequestFault, Tools};
+pub use conversation::{Conversation, HistoryError};
+pub use frame::{Frame, Request, RequestError, Tools};
 pub use options::{Effort, Reasoning, RequestOptions};
 
 pub(crate) use conversation::{Said, Settled};
@@ -48,7 +48,7 @@ pub(crate) trait Form: Send + Sync {
     }
 
     /// Everything but the messages.
-    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestFault>;
+    fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError>;
 
     /// What stands before all messages, where the system prompt is one of them.
     fn first_message(&self, _options: &RequestOptions) -> Option<Value> {

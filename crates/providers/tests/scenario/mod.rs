@@ -9,7 +9,7 @@ use serde_json::Value;
 use toolgate_model::Call;
 use toolgate_providers::{Reply, StreamDecoder, StreamEvent, StreamLimits, Wire};
 
-/// A folder of `tests/data`: what came, and what it has to come to.
+/// A directory of `tests/data`: what came, and what it has to come to.
 #[derive(Debug)]
 pub struct Scenario {
     pub name: String,
@@ -17,15 +17,15 @@ pub struct Scenario {
     pub expected: Vec<Value>,
 }
 
-/// The folder of a wire's scenarios.
-pub fn folder(wire: Wire) -> PathBuf {
+/// The directory of a wire's scenarios.
+pub fn directory(wire: Wire) -> PathBuf {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     data.join(wire.as_str().replace('-', "_"))
 }
 
 /// Every scenario of a wire, sorted by name.
 pub fn all(wire: Wire) -> Vec<Scenario> {
-    let entries = fs::read_dir(folder(wire)).unwrap();
+    let entries = fs::read_dir(directory(wire)).unwrap();
     let mut all: Vec<Scenario> = entries
         .map(|entry| {
             let path = entry.unwrap().path();

@@ -17,8 +17,8 @@ pub(super) const NOSUID: u64 = libc::MOUNT_ATTR_NOSUID;
 /// Devices are only names.
 pub(super) const NODEV: u64 = libc::MOUNT_ATTR_NODEV;
 
-/// Opens a folder to name it, not to read it.
-pub(super) fn open_folder(from: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
+/// Opens a directory to name it, not to read it.
+pub(super) fn open_directory(from: impl AsFd, path: impl Arg) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(
         from,
         path,
@@ -83,8 +83,8 @@ pub(super) fn is_link(fd: &OwnedFd) -> Result<bool, Errno> {
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Symlink)
 }
 
-/// Whether a descriptor is of a folder.
-pub(super) fn is_folder(fd: &OwnedFd) -> Result<bool, Errno> {
+/// Whether a descriptor is of a directory.
+pub(super) fn is_directory(fd: &OwnedFd) -> Result<bool, Errno> {
     let stat = rustix::fs::fstat(fd)?;
     Ok(FileType::from_raw_mode(stat.st_mode) == FileType::Directory)
 }
@@ -104,10 +104,10 @@ pub(super) fn mount_at(from: &OwnedFd, path: &[u8], flags: AtFlags) -> Option<u6
     (begins && known).then_some(stat.stx_mnt_id)
 }
 
-/// Opens what is at a path of a folder, without following any link.
-pub(super) fn beneath(folder: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
+/// Opens what is at a path of a directory, without following any link.
+pub(super) fn beneath(directory: BorrowedFd<'_>, path: &[u8]) -> Result<OwnedFd, Errno> {
     rustix::fs::openat2(
-        folder,
+        directory,
         path,
         OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC,
         Mode::empty(),

@@ -8,16 +8,16 @@ use std::time::SystemTime;
 use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::error::WallError;
+use super::error::SandboxError;
 use super::exact::ExactDirectory;
 use super::found::{After, Found, Missed};
 use super::links::Inodes;
 use super::memory::Memory;
 use super::mounts::may_be_shown;
-use super::rules::{Grant, WallRules};
+use super::rules::{Grant, SandboxRules};
+use super::sandbox::bytes;
 use super::search::Search;
 use super::sweep::{Appeared, Tree};
-use super::wall::bytes;
 use super::ways::Step;
 use crate::paths::{DeniedBeneath, Root, RootAccess};
 
@@ -44,7 +44,11 @@ pub(super) struct Directory {
 
 impl Directory {
     /// A root by its number.
-    pub(super) fn root(rules: &WallRules, number: usize, root: &Root) -> Result<Self, WallError> {
+    pub(super) fn root(
+        rules: &SandboxRules,
+        number: usize,
+        root: &Root,
+    ) -> Result<Self, SandboxError> {
         let working = rules
             .paths
             .roots()
@@ -68,8 +72,8 @@ impl Directory {
     }
 
     /// A grant.
-    pub(super) fn grant(rules: &WallRules, grant: &Grant) -> Result<Self, WallError> {
-        let failed = |errno| WallError::Grant {
+    pub(super) fn grant(rules: &SandboxRules, grant: &Grant) -> Result<Self, SandboxError> {
+        let failed = |errno| SandboxError::Grant {
             path: grant.path.clone(),
             errno,
         };
@@ -87,26 +91,29 @@ impl Directory {
     }
 
     /// A directory that an approver opened: the very one that was shown.
-    pub(super) fn exact(rules: &WallRules, exact: &ExactDirectory) -> Result<Self, WallError> {
+    pub(super) fn exact(
+        rules: &SandboxRules,
+        exact: &ExactDirectory,
+    ) -> Result<Self, SandboxError> {
         let path = exact.path.clone();
         if let Some(rule) = rules.paths.denied_directory(&path) {
             let rule = rule.to_owned();
-            return Err(WallError::DeniedGrant { path, rule });
+            return Err(SandboxError::DeniedGrant { path, rule });
         }
         let Ok(handle) = exact.open() else {
-            return Err(WallError::Exchanged { path });
+            return Err(SandboxError::Exchanged { path });
         };
         Self::granted(rules, path, handle, false)
     }
 
     fn granted(
-        rules: &WallRules,
+        rules: &SandboxRules,
         path: PathBuf,
         handle: OwnedFd,
         writable: bool,
-    ) -> Result<Self, WallError> {
+    ) -> Result<Self, SandboxError> {
         if let Some(place) = rules.paths.own().closed_around(&path) {
-            return Err(WallError::OwnGrant {
+            return Err(SandboxError::OwnGrant {
                 place: place.to_path_buf(),
                 path,
             });
@@ -125,7 +132,7 @@ impl Directory {
     }
 
     /// Searches a grant that commands cannot change, once for all of them.
-    pub(super) fn search_once(&self, rules: &WallRules) {
+    pub(super) fn search_once(&self, rules: &SandboxRules) {
         if self.root.is_none() && !self.writable {
             // Other names of denied files are looked for before each command: files that are
             // denied elsewhere may have names here.
@@ -135,7 +142,7 @@ impl Directory {
     }
 
     /// Searches again what was searched once: a name in it has moved.
-    pub(super) fn search_again(&self, rules: &WallRules) {
+    pub(super) fn search_again(&self, rules: &SandboxRules) {
         if self.known().take().is_some() {
             self.search_once(rules);
         }
@@ -150,7 +157,7 @@ impl Directory {
     }
 
     /// What is guarded in it now.
-    pub(super) fn find(&self, rules: &WallRules, vacant: &[Vec<u8>]) -> Found {
+    pub(super) fn find(&self, rules: &SandboxRules, vacant: &[Vec<u8>]) -> Found {
         match self.known().clone() {
             Some(found) => found,
             // It will be refused, and need not be searched for that.
@@ -160,13 +167,13 @@ impl Directory {
     }
 
     /// Guards other names of denied files.
-    pub(super) fn guard_links(&self, rules: &WallRules, inodes: &Inodes, found: &mut Found) {
+    pub(super) fn guard_links(&self, rules: &SandboxRules, inodes: &Inodes, found: &mut Found) {
         let search = self.search(rules, &[], None);
         search.guard_links(&mut self.memory(), inodes, found);
     }
 
     /// Guards what lies here on the ways of protected links in other directories.
-    pub(super) fn guard_steps(&self, rules: &WallRules, steps: &[&Step], found: &mut Found) {
+    pub(super) fn guard_steps(&self, rules: &SandboxRules, steps: &[&Step], found: &mut Found) {
         let search = self.search(rules, &[], None);
         search.guard_steps(&mut self.memory(), steps, found);
     }
@@ -174,7 +181,7 @@ impl Directory {
     /// Moves aside what appeared since these were found.
     pub(super) fn sweep(
         &self,
-        rules: &WallRules,
+        rules: &SandboxRules,
         before: &Found,
         vacant: &[Vec<u8>],
     ) -> (Vec<Appeared>, Option<Missed>) {
@@ -197,7 +204,7 @@ impl Directory {
 
     fn search<'a>(
         &'a self,
-        rules: &'a WallRules,
+        rules: &'a SandboxRules,
         vacant: &'a [Vec<u8>],
         after: Option<After<'a>>,
     ) -> Search<'a> {
@@ -205,7 +212,7 @@ impl Directory {
             rules: &rules.paths,
             denied: self.denied.as_ref(),
             own: rules.paths.own().beneath(&self.path),
-            folder: self.handle(),
+            directory: self.handle(),
             path: &self.path,
             root: self.root,
             writable: self.writable,

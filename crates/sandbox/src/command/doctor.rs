@@ -2,16 +2,16 @@
 
 use rustix::io::Errno;
 
-use super::error::WallError;
+use super::error::SandboxError;
 use super::fence::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES, SCOPES};
-use super::report::{SetupFailure, Step};
-use super::rules::{Omit, Rung, WallRules};
-use super::wall::CommandWall;
+use super::report::{SetupError, Step};
+use super::rules::{Level, Omit, SandboxRules};
+use super::sandbox::CommandSandbox;
 use super::{machine, sys};
 
-/// One wall.
+/// One sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct WallState {
+pub struct Protection {
     /// Its name.
     pub name: &'static str,
     /// Whether it stands.
@@ -22,44 +22,44 @@ pub struct WallState {
     pub advice: Option<&'static str>,
 }
 
-/// All walls around commands.
+/// All protections around commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorReport {
-    /// The rung that commands run on; none where they are refused.
-    pub rung: Option<Rung>,
-    /// Each wall.
-    pub walls: Vec<WallState>,
+    /// The level that commands run on; none where they are refused.
+    pub level: Option<Level>,
+    /// Each sandbox.
+    pub protections: Vec<Protection>,
 }
 
 impl DoctorReport {
     /// Whether commands would be refused.
     pub fn refuses(&self) -> bool {
-        self.rung.is_none()
+        self.level.is_none()
     }
 }
 
-/// Builds the wall that these rules ask for and says what came of it.
-pub fn probe(rules: &WallRules) -> DoctorReport {
-    let (rung, failure) = match CommandWall::start(rules) {
-        Ok(wall) => (Some(wall.rung()), wall.stepped_down().cloned()),
-        Err(WallError::Unavailable { failure, .. }) => (None, Some(failure)),
+/// Builds the sandbox that these rules ask for and says what came of it.
+pub fn probe(rules: &SandboxRules) -> DoctorReport {
+    let (level, failure) = match CommandSandbox::start(rules) {
+        Ok(sandbox) => (Some(sandbox.level()), sandbox.stepped_down().cloned()),
+        Err(SandboxError::Unavailable { failure, .. }) => (None, Some(failure)),
         Err(error) => {
-            let wall = WallState {
+            let sandbox = Protection {
                 name: "warden",
                 in_force: false,
                 why: error.to_string(),
                 advice: None,
             };
             return DoctorReport {
-                rung: None,
-                walls: vec![wall],
+                level: None,
+                protections: vec![sandbox],
             };
         }
     };
-    let namespaces = rung == Some(Rung::Namespaces);
-    let because = failure.as_ref().map(SetupFailure::to_string);
+    let namespaces = level == Some(Level::Namespaces);
+    let because = failure.as_ref().map(SetupError::to_string);
     let advised = failure.as_ref().map(advice);
-    let stands = |name, in_force: bool, yes: &str| WallState {
+    let stands = |name, in_force: bool, yes: &str| Protection {
         name,
         in_force,
         why: if in_force {
@@ -70,7 +70,7 @@ pub fn probe(rules: &WallRules) -> DoctorReport {
         advice: advised.filter(|_| !in_force),
     };
     let abi = sys::landlock_abi().unwrap_or(0);
-    let walls = vec![
+    let protections = vec![
         stands(
             "namespaces",
             namespaces,
@@ -81,20 +81,20 @@ pub fn probe(rules: &WallRules) -> DoctorReport {
             namespaces,
             "denied files are hidden and protected paths read-only inside the roots",
         ),
-        WallState {
+        Protection {
             name: "landlock",
-            in_force: rung.is_some() && !rules.omit.landlock,
+            in_force: level.is_some() && !rules.omit.landlock,
             why: landlock(abi),
             advice: (abi < NEEDED_WITH_NAMESPACES).then_some(LANDLOCK),
         },
-        WallState {
+        Protection {
             name: "seccomp",
-            in_force: rung.is_some() && !rules.omit.seccomp,
+            in_force: level.is_some() && !rules.omit.seccomp,
             why: "system calls are filtered for every command; Unix sockets exist only as connected pairs".to_owned(),
             advice: None,
         },
         processes(namespaces),
-        WallState {
+        Protection {
             name: "memory",
             in_force: false,
             why: "memory is not limited: a limit on address space breaks Node and the JVM"
@@ -104,7 +104,7 @@ pub fn probe(rules: &WallRules) -> DoctorReport {
             ),
         },
     ];
-    DoctorReport { rung, walls }
+    DoctorReport { level, protections }
 }
 
 /// What Landlock does with the version that the kernel has.
@@ -118,7 +118,7 @@ fn landlock(abi: i32) -> String {
     }
 }
 
-fn processes(namespaces: bool) -> WallState {
+fn processes(namespaces: bool) -> Protection {
     let root = rustix::process::geteuid().is_root();
     let (in_force, why, advice) = match (namespaces && machine::has_own_pid_max(), root) {
         (true, _) => (true, "the process namespace has a limit of its own", None),
@@ -129,7 +129,7 @@ fn processes(namespaces: bool) -> WallState {
             Some("run toolgate as an ordinary user, or use Linux 6.14 or newer"),
         ),
     };
-    WallState {
+    Protection {
         name: "process limit",
         in_force,
         why: why.to_owned(),
@@ -139,8 +139,8 @@ fn processes(namespaces: bool) -> WallState {
 
 const LANDLOCK: &str = "use a kernel with Landlock (Linux 6.2 or newer; 6.12 where namespaces are not available) and `landlock` in its list of security modules (`lsm=` on the kernel's command line)";
 
-/// What to do about a wall that failed.
-pub(super) fn advice(failure: &SetupFailure) -> &'static str {
+/// What to do about a sandbox that failed.
+pub(super) fn advice(failure: &SetupError) -> &'static str {
     let errno = Errno::from_raw_os_error(failure.errno);
     match (failure.step, errno) {
         (Step::Landlock, _) => LANDLOCK,
@@ -162,12 +162,12 @@ pub(super) fn advice(failure: &SetupFailure) -> &'static str {
         (Step::System | Step::Devices, _) => {
             "Use Linux 5.12 or newer, and see that the path named can be mounted"
         }
-        _ => "See what the message names; `toolgate doctor` shows each wall",
+        _ => "See what the message names; `toolgate doctor` shows each sandbox",
     }
 }
 
-/// What the kernel must have before a rung is worth trying.
-pub(super) fn needs_kernel(namespaces: bool, omit: Omit) -> Result<(), SetupFailure> {
+/// What the kernel must have before a level is worth trying.
+pub(super) fn needs_kernel(namespaces: bool, omit: Omit) -> Result<(), SetupError> {
     let needed = if namespaces {
         NEEDED_WITH_NAMESPACES
     } else {
@@ -177,9 +177,7 @@ pub(super) fn needs_kernel(namespaces: bool, omit: Omit) -> Result<(), SetupFail
     if omit.landlock || abi >= needed {
         return Ok(());
     }
-    Err(
-        SetupFailure::new(Step::Landlock, Errno::NOSYS).about(format!(
-            "version {needed} is needed and the kernel has {abi}"
-        )),
-    )
+    Err(SetupError::new(Step::Landlock, Errno::NOSYS).about(format!(
+        "version {needed} is needed and the kernel has {abi}"
+    )))
 }

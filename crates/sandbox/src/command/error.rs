@@ -6,30 +6,30 @@ use rustix::io::Errno;
 
 use super::found::Missed;
 use super::message::BadOrder;
-use super::report::SetupFailure;
+use super::report::SetupError;
 
-/// Why there is no wall, or why a command was not started.
+/// Why there is no sandbox, or why a command was not started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum WallError {
+pub enum SandboxError {
     /// The program cannot start itself as a warden.
     #[error(
-        "commands need a warden process: call `toolgate_sandbox::command::init()` first thing in `main`, or name a program that does in `WallRules::warden`"
+        "commands need a warden process: call `toolgate_sandbox::command::init()` first thing in `main`, or name a program that does in `SandboxRules::warden`"
     )]
     NotInitialised,
     /// The warden could not be started or does not answer.
     #[error("the warden process did not start: {0}. Commands are refused without it")]
     Warden(std::io::Error),
-    /// No rung that the rules accept can be had.
+    /// No level that the rules accept can be had.
     #[error("commands are refused: {failure}. {advice}")]
     Unavailable {
-        /// What failed on the highest rung tried.
-        failure: SetupFailure,
+        /// What failed on the highest level tried.
+        failure: SetupError,
         /// What to do about it.
         advice: &'static str,
     },
     /// A grant cannot be opened.
-    #[error("the granted folder {path} cannot be opened: {errno}. Correct or remove the grant")]
+    #[error("the granted directory {path} cannot be opened: {errno}. Correct or remove the grant")]
     Grant {
         /// Which.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum WallError {
     },
     /// A grant is a closed place of Toolgate's own, or lies in one.
     #[error(
-        "the granted folder {path} lies in {place}, where Toolgate keeps its own files: commands may not see it. Remove the grant"
+        "the granted directory {path} lies in {place}, where Toolgate keeps its own files: commands may not see it. Remove the grant"
     )]
     OwnGrant {
         /// The grant.
@@ -109,7 +109,7 @@ pub enum WallError {
     /// The command does not fit into a message.
     #[error("{0}")]
     Order(#[from] BadOrder),
-    /// There is no network of this kind on this rung.
+    /// There is no network of this kind on this level.
     #[error(
         "a loopback network of its own needs namespaces, which are not available here: use `network = \"off\"` or `\"on\"`"
     )]
@@ -122,7 +122,7 @@ pub enum WallError {
     System(#[from] Errno),
 }
 
-impl WallError {
+impl SandboxError {
     /// Whether the same command may work later, when others have ended.
     pub fn is_busy(&self) -> bool {
         matches!(

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::search::READABLE;
-use crate::paths::PathWall;
+use crate::paths::PathSandbox;
 
 /// A directory as it was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ fn identity(handle: &OwnedFd) -> Result<(u64, u64), Errno> {
     Ok((stat.st_dev, stat.st_ino))
 }
 
-impl PathWall {
+impl PathSandbox {
     /// The deny pattern that matches a directory by its real name, or one above it.
     pub(super) fn denied_directory(&self, path: &Path) -> Option<&str> {
         let path = path.strip_prefix("/").unwrap_or(path);

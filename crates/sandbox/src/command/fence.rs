@@ -1,4 +1,4 @@
-//! Landlock: the second wall around files, and the only one on the lower rung.
+//! Landlock: the second sandbox around files, and the only one on the lower level.
 //!
 //! It only allows. What a rule here permits as a whole, the mounts have to take back in
 //! part; what no rule mentions stays shut even where a mount is missing.
@@ -17,10 +17,10 @@ use rustix::io::Errno;
 use super::mounts::{DEVICES, SYSTEM};
 use super::rules::Network;
 
-/// What the upper rung needs: files and truncation. The network and other processes are
+/// What the upper level needs: files and truncation. The network and other processes are
 /// out of sight there.
 pub(super) const NEEDED_WITH_NAMESPACES: i32 = 3;
-/// What the lower rung needs as well: TCP, device requests, signals and abstract sockets.
+/// What the lower level needs as well: TCP, device requests, signals and abstract sockets.
 pub(super) const NEEDED_ALONE: i32 = SCOPES;
 /// From which version on abstract sockets and signals of others can be shut.
 pub(super) const SCOPES: i32 = 6;
@@ -34,9 +34,9 @@ pub(super) struct Fence<'a> {
     pub(super) namespaces: bool,
     /// The network.
     pub(super) network: Network,
-    /// Folders, and whether they may be written.
-    pub(super) folders: Vec<(BorrowedFd<'a>, bool)>,
-    /// Private folders, which may be written.
+    /// Directories, and whether they may be written.
+    pub(super) directories: Vec<(BorrowedFd<'a>, bool)>,
+    /// Private directories, which may be written.
     pub(super) private: &'a [&'a str],
     /// What of the system is not for commands, where no mount hides it.
     pub(super) private_system: &'a [String],
@@ -107,9 +107,9 @@ impl Fence<'_> {
         for path in self.private {
             rules = allow(rules, path, all, abi)?;
         }
-        for (folder, writable) in &self.folders {
+        for (directory, writable) in &self.directories {
             let access = if *writable { all } else { read };
-            rules = rules.add_rule(PathBeneath::new(folder, access))?;
+            rules = rules.add_rule(PathBeneath::new(directory, access))?;
         }
         rules.restrict_self()
     }
@@ -154,9 +154,9 @@ fn allow(
     let Ok(fd) = PathFd::new(path) else {
         return Ok(rules);
     };
-    let is_folder = rustix::fs::fstat(fd.as_fd())
+    let is_directory = rustix::fs::fstat(fd.as_fd())
         .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);
-    let access = if is_folder {
+    let access = if is_directory {
         access
     } else {
         access & AccessFs::from_file(abi)
@@ -173,7 +173,7 @@ mod tests {
             abi,
             namespaces,
             network: Network::Off,
-            folders: Vec::new(),
+            directories: Vec::new(),
             private: &[],
             private_system: &[],
         }

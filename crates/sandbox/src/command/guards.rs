@@ -53,7 +53,7 @@ impl Guards<'_> {
     /// as a whole to get below the limit, with the number of names in each.
     pub(super) fn masks(
         &self,
-        folder: u16,
+        directory: u16,
         most: usize,
     ) -> Result<(Vec<Mask>, Vec<Collapsed>), TooMany> {
         let mut kinds = self.kinds();
@@ -67,7 +67,11 @@ impl Guards<'_> {
             return Err(TooMany { names: kinds.len() });
         }
         let masks = kinds.into_iter();
-        let masks = masks.map(|(path, kind)| Mask { folder, path, kind });
+        let masks = masks.map(|(path, kind)| Mask {
+            directory,
+            path,
+            kind,
+        });
         Ok((masks.collect(), collapsed))
     }
 

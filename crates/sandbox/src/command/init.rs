@@ -1,7 +1,7 @@
-//! The first process behind the wall.
+//! The first process in the sandbox.
 //!
-//! On the upper rung it is process 1 of a PID namespace: when it ends, the kernel ends
-//! everything else in there. It is made before there is a command, after a mold, prepares
+//! On the upper level it is process 1 of a PID namespace: when it ends, the kernel ends
+//! everything else in there. It is made before there is a command, after a template, prepares
 //! what is its own, and waits. It runs on a copy of its maker's memory and never returns to
 //! it.
 
@@ -12,17 +12,17 @@ use rustix::net::RecvFlags;
 use rustix::process::{PidfdFlags, Signal, WaitOptions};
 
 use super::confine;
-use super::furnish::{Fit, Form, Furnished};
 use super::machine::Machine;
 use super::message::{MOST_BYTES, Order};
 use super::mounts::NewRoot;
+use super::populate::{Fit, Form, Populated};
 use super::refusals::{Refusals, Refused};
-use super::report::{Outcome, Report, SetupFailure, Step};
+use super::report::{Outcome, Report, SetupError, Step};
 use super::rules::{Limits, Network, Omit};
 use super::shell::{self, Places, Stdio};
 use super::supervise;
 use super::sys::{self, Child, Side};
-use super::vigil::{self, Signals};
+use super::watchdog::{self, Signals};
 use super::wire::{self, Packet};
 use crate::env::HOME;
 
@@ -49,26 +49,26 @@ impl Kind {
 
 /// What a sandbox is made after.
 #[derive(Debug)]
-pub(super) struct Template<'a> {
+pub(super) struct Blueprint<'a> {
     pub(super) kind: Kind,
     pub(super) machine: &'a Machine,
-    /// The folders and guards of the mold; none on the lower rung, and in one that is only
+    /// The directories and guards of the template; none on the lower level, and in one that is only
     /// tried.
     pub(super) form: Option<Form>,
     /// The file of the name servers, where one had to be shown.
     pub(super) names: Option<Vec<u8>>,
 }
 
-/// How many descriptors come before those of the folders: the order's bytes, the status and
+/// How many descriptors come before those of the directories: the order's bytes, the status and
 /// three for the program.
-const FOLDERS: usize = 5;
+const DIRECTORIES: usize = 5;
 
 /// A command as it arrived: the order's bytes and the descriptors beside it.
 struct Arrived {
     body: OwnedFd,
     status: OwnedFd,
     stdio: Stdio,
-    folders: Vec<OwnedFd>,
+    directories: Vec<OwnedFd>,
 }
 
 impl Arrived {
@@ -82,22 +82,22 @@ impl Arrived {
                 stdout: fds.next()?,
                 stderr: fds.next()?,
             },
-            folders: fds.collect(),
+            directories: fds.collect(),
         })
     }
 
-    fn order(&self) -> Result<Order, SetupFailure> {
-        read_order(&self.body, &self.folders)
+    fn order(&self) -> Result<Order, SetupError> {
+        read_order(&self.body, &self.directories)
     }
 }
 
-/// A command that was, after which a mold is formed for the next one.
+/// A command that was, after which a template is formed for the next one.
 #[derive(Debug)]
 pub(super) struct Pattern {
     /// The order's bytes.
     body: OwnedFd,
-    /// Its folders.
-    pub(super) folders: Vec<OwnedFd>,
+    /// Its directories.
+    pub(super) directories: Vec<OwnedFd>,
 }
 
 impl Pattern {
@@ -105,20 +105,25 @@ impl Pattern {
     pub(super) fn of(packet: Packet) -> Option<Self> {
         Arrived::from(packet).map(|arrived| Self {
             body: arrived.body,
-            folders: arrived.folders,
+            directories: arrived.directories,
         })
     }
 
     /// The same of a packet that is still needed, to be passed along.
     pub(super) fn fds_in(packet: &Packet) -> Vec<BorrowedFd<'_>> {
-        let (body, folders) = (packet.fds.iter().take(1), packet.fds.iter().skip(FOLDERS));
-        body.chain(folders).map(AsFd::as_fd).collect()
+        let (body, directories) = (
+            packet.fds.iter().take(1),
+            packet.fds.iter().skip(DIRECTORIES),
+        );
+        body.chain(directories).map(AsFd::as_fd).collect()
     }
 
     /// All of it, to be passed along.
     pub(super) fn fds(&self) -> Vec<BorrowedFd<'_>> {
-        let folders = self.folders.iter().map(AsFd::as_fd);
-        std::iter::once(self.body.as_fd()).chain(folders).collect()
+        let directories = self.directories.iter().map(AsFd::as_fd);
+        std::iter::once(self.body.as_fd())
+            .chain(directories)
+            .collect()
     }
 
     /// What was passed along; none where nothing was.
@@ -126,23 +131,23 @@ impl Pattern {
         let mut fds = fds.into_iter();
         Some(Self {
             body: fds.next()?,
-            folders: fds.collect(),
+            directories: fds.collect(),
         })
     }
 
     /// The order.
-    pub(super) fn order(&self, kind: Kind) -> Result<Order, SetupFailure> {
-        let order = read_order(&self.body, &self.folders)?;
+    pub(super) fn order(&self, kind: Kind) -> Result<Order, SetupError> {
+        let order = read_order(&self.body, &self.directories)?;
         if kind.fits(&order) {
             Ok(order)
         } else {
-            Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"))
+            Err(SetupError::new(Step::Order, Errno::BADMSG).about("another sandbox's order"))
         }
     }
 }
 
-fn read_order(body: &OwnedFd, folders: &[OwnedFd]) -> Result<Order, SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Order, errno);
+fn read_order(body: &OwnedFd, directories: &[OwnedFd]) -> Result<Order, SetupError> {
+    let failed = |errno| SetupError::new(Step::Order, errno);
     let length = rustix::fs::fstat(body).map_err(failed)?.st_size;
     let length = usize::try_from(length)
         .ok()
@@ -159,8 +164,8 @@ fn read_order(body: &OwnedFd, folders: &[OwnedFd]) -> Result<Order, SetupFailure
     }
     let order =
         Order::decode(&bytes).map_err(|bad| failed(Errno::BADMSG).about(bad.to_string()))?;
-    if order.folders.len() != folders.len() {
-        return Err(failed(Errno::BADMSG).about("folders without descriptors"));
+    if order.directories.len() != directories.len() {
+        return Err(failed(Errno::BADMSG).about("directories without descriptors"));
     }
     Ok(order)
 }
@@ -171,7 +176,7 @@ pub(super) fn report(to: impl AsFd, report: &Report) {
 }
 
 /// The life of the process, from the clone on.
-pub(super) fn live(control: OwnedFd, template: &Template<'_>) -> ! {
+pub(super) fn live(control: OwnedFd, template: &Blueprint<'_>) -> ! {
     // The signal comes when the maker's thread ends, and it has only one. Inside a PID
     // namespace a parent that is gone cannot be told from one that is outside; the go
     // byte that never comes tells it.
@@ -193,7 +198,7 @@ pub(super) fn live(control: OwnedFd, template: &Template<'_>) -> ! {
     sys::end(0)
 }
 
-fn serve(control: &OwnedFd, template: &Template<'_>) {
+fn serve(control: &OwnedFd, template: &Blueprint<'_>) {
     let kind = template.kind;
     let prepared = if kind.namespaces {
         match prepare(template) {
@@ -235,10 +240,10 @@ fn serve(control: &OwnedFd, template: &Template<'_>) {
             let Arrived {
                 status,
                 stdio,
-                folders,
+                directories,
                 ..
             } = arrived;
-            supervise::run(order, stdio, folders, &status, kind, template.machine)
+            supervise::run(order, stdio, directories, &status, kind, template.machine)
         }),
     };
     let (outcome, refused) = over.unwrap_or_else(|failure| (Outcome::Setup(failure), Vec::new()));
@@ -274,7 +279,7 @@ fn nobody_is_left() -> bool {
 /// What waits for a command: the root, and the process that will be the shell.
 struct Prepared<'a> {
     root: NewRoot,
-    furnished: Option<Furnished<'a>>,
+    populated: Option<Populated<'a>>,
     shell: Child,
     /// Over which the shell is told to go on.
     line: OwnedFd,
@@ -285,18 +290,18 @@ struct Prepared<'a> {
 impl Prepared<'_> {
     fn suits(&self, arrived: &Arrived, machine: &Machine) -> Option<Fit> {
         let order = arrived.order().ok()?;
-        let furnished = self.furnished.as_ref()?;
-        furnished.suits(
+        let populated = self.populated.as_ref()?;
+        populated.suits(
             &self.root,
             &order,
-            &arrived.folders,
+            &arrived.directories,
             machine.system.hidden(),
         )
     }
 }
 
-fn prepare<'a>(template: &'a Template<'_>) -> Result<Prepared<'a>, SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Fork, errno);
+fn prepare<'a>(template: &'a Blueprint<'_>) -> Result<Prepared<'a>, SetupError> {
+    let failed = |errno| SetupError::new(Step::Fork, errno);
     let root = NewRoot::within()?;
     let form = template.form.as_ref();
     let limits = form.map_or_else(Limits::default, |form| form.order.limits);
@@ -306,21 +311,21 @@ fn prepare<'a>(template: &'a Template<'_>) -> Result<Prepared<'a>, SetupFailure>
         &limits,
         template.machine.own_pid_max,
     )?;
-    let furnished = form.map(|form| Furnished::from(form, &root)).transpose()?;
-    confine::narrow().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
+    let populated = form.map(|form| Populated::from(form, &root)).transpose()?;
+    confine::narrow().map_err(|errno| SetupError::new(Step::Privileges, errno))?;
     let signals = Signals::of_children().map_err(failed)?;
     let (ours, theirs) = wire::pair().map_err(failed)?;
     match sys::clone3(0).map_err(failed)? {
         Side::Child => {
             drop(ours);
-            wait_for_order(&theirs, template, furnished.as_ref());
+            wait_for_order(&theirs, template, populated.as_ref());
             sys::end(127)
         }
         Side::Parent(shell) => {
             drop(theirs);
             Ok(Prepared {
                 root,
-                furnished,
+                populated,
                 shell,
                 refusals: shell::take_over(&ours).map_err(failed)?,
                 line: ours,
@@ -332,7 +337,7 @@ fn prepare<'a>(template: &'a Template<'_>) -> Result<Prepared<'a>, SetupFailure>
 
 /// The life of the process that becomes the shell. It gives up everything before there is
 /// a command.
-fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Furnished<'_>>) {
+fn wait_for_order(line: &OwnedFd, template: &Blueprint<'_>, populated: Option<&Populated<'_>>) {
     let places = Places {
         home: HOME,
         temporary: "/tmp",
@@ -340,7 +345,7 @@ fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Fu
     };
     let machine = template.machine;
     let (listener, ready) = match confine::drop_capabilities()
-        .map_err(|errno| SetupFailure::new(Step::Privileges, errno))
+        .map_err(|errno| SetupError::new(Step::Privileges, errno))
         .and_then(|()| shell::first_steps(template.kind, machine))
     {
         Ok(listener) => (listener, Ok(())),
@@ -348,10 +353,10 @@ fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Fu
     };
     // Whatever came of it: init waits for this.
     let handed_over = shell::hand_over(line, listener);
-    let ready = ready.and(handed_over).and_then(|()| match furnished {
-        Some(furnished) => {
-            let folders = furnished.folders().collect();
-            shell::middle_steps(furnished.order(), folders, &places, machine)
+    let ready = ready.and(handed_over).and_then(|()| match populated {
+        Some(populated) => {
+            let directories = populated.directories().collect();
+            shell::middle_steps(populated.order(), directories, &places, machine)
         }
         None => Ok(()),
     });
@@ -372,16 +377,16 @@ fn wait_for_order(line: &OwnedFd, template: &Template<'_>, furnished: Option<&Fu
 fn in_namespaces(
     arrived: Arrived,
     prepared: Prepared<'_>,
-) -> Result<(Outcome, Vec<Refused>), SetupFailure> {
+) -> Result<(Outcome, Vec<Refused>), SetupError> {
     let Prepared {
         root,
-        furnished,
+        populated,
         shell,
         line,
         signals,
         mut refusals,
     } = prepared;
-    confine::drop_capabilities().map_err(|errno| SetupFailure::new(Step::Privileges, errno))?;
+    confine::drop_capabilities().map_err(|errno| SetupError::new(Step::Privileges, errno))?;
     let mut fds = vec![
         arrived.body.as_fd(),
         arrived.status.as_fd(),
@@ -389,10 +394,10 @@ fn in_namespaces(
         arrived.stdio.stdout.as_fd(),
         arrived.stdio.stderr.as_fd(),
     ];
-    fds.extend(arrived.folders.iter().map(AsFd::as_fd));
-    wire::send(&line, GO, &fds).map_err(|errno| SetupFailure::new(Step::Fork, errno))?;
-    drop((arrived, furnished, root));
+    fds.extend(arrived.directories.iter().map(AsFd::as_fd));
+    wire::send(&line, GO, &fds).map_err(|errno| SetupError::new(Step::Fork, errno))?;
+    drop((arrived, populated, root));
     // From here on the program may have begun: whatever fails, it was not never started.
-    let outcome = vigil::keep(shell.pid, &signals, None, &mut refusals);
+    let outcome = watchdog::keep(shell.pid, &signals, None, &mut refusals);
     Ok((outcome.unwrap_or(Outcome::Killed), refusals.counted()))
 }

@@ -7,23 +7,23 @@ use std::sync::Arc;
 
 use super::baseline::Stood;
 use super::directory::Directory;
-use super::error::WallError;
+use super::error::SandboxError;
 use super::found::{Found, Missed, Why};
 use super::guards::{self, Guards, Hidden, TooMany};
 use super::init::Kind;
 use super::links::Inodes;
-use super::message::{BadOrder, Folder, Mask, Order};
+use super::message::{BadOrder, Mask, Order, SharedDirectory};
 use super::mounts::SYSTEM;
 use super::own_files::OwnFiles;
 use super::placeholders::Held;
-use super::rules::{CommandSpec, Program, WallRules};
+use super::rules::{CommandSpec, Program, SandboxRules};
+use super::sandbox::{Inner, bytes};
 use super::search::is_opened;
 use super::sweep::Appeared;
-use super::wall::{Inner, bytes};
 use super::ways::Step;
 use crate::paths::Root;
 
-/// What the wall sets itself.
+/// What the sandbox sets itself.
 const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
 
 /// The directories of a sandbox and the shell that is there.
@@ -55,7 +55,7 @@ pub(super) struct Watched {
 
 impl Watched {
     /// Moves aside what appeared since.
-    pub(super) fn sweep(&self, rules: &WallRules) -> (Vec<Appeared>, Option<Missed>) {
+    pub(super) fn sweep(&self, rules: &SandboxRules) -> (Vec<Appeared>, Option<Missed>) {
         self.directory.sweep(rules, &self.found, &self.vacant)
     }
 }
@@ -64,7 +64,7 @@ impl Watched {
 type Guarding = (Vec<Mask>, Vec<Watched>, Vec<Hidden>);
 
 impl Layout {
-    pub(super) fn open(rules: &WallRules) -> Result<Self, WallError> {
+    pub(super) fn open(rules: &SandboxRules) -> Result<Self, SandboxError> {
         refuse_own_in_system(rules)?;
         let mut directories = Vec::new();
         for (number, root) in rules.paths.roots().iter().enumerate() {
@@ -89,7 +89,7 @@ impl Layout {
         inner: &Inner,
         spec: &CommandSpec,
         kind: Kind,
-    ) -> Result<Prepared, WallError> {
+    ) -> Result<Prepared, SandboxError> {
         let rules = &inner.rules;
         let mut directories = self.directories.clone();
         for grant in &spec.grants {
@@ -124,7 +124,7 @@ impl Layout {
         directories: &[Arc<Directory>],
         kind: Kind,
         held: &mut Held,
-    ) -> Result<Guarding, WallError> {
+    ) -> Result<Guarding, SandboxError> {
         let rules = &inner.rules;
         for directory in directories.iter().filter(|directory| directory.writable) {
             // Without mounts nothing could lie on a placeholder.
@@ -132,7 +132,7 @@ impl Layout {
                 inner
                     .placeholders
                     .hold(root, |path| is_opened(&directory.opened, path), held)
-                    .map_err(|(path, errno)| WallError::Placeholder { path, errno })?;
+                    .map_err(|(path, errno)| SandboxError::Placeholder { path, errno })?;
             }
         }
         let mut all_found: Vec<Found> = directories
@@ -149,7 +149,7 @@ impl Layout {
             for (directory, found) in directories.iter().zip(&mut all_found) {
                 directory.guard_links(rules, &inodes, found);
                 if let Some(missed) = found.missed.take() {
-                    return Err(WallError::Search(missed));
+                    return Err(SandboxError::Search(missed));
                 }
             }
             (masks, hidden) = all_masks(directories, held, &all_found)?;
@@ -165,7 +165,7 @@ impl Layout {
     }
 
     /// Searches the grants again that are searched once: a name in one has moved.
-    pub(super) fn search_again(&self, rules: &WallRules) {
+    pub(super) fn search_again(&self, rules: &SandboxRules) {
         for directory in &self.directories {
             directory.search_again(rules);
         }
@@ -187,7 +187,7 @@ impl Layout {
 
     fn order(
         &self,
-        rules: &WallRules,
+        rules: &SandboxRules,
         spec: &CommandSpec,
         kind: Kind,
         directories: &[Arc<Directory>],
@@ -219,9 +219,9 @@ impl Layout {
             argv,
             env,
             cwd: bytes(&spec.cwd),
-            folders: directories
+            directories: directories
                 .iter()
-                .map(|directory| Folder {
+                .map(|directory| SharedDirectory {
                     path: bytes(&directory.path),
                     writable: directory.writable,
                 })
@@ -233,7 +233,7 @@ impl Layout {
 
 /// The system is shown as it is, so Toolgate's own files must not lie in it. In a root they
 /// are masked, whatever the root lies in.
-fn refuse_own_in_system(rules: &WallRules) -> Result<(), WallError> {
+fn refuse_own_in_system(rules: &SandboxRules) -> Result<(), SandboxError> {
     for place in &rules.paths.own().closed {
         let in_root = |root: &Root| place.starts_with(root.path());
         let system = SYSTEM
@@ -242,7 +242,7 @@ fn refuse_own_in_system(rules: &WallRules) -> Result<(), WallError> {
         if let Some(system) = system
             && !rules.paths.roots().iter().any(in_root)
         {
-            return Err(WallError::OwnInSystem {
+            return Err(SandboxError::OwnInSystem {
                 place: place.clone(),
                 system,
             });
@@ -261,7 +261,7 @@ impl Held {
 }
 
 /// Guards what protected links of one directory lead to in another one.
-fn share_steps(rules: &WallRules, directories: &[Arc<Directory>], all_found: &mut [Found]) {
+fn share_steps(rules: &SandboxRules, directories: &[Arc<Directory>], all_found: &mut [Found]) {
     loop {
         let from = all_found.iter_mut().enumerate();
         let steps: Vec<(usize, Step)> = from
@@ -286,7 +286,7 @@ fn all_masks(
     directories: &[Arc<Directory>],
     held: &Held,
     all_found: &[Found],
-) -> Result<(Vec<Mask>, Vec<Hidden>), WallError> {
+) -> Result<(Vec<Mask>, Vec<Hidden>), SandboxError> {
     let (mut masks, mut hidden) = (Vec::new(), Vec::new());
     for (number, (directory, found)) in directories.iter().zip(all_found).enumerate() {
         let number = u16::try_from(number).map_err(|_| BadOrder::TooLarge)?;
@@ -302,7 +302,7 @@ fn all_masks(
         };
         let at = |path: &[u8]| directory.path.join(OsStr::from_bytes(path));
         let left = guards::MOST.saturating_sub(masks.len());
-        let too_many = |TooMany { names }| WallError::TooManyGuarded {
+        let too_many = |TooMany { names }| SandboxError::TooManyGuarded {
             path: directory.path.clone(),
             names,
         };

@@ -1,11 +1,11 @@
-//! What earlier searches learned about folders that have not changed since.
+//! What earlier searches learned about directories that have not changed since.
 //!
-//! The names in a folder cannot change without its change time, which no program can set.
-//! So a folder that is the same inode with the same times still holds the same names, and
+//! The names in a directory cannot change without its change time, which no program can set.
+//! So a directory that is the same inode with the same times still holds the same names, and
 //! one look at it takes the place of reading it. That is only true where
 //!
 //! - the file system keeps the promise: those of a server or of a program may not;
-//! - the times are fine enough: a folder that was changed just before it was read can be
+//! - the times are fine enough: a directory that was changed just before it was read can be
 //!   changed again within the same tick, so it is read once more next time.
 
 use std::collections::{HashMap, HashSet};
@@ -27,7 +27,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// a second at least.
 const SETTLED_FINE: Duration = Duration::from_millis(100);
 
-/// What tells whether a folder is the same and unchanged.
+/// What tells whether a directory is the same and unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -61,7 +61,7 @@ impl Stamp {
     }
 }
 
-/// What is in one folder, as far as a search cares.
+/// What is in one directory, as far as a search cares.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
     /// How many names there are.
@@ -87,7 +87,7 @@ pub(super) struct Contents {
     /// Whether a directory lies too deep to be searched.
     pub(super) too_deep: bool,
     /// The directories to look into.
-    pub(super) folders: Vec<(Vec<u8>, Inside)>,
+    pub(super) directories: Vec<(Vec<u8>, Inside)>,
 }
 
 /// What a directory lies in.
@@ -125,7 +125,7 @@ struct Known {
     checked: bool,
 }
 
-/// The folders of one tree, by their paths in it.
+/// The directories of one tree, by their paths in it.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     /// The device of the tree, once it is known to keep its promise.
@@ -170,7 +170,7 @@ impl Memory {
     ) -> Option<(&Contents, bool)> {
         let known = self.known.remove(path)?;
         let at: &[u8] = if path.is_empty() { b"." } else { path };
-        // A look at the wrong place, because a folder on the way was replaced meanwhile,
+        // A look at the wrong place, because a directory on the way was replaced meanwhile,
         // finds another stamp.
         let stat = rustix::fs::statat(tree, at, AtFlags::SYMLINK_NOFOLLOW).ok()?;
         if Stamp::of(&stat) != known.stamp || known.inside != inside {
@@ -180,7 +180,7 @@ impl Memory {
         Some((&known.contents, known.checked))
     }
 
-    /// Remembers what was read from a folder that had this stamp before.
+    /// Remembers what was read from a directory that had this stamp before.
     pub(super) fn note(
         &mut self,
         path: Vec<u8>,
@@ -235,14 +235,14 @@ impl Memory {
     }
 }
 
-/// The device of a folder, if its file system notes every change.
-fn prompt_device(folder: BorrowedFd<'_>) -> Option<u64> {
-    let system = rustix::fs::fstatfs(folder.as_fd()).ok()?;
+/// The device of a directory, if its file system notes every change.
+fn prompt_device(directory: BorrowedFd<'_>) -> Option<u64> {
+    let system = rustix::fs::fstatfs(directory.as_fd()).ok()?;
     // The kernel's numbers have 32 bits, whatever type holds them.
     let number = system.f_type & 0xFFFF_FFFF;
-    let stat = rustix::fs::fstat(folder).ok()?;
-    let is_folder = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
-    (is_folder && LOCAL.contains(&number)).then_some(stat.st_dev)
+    let stat = rustix::fs::fstat(directory).ok()?;
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    (is_directory && LOCAL.contains(&number)).then_some(stat.st_dev)
 }
 
 #[cfg(test)]
@@ -255,18 +255,18 @@ mod tests {
     use super::super::found::Found;
     use super::super::search::Search;
     use super::*;
-    use crate::paths::{PathRules, PathWall};
+    use crate::paths::{PathRules, PathSandbox};
 
-    fn search(wall: &PathWall, memory: &mut Memory, now: SystemTime) -> Found {
-        let root = wall.roots().get(0).expect("a root");
+    fn search(sandbox: &PathSandbox, memory: &mut Memory, now: SystemTime) -> Found {
+        let root = sandbox.roots().get(0).expect("a root");
         let search = Search {
             denied: None,
             own: Default::default(),
             path: root.path(),
             after: None,
             since: SystemTime::UNIX_EPOCH,
-            rules: wall,
-            folder: root.handle(),
+            rules: sandbox,
+            directory: root.handle(),
             root: Some(0),
             writable: true,
             opened: Vec::new(),
@@ -282,7 +282,7 @@ mod tests {
         SystemTime::now() + Duration::from_secs(3600)
     }
 
-    /// One change, and the folders whose names it changed.
+    /// One change, and the directories whose names it changed.
     fn change(root: &Path, kind: u8, from: &str, to: &str) -> Vec<std::path::PathBuf> {
         let (from, to) = (root.join(from), root.join(to));
         let done = match kind {
@@ -299,14 +299,14 @@ mod tests {
     }
 
     /// A clock that ticks coarsely may give two changes one time; here each gets its own.
-    fn tick(folder: &Path, before: Option<(i64, i64)>) {
+    fn tick(directory: &Path, before: Option<(i64, i64)>) {
         let time = || {
-            folder
+            directory
                 .metadata()
                 .map(|data| (data.ctime(), data.ctime_nsec()))
         };
         while time().is_ok_and(|now| Some(now) == before) {
-            let again = folder.join("tick");
+            let again = directory.join("tick");
             let _ = std::fs::write(&again, "").and_then(|()| std::fs::remove_file(&again));
         }
     }
@@ -325,23 +325,23 @@ mod tests {
             rounds in prop::collection::vec(
                 prop::collection::vec((0_u8..4, path(), path()), 1..6), 1..6)
         ) {
-            let folder = tempfile::tempdir().expect("a folder");
-            let wall = PathWall::open(&PathRules::new(folder.path())).expect("a wall");
+            let directory = tempfile::tempdir().expect("a directory");
+            let sandbox = PathSandbox::open(&PathRules::new(directory.path())).expect("a sandbox");
             let mut memory = Memory::default();
             for changes in rounds {
                 for (kind, from, to) in changes {
-                    let root = folder.path();
+                    let root = directory.path();
                     let time = |path: &Path| {
                         path.metadata().ok().map(|data| (data.ctime(), data.ctime_nsec()))
                     };
                     let parents = [&from, &to].map(|path| root.join(path).parent().map(time));
                     let touched = change(root, kind, &from, &to);
-                    for (folder, before) in touched.iter().zip(parents) {
-                        tick(folder, before.flatten());
+                    for (directory, before) in touched.iter().zip(parents) {
+                        tick(directory, before.flatten());
                     }
                 }
-                let known = search(&wall, &mut memory, later());
-                let new = search(&wall, &mut Memory::default(), later());
+                let known = search(&sandbox, &mut memory, later());
+                let new = search(&sandbox, &mut Memory::default(), later());
                 prop_assert_eq!(known.guarded, new.guarded);
                 prop_assert_eq!(known.missed, new.missed);
                 prop_assert_eq!(known.denied, new.denied);
@@ -351,14 +351,14 @@ mod tests {
 
     #[test]
     fn what_changed_just_now_is_not_believed() {
-        let folder = tempfile::tempdir().expect("a folder");
-        std::fs::create_dir(folder.path().join("a")).expect("a folder");
-        let wall = PathWall::open(&PathRules::new(folder.path())).expect("a wall");
+        let directory = tempfile::tempdir().expect("a directory");
+        std::fs::create_dir(directory.path().join("a")).expect("a directory");
+        let sandbox = PathSandbox::open(&PathRules::new(directory.path())).expect("a sandbox");
         let mut memory = Memory::default();
-        let changed = folder.path().metadata().expect("a folder").modified();
-        search(&wall, &mut memory, changed.expect("its time"));
+        let changed = directory.path().metadata().expect("a directory").modified();
+        search(&sandbox, &mut memory, changed.expect("its time"));
         assert!(memory.known.is_empty());
-        search(&wall, &mut memory, later());
+        search(&sandbox, &mut memory, later());
         assert_eq!(memory.known.len(), 2);
     }
 

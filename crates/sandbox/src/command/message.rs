@@ -14,8 +14,8 @@ const MOST_TEXT: usize = 4 << 20;
 pub(super) const MOST_BYTES: usize = 16 << 20;
 /// Arguments and variables together.
 const MOST_STRINGS: usize = 8192;
-/// Folders; each costs a descriptor in one message, and the kernel takes 253.
-pub(super) const MOST_FOLDERS: usize = 128;
+/// Directories; each costs a descriptor in one message, and the kernel takes 253.
+pub(super) const MOST_DIRECTORIES: usize = 128;
 /// Guarded paths.
 pub(super) const MOST_MASKS: usize = 30_000;
 
@@ -28,24 +28,24 @@ pub enum MaskKind {
     Freeze,
     /// It is empty and stays so: a name kept free of content.
     Vacant,
-    /// It is as it was, and cannot be renamed: a folder on the way to one of the others.
+    /// It is as it was, and cannot be renamed: a directory on the way to one of the others.
     Pin,
 }
 
 /// A guarded path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Mask {
-    /// Which folder of the order it is in.
-    pub folder: u16,
+    /// Which directory of the order it is in.
+    pub directory: u16,
     /// Where in it.
     pub path: Vec<u8>,
     /// What happens there.
     pub kind: MaskKind,
 }
 
-/// A folder the command may use. Its descriptor travels beside the message.
+/// A directory the command may use. Its descriptor travels beside the message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Folder {
+pub struct SharedDirectory {
     /// Where it was when it was opened; the descriptor decides where it is now.
     pub path: Vec<u8>,
     /// Whether it may be written.
@@ -57,7 +57,7 @@ pub struct Folder {
 pub struct Order {
     /// Whether the command gets namespaces and mounts of its own.
     pub namespaces: bool,
-    /// The walls that are left out.
+    /// The sandbox that are left out.
     pub omit: Omit,
     /// What it may reach.
     pub network: Network,
@@ -70,7 +70,7 @@ pub struct Order {
     /// Where it starts.
     pub cwd: Vec<u8>,
     /// What it may use.
-    pub folders: Vec<Folder>,
+    pub directories: Vec<SharedDirectory>,
     /// What it may not.
     pub masks: Vec<Mask>,
 }
@@ -78,7 +78,7 @@ pub struct Order {
 /// Why bytes are no order, or an order does not become bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadOrder {
-    /// Too many bytes, strings, folders or masks.
+    /// Too many bytes, strings, directories or masks.
     #[error(
         "the command is too large: the sandbox takes at most 4 MiB of arguments and environment, and 12 MiB of paths"
     )]
@@ -117,18 +117,18 @@ impl Order {
         out.extend(self.limits.scratch_bytes.to_le_bytes());
         put_count(&mut out, self.argv.len())?;
         put_count(&mut out, self.env.len())?;
-        put_count(&mut out, self.folders.len())?;
+        put_count(&mut out, self.directories.len())?;
         put_count(&mut out, self.masks.len())?;
         for text in self.argv.iter().chain(&self.env).chain([&self.cwd]) {
             put_text(&mut out, text)?;
         }
-        for folder in &self.folders {
-            out.push(u8::from(folder.writable));
-            put_text(&mut out, &folder.path)?;
+        for directory in &self.directories {
+            out.push(u8::from(directory.writable));
+            put_text(&mut out, &directory.path)?;
         }
         for mask in &self.masks {
             out.push(kind_byte(mask.kind));
-            out.extend(mask.folder.to_le_bytes());
+            out.extend(mask.directory.to_le_bytes());
             put_text(&mut out, &mask.path)?;
         }
         if out.len() > MOST_BYTES {
@@ -161,7 +161,7 @@ impl Order {
         };
         let argv = rest.count(MOST_STRINGS)?;
         let env = rest.count(MOST_STRINGS)?;
-        let folders = rest.count(MOST_FOLDERS)?;
+        let directories = rest.count(MOST_DIRECTORIES)?;
         let masks = rest.count(MOST_MASKS)?;
         let order = Self {
             namespaces,
@@ -171,9 +171,9 @@ impl Order {
             argv: (0..argv).map(|_| rest.text()).collect::<Result<_, _>>()?,
             env: (0..env).map(|_| rest.text()).collect::<Result<_, _>>()?,
             cwd: rest.text()?,
-            folders: (0..folders)
+            directories: (0..directories)
                 .map(|_| {
-                    Ok(Folder {
+                    Ok(SharedDirectory {
                         writable: rest.flag()?,
                         path: rest.text()?,
                     })
@@ -183,7 +183,7 @@ impl Order {
                 .map(|_| {
                     Ok(Mask {
                         kind: kind_of(rest.byte()?)?,
-                        folder: rest.u16()?,
+                        directory: rest.u16()?,
                         path: rest.text()?,
                     })
                 })
@@ -202,13 +202,13 @@ impl Order {
             && self.omit == other.omit
             && self.network == other.network
             && self.limits == other.limits
-            && self.folders == other.folders
+            && self.directories == other.directories
     }
 
     fn check(&self) -> Result<(), BadOrder> {
         if self.argv.len() > MOST_STRINGS
             || self.env.len() > MOST_STRINGS
-            || self.folders.len() > MOST_FOLDERS
+            || self.directories.len() > MOST_DIRECTORIES
             || self.masks.len() > MOST_MASKS
         {
             return Err(BadOrder::TooLarge);
@@ -217,7 +217,7 @@ impl Order {
         if texts.clone().map(Vec::len).sum::<usize>() > MOST_TEXT {
             return Err(BadOrder::TooLarge);
         }
-        let paths = self.folders.iter().map(|folder| &folder.path);
+        let paths = self.directories.iter().map(|directory| &directory.path);
         let masks = self.masks.iter().map(|mask| &mask.path);
         let sound = texts
             .chain(paths.clone())
@@ -234,7 +234,7 @@ impl Order {
                 .iter()
                 .all(|v| v.iter().position(|b| *b == b'=').is_some_and(|at| at > 0))
             && self.masks.iter().all(|mask| {
-                usize::from(mask.folder) < self.folders.len() && is_beneath(&mask.path)
+                usize::from(mask.directory) < self.directories.len() && is_beneath(&mask.path)
             });
         if sound { Ok(()) } else { Err(BadOrder::Text) }
     }

@@ -1,8 +1,8 @@
-//! The command wall: what stands between a command that a model wrote and the machine.
+//! The command sandbox: what stands between a command that a model wrote and the machine.
 //!
 //! ```text
-//!  gate's side               warden, one thread,     behind the wall
-//!  CommandSpec               empty environment       mold ── the mounts and masks
+//!  gate's side               warden, one thread,     in the sandbox
+//!  CommandSpec               empty environment       template ── the mounts and masks
 //!    │ search, placeholders    │                       │ copied by the kernel
 //!    ▼                         │                       ▼
 //!  Order ── memfd, pipes, ──▶ hands it to a ────────▶ init ── namespaces of its own,
@@ -15,20 +15,21 @@
 //! ```
 //!
 //! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end; between
-//! the two it can be held ([`Poised`]), with all walls up and the program not begun. The
+//! the two it can be held ([`Poised`]), with all sandboxes up and the program not begun. The
 //! gate's process never forks: it starts a copy of itself once ([`init`]), and that small
-//! process makes the others. The next sandbox is made before it is asked for, after a mold
-//! with the folders and guards of the last command; an order that it does not suit gets
-//! another mold.
+//! process makes the others. The next sandbox is made before it is asked for, after a template
+//! with the directories and guards of the last command; an order that it does not suit gets
+//! another template.
 //!
-//! What can go wrong: the machine lacks a wall ([`WallError::Unavailable`], and
+//! What can go wrong: the machine lacks a sandbox ([`SandboxError::Unavailable`], and
 //! [`probe`] says what to do), or a step of the way fails ([`Outcome::Setup`], with the
-//! step, the kernel's reason and the path). There is no second try with fewer walls.
+//! step, the kernel's reason and the path). There is no second try with fewer sandboxes.
 
 mod baseline;
 mod bind;
 mod confine;
 mod deep;
+mod descendants;
 mod directory;
 mod doctor;
 mod entry;
@@ -37,23 +38,21 @@ mod exact;
 mod fence;
 mod filter;
 mod found;
-mod furnish;
 mod git_state;
 mod guards;
 mod init;
-mod kin;
 mod layout;
 mod links;
 mod machine;
 mod memory;
 mod message;
-mod mold;
 mod mounts;
 mod own_files;
 mod owner;
 mod packets;
 mod placeholders;
 mod planted;
+mod populate;
 mod reach;
 mod ready;
 mod recheck;
@@ -63,6 +62,7 @@ mod report;
 mod repository;
 mod rules;
 mod running;
+mod sandbox;
 mod search;
 mod seccomp;
 mod shell;
@@ -72,28 +72,30 @@ mod sweep;
 mod sys;
 mod system;
 mod system_mounts;
+mod template;
 mod user_limits;
-mod vigil;
-mod wall;
 mod warden;
+mod watchdog;
 mod ways;
 mod wire;
 
 use std::sync::atomic::Ordering;
 
-pub use doctor::{DoctorReport, WallState, probe};
-pub use error::WallError;
+pub use doctor::{DoctorReport, Protection, probe};
+pub use error::SandboxError;
 pub use exact::ExactDirectory;
 pub use found::Missed;
 pub use guards::Hidden;
-pub use message::{BadOrder, Folder, Mask, MaskKind, Order};
+pub use message::{BadOrder, Mask, MaskKind, Order, SharedDirectory};
 pub use reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
 pub use refusals::Refused;
-pub use report::{Outcome, Report, SetupFailure, Step};
-pub use rules::{CommandSpec, Grant, Limits, Network, Omit, Program, Rung, SetAside, WallRules};
+pub use report::{Outcome, Report, SetupError, Step};
+pub use rules::{
+    CommandSpec, Grant, Level, Limits, Network, Omit, Program, SandboxRules, SetAside,
+};
 pub use running::{Cause, Deadlines, Finished, Poised, Running, Stream};
+pub use sandbox::{CommandSandbox, InForce};
 pub use sweep::{Appeared, Settled};
-pub use wall::{CommandWall, InForce};
 
 /// Makes this program able to run commands. Call it first thing in `main`, before any thread
 /// starts: a process with several threads refuses to become the warden.
@@ -125,5 +127,5 @@ pub fn init() {
         }
         sys::end(1);
     }
-    wall::READY.store(true, Ordering::Release);
+    sandbox::READY.store(true, Ordering::Release);
 }

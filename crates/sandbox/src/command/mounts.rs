@@ -13,11 +13,11 @@ use rustix::io::Errno;
 use rustix::mount::{MountPropagationFlags, UnmountFlags};
 
 use super::bind::{
-    NODEV, NOSUID, RDONLY, beneath, bind, is_folder, is_link, is_within, mount_at, open_folder,
-    proc, tmpfs,
+    NODEV, NOSUID, RDONLY, beneath, bind, is_directory, is_link, is_within, mount_at,
+    open_directory, proc, tmpfs,
 };
 use super::message::{Mask, MaskKind};
-use super::report::{SetupFailure, Step};
+use super::report::{SetupError, Step};
 use super::rules::Limits;
 use super::sys;
 use super::system::Tree;
@@ -41,14 +41,14 @@ const VAR_TMP: &str = "var/tmp";
 #[derive(Debug)]
 pub(super) struct NewRoot {
     pub(super) root: OwnedFd,
-    /// Read-only: something that cannot be read, as a file and as a folder, and an
-    /// empty folder.
+    /// Read-only: something that cannot be read, as a file and as a directory, and an
+    /// empty directory.
     masks: OwnedFd,
-    /// What lies on private directories of the system in which a folder is shown.
+    /// What lies on private directories of the system in which a directory is shown.
     covers: RefCell<Vec<OwnedFd>>,
 }
 
-/// A folder of the machine that is shown in the new root.
+/// A directory of the machine that is shown in the new root.
 #[derive(Debug)]
 pub(super) struct Shown {
     /// The mount.
@@ -57,8 +57,8 @@ pub(super) struct Shown {
     id: (u64, u64),
 }
 
-fn at(step: Step) -> impl Fn(Errno) -> SetupFailure {
-    move |errno| SetupFailure::new(step, errno)
+fn at(step: Step) -> impl Fn(Errno) -> SetupError {
+    move |errno| SetupError::new(step, errno)
 }
 
 impl NewRoot {
@@ -67,7 +67,7 @@ impl NewRoot {
         trees: Vec<Tree>,
         hidden: &[String],
         limits: &UserLimits,
-    ) -> Result<Self, SetupFailure> {
+    ) -> Result<Self, SetupError> {
         rustix::mount::mount_change(
             "/",
             MountPropagationFlags::PRIVATE | MountPropagationFlags::REC,
@@ -75,7 +75,7 @@ impl NewRoot {
         .map_err(at(Step::Propagation))?;
         let root = (|| {
             tmpfs(PLACE, "mode=755,size=4m,nr_inodes=16k")?;
-            open_folder(CWD, PLACE)
+            open_directory(CWD, PLACE)
         })()
         .map_err(at(Step::NewRoot))?;
         let masks = mask_sources(root.as_fd()).map_err(at(Step::NewRoot))?;
@@ -98,10 +98,10 @@ impl NewRoot {
     }
 
     /// The root from within: where it is the only one, in a copy of the namespace.
-    pub(super) fn within() -> Result<Self, SetupFailure> {
+    pub(super) fn within() -> Result<Self, SetupError> {
         (|| {
-            let root = open_folder(CWD, "/")?;
-            let masks = open_folder(&root, ".masks")?;
+            let root = open_directory(CWD, "/")?;
+            let masks = open_directory(&root, ".masks")?;
             let covers = RefCell::default();
             Ok(Self {
                 root,
@@ -148,7 +148,7 @@ impl NewRoot {
         rustix::fs::symlinkat("/tmp", &self.root, VAR_TMP)
     }
 
-    /// Makes a folder of the link, so that something can be shown in it.
+    /// Makes a directory of the link, so that something can be shown in it.
     fn make_var_tmp(&self) -> Result<(), Errno> {
         if self.own_var_tmp() != Some(FileType::Symlink) {
             return Ok(());
@@ -157,7 +157,7 @@ impl NewRoot {
         self.mkdir(VAR_TMP, 0o755)
     }
 
-    /// What the new root itself has there. Where a folder above is shown, it has nothing: that
+    /// What the new root itself has there. Where a directory above is shown, it has nothing: that
     /// is the machine's, seen as it is, and whatever it is, it is left alone.
     fn own_var_tmp(&self) -> Option<FileType> {
         let found = rustix::fs::statat(&self.root, VAR_TMP, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -176,14 +176,14 @@ impl NewRoot {
         shown: impl Iterator<Item = &'a [u8]>,
         limits: &Limits,
         own_pid_max: bool,
-    ) -> Result<(), SetupFailure> {
+    ) -> Result<(), SetupError> {
         let carried = self.to_carry(shown)?;
         self.scratch(limits.scratch_bytes)
             .map_err(at(Step::Scratch))?;
         for (path, from) in &carried {
             let about = String::from_utf8_lossy(path).into_owned();
             self.carry(path, from)
-                .map_err(|errno| SetupFailure::new(Step::Folder, errno).about(about))?;
+                .map_err(|errno| SetupError::new(Step::Directory, errno).about(about))?;
         }
         proc("/proc").map_err(at(Step::Proc))?;
         let root = self.root.as_fd();
@@ -201,7 +201,7 @@ impl NewRoot {
     fn to_carry<'a>(
         &self,
         shown: impl Iterator<Item = &'a [u8]>,
-    ) -> Result<Vec<(&'a [u8], OwnedFd)>, SetupFailure> {
+    ) -> Result<Vec<(&'a [u8], OwnedFd)>, SetupError> {
         let mut carried: Vec<(&[u8], OwnedFd)> = Vec::new();
         for path in shown {
             let path = path.strip_prefix(b"/").unwrap_or(path);
@@ -209,7 +209,7 @@ impl NewRoot {
             let private = places.any(|place| *place != VAR_TMP.as_bytes() || self.covers_var_tmp());
             if private && !carried.iter().any(|(outer, _)| is_within(path, outer)) {
                 let from = beneath(self.root.as_fd(), path).map_err(|errno| {
-                    SetupFailure::new(Step::Folder, errno).about(String::from_utf8_lossy(path))
+                    SetupError::new(Step::Directory, errno).about(String::from_utf8_lossy(path))
                 })?;
                 carried.push((path, from));
             }
@@ -218,19 +218,19 @@ impl NewRoot {
     }
 
     fn carry(&self, path: &[u8], from: &OwnedFd) -> Result<(), Errno> {
-        let target = if is_folder(from)? {
-            self.make_folders(path)?
+        let target = if is_directory(from)? {
+            self.make_directories(path)?
         } else {
             self.make_file(path)?
         };
         bind(from, "", &target, "", 0).map(drop)
     }
 
-    /// One file system in memory for all that is private: `/tmp`, the home folder and
+    /// One file system in memory for all that is private: `/tmp`, the home directory and
     /// shared memory.
     fn scratch(&self, bytes: u64) -> Result<(), Errno> {
         tmpfs("/run", &format!("mode=755,size={bytes},nr_inodes=1m"))?;
-        let run = open_folder(&self.root, "run")?;
+        let run = open_directory(&self.root, "run")?;
         let everybody = 0o1777;
         let mut own = vec![
             ("home", 0o700, None),
@@ -254,28 +254,28 @@ impl NewRoot {
     /// Opens a file of the new root, made where it is missing.
     pub(super) fn make_file(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         let end = path.iter().rposition(|b| *b == b'/').unwrap_or(0);
-        let (folder, name) = path.split_at(end);
+        let (directory, name) = path.split_at(end);
         let name = name.strip_prefix(b"/").unwrap_or(name);
-        let folder = self.make_folders(folder)?;
+        let directory = self.make_directories(directory)?;
         rustix::fs::openat(
-            &folder,
+            &directory,
             name,
             OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC,
             Mode::from_raw_mode(0o644),
         )
     }
 
-    /// Opens a folder of the new root, made where it is missing.
-    fn make_folders(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
-        let mut at = open_folder(&self.root, ".")?;
+    /// Opens a directory of the new root, made where it is missing.
+    fn make_directories(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
+        let mut at = open_directory(&self.root, ".")?;
         let mut above: Option<(OwnedFd, &[u8])> = None;
         for part in path.split(|b| *b == b'/').filter(|part| !part.is_empty()) {
-            let next = match (make_folder(&at, part), &above) {
+            let next = match (make_directory(&at, part), &above) {
                 (Err(Errno::ACCESS | Errno::NOENT), Some((outer, name))) => {
-                    // Private: of all that is in there, only the folder is shown.
+                    // Private: of all that is in there, only the directory is shown.
                     self.cover(&at)?;
-                    at = open_folder(outer, *name)?;
-                    let next = make_folder(&at, part)?;
+                    at = open_directory(outer, *name)?;
+                    let next = make_directory(&at, part)?;
                     self.covers.borrow_mut().push(rustix::io::dup(&at)?);
                     next
                 }
@@ -286,32 +286,32 @@ impl NewRoot {
         Ok(at)
     }
 
-    /// Puts an empty folder on a folder, until [`Self::enter`] writable.
-    fn cover(&self, folder: &OwnedFd) -> Result<(), Errno> {
-        let link = format!("{PLACE}/proc/self/fd/{}", folder.as_raw_fd());
+    /// Puts an empty directory on a directory, until [`Self::enter`] writable.
+    fn cover(&self, directory: &OwnedFd) -> Result<(), Errno> {
+        let link = format!("{PLACE}/proc/self/fd/{}", directory.as_raw_fd());
         tmpfs(&link, "mode=755,size=64k,nr_inodes=64")
     }
 
-    /// Where the machine has a folder now, and which one it is.
-    fn whereabouts(&self, folder: BorrowedFd<'_>) -> Result<(Vec<u8>, (u64, u64)), Errno> {
-        let link = format!("proc/self/fd/{}", folder.as_raw_fd());
+    /// Where the machine has a directory now, and which one it is.
+    fn whereabouts(&self, directory: BorrowedFd<'_>) -> Result<(Vec<u8>, (u64, u64)), Errno> {
+        let link = format!("proc/self/fd/{}", directory.as_raw_fd());
         let name = rustix::fs::readlinkat(&self.root, link, Vec::new())?;
-        let stat = rustix::fs::fstat(folder)?;
+        let stat = rustix::fs::fstat(directory)?;
         Ok((name.into_bytes(), (stat.st_dev, stat.st_ino)))
     }
 
-    /// Shows a folder of the machine at its own path; the descriptor says which folder.
+    /// Shows a directory of the machine at its own path; the descriptor says which directory.
     ///
     /// A descriptor from outside cannot be mounted in this namespace. So the kernel says
-    /// where it is now, that place is opened here, and it has to be the same folder.
+    /// where it is now, that place is opened here, and it has to be the same directory.
     pub(super) fn show(
         &self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         writable: bool,
-    ) -> Result<Shown, SetupFailure> {
-        let (path, id) = self.whereabouts(folder).map_err(at(Step::Folder))?;
+    ) -> Result<Shown, SetupError> {
+        let (path, id) = self.whereabouts(directory).map_err(at(Step::Directory))?;
         let shown = String::from_utf8_lossy(&path).into_owned();
-        let failed = |errno| SetupFailure::new(Step::Folder, errno).about(shown.as_str());
+        let failed = |errno| SetupError::new(Step::Directory, errno).about(shown.as_str());
         if !may_be_shown(&path) {
             return Err(failed(Errno::PERM));
         }
@@ -331,20 +331,20 @@ impl NewRoot {
         if is_within(path.strip_prefix(b"/").unwrap_or(&path), VAR_TMP.as_bytes()) {
             self.make_var_tmp().map_err(failed)?;
         }
-        let target = self.make_folders(&path).map_err(failed)?;
+        let target = self.make_directories(&path).map_err(failed)?;
         let tree = bind(&here, "", &target, "", attributes).map_err(failed)?;
         Ok(Shown { tree, path, id })
     }
 
-    /// Whether this descriptor is of the folder that is shown, and the machine still has
+    /// Whether this descriptor is of the directory that is shown, and the machine still has
     /// it at the same path.
-    pub(super) fn still_shows(&self, shown: &Shown, folder: BorrowedFd<'_>) -> bool {
-        self.whereabouts(folder)
+    pub(super) fn still_shows(&self, shown: &Shown, directory: BorrowedFd<'_>) -> bool {
+        self.whereabouts(directory)
             .is_ok_and(|(path, id)| path == shown.path && id == shown.id)
     }
 
-    /// Opens a folder that is shown, in a copy of the namespace it was shown in.
-    pub(super) fn find(&self, shown: &Shown) -> Result<Shown, SetupFailure> {
+    /// Opens a directory that is shown, in a copy of the namespace it was shown in.
+    pub(super) fn find(&self, shown: &Shown) -> Result<Shown, SetupError> {
         let path = shown.path.strip_prefix(b"/").unwrap_or(&shown.path);
         (|| {
             let tree = beneath(self.root.as_fd(), path)?;
@@ -356,7 +356,7 @@ impl NewRoot {
             Ok(Shown { tree, path, id })
         })()
         .map_err(|errno| {
-            SetupFailure::new(Step::Folder, errno).about(String::from_utf8_lossy(&shown.path))
+            SetupError::new(Step::Directory, errno).about(String::from_utf8_lossy(&shown.path))
         })
     }
 
@@ -364,10 +364,10 @@ impl NewRoot {
     ///
     /// What is not there any more may have been moved and may come back, so it fails, and
     /// the directories have to be searched again.
-    pub(super) fn guard(&self, folder: &Shown, mask: &Mask) -> Result<OwnedFd, SetupFailure> {
+    pub(super) fn guard(&self, directory: &Shown, mask: &Mask) -> Result<OwnedFd, SetupError> {
         let failed =
-            |errno| SetupFailure::new(Step::Mask, errno).about(String::from_utf8_lossy(&mask.path));
-        let target = beneath(folder.tree.as_fd(), &mask.path).map_err(failed)?;
+            |errno| SetupError::new(Step::Mask, errno).about(String::from_utf8_lossy(&mask.path));
+        let target = beneath(directory.tree.as_fd(), &mask.path).map_err(failed)?;
         if is_link(&target).map_err(failed)? {
             return Err(failed(Errno::LOOP));
         }
@@ -381,13 +381,17 @@ impl NewRoot {
     }
 
     pub(super) fn hide(&self, target: &OwnedFd) -> Result<OwnedFd, Errno> {
-        let source = if is_folder(target)? { "folder" } else { "file" };
+        let source = if is_directory(target)? {
+            "directory"
+        } else {
+            "file"
+        };
         bind(&self.masks, source, target, "", 0)
     }
 
-    /// Makes the new root the only one. No folder can be shown afterwards; guards can
+    /// Makes the new root the only one. No directory can be shown afterwards; guards can
     /// still be put on.
-    pub(super) fn enter(&self) -> Result<(), SetupFailure> {
+    pub(super) fn enter(&self) -> Result<(), SetupError> {
         (|| {
             for cover in self.covers.borrow_mut().drain(..) {
                 sys::mount_setattr(&cover, c"", false, RDONLY)?;
@@ -402,7 +406,7 @@ impl NewRoot {
     }
 }
 
-/// Whether a folder can be shown at all: not everything, and not what is made anew.
+/// Whether a directory can be shown at all: not everything, and not what is made anew.
 pub(super) fn may_be_shown(path: &[u8]) -> bool {
     let made: [&[u8]; 5] = [b"/proc", b"/dev", b"/sys", b"/run/home", b"/.masks"];
     path.starts_with(b"/") && path != b"/" && made.iter().all(|made| !is_within(path, made))
@@ -413,16 +417,16 @@ pub(super) fn mount_of(fd: &OwnedFd) -> Option<u64> {
     mount_at(fd, b"", AtFlags::EMPTY_PATH)
 }
 
-/// The mount that begins at a path of a folder, if one does.
-pub(super) fn mount_on(folder: &Shown, path: &[u8]) -> Option<u64> {
-    mount_at(&folder.tree, path, AtFlags::SYMLINK_NOFOLLOW)
+/// The mount that begins at a path of a directory, if one does.
+pub(super) fn mount_on(directory: &Shown, path: &[u8]) -> Option<u64> {
+    mount_at(&directory.tree, path, AtFlags::SYMLINK_NOFOLLOW)
 }
 
-/// Opens a folder, made where it is missing.
-fn make_folder(at: &OwnedFd, part: &[u8]) -> Result<OwnedFd, Errno> {
+/// Opens a directory, made where it is missing.
+fn make_directory(at: &OwnedFd, part: &[u8]) -> Result<OwnedFd, Errno> {
     match rustix::fs::mkdirat(at, part, Mode::from_raw_mode(0o755)) {
         // In a read-only place only what exists can be a mount point.
-        Ok(()) | Err(Errno::EXIST | Errno::ROFS) => open_folder(at, part),
+        Ok(()) | Err(Errno::EXIST | Errno::ROFS) => open_directory(at, part),
         Err(errno) => Err(errno),
     }
 }
@@ -431,7 +435,7 @@ fn make_folder(at: &OwnedFd, part: &[u8]) -> Result<OwnedFd, Errno> {
 fn mask_sources(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let none = Mode::empty();
     rustix::fs::mkdirat(root, ".masks", Mode::from_raw_mode(0o755))?;
-    rustix::fs::mkdirat(root, ".masks/folder", none)?;
+    rustix::fs::mkdirat(root, ".masks/directory", none)?;
     rustix::fs::mkdirat(root, ".masks/vacant", Mode::from_raw_mode(0o555))?;
     rustix::fs::openat(
         root,

@@ -12,7 +12,7 @@ use super::directory::Directory;
 use super::entry::{kind_of, look};
 use super::found::Found;
 use super::memory::{Inside, Memory};
-use super::rules::WallRules;
+use super::rules::SandboxRules;
 use super::search::Search;
 
 /// The closed places, each with what was learned about it.
@@ -20,7 +20,7 @@ use super::search::Search;
 pub(super) struct OwnFiles(Vec<(PathBuf, Mutex<Memory>)>);
 
 impl OwnFiles {
-    pub(super) fn of(rules: &WallRules) -> Self {
+    pub(super) fn of(rules: &SandboxRules) -> Self {
         let closed = rules.paths.own().closed.iter();
         Self(
             closed
@@ -30,7 +30,7 @@ impl OwnFiles {
     }
 
     /// Finds the files that are not in one of these directories, where they are found anyway.
-    pub(super) fn find(&self, rules: &WallRules, directories: &[Arc<Directory>]) -> Found {
+    pub(super) fn find(&self, rules: &SandboxRules, directories: &[Arc<Directory>]) -> Found {
         let mut found = Found::default();
         for (path, memory) in &self.0 {
             let is_in = |directory: &Arc<Directory>| path.starts_with(&directory.path);
@@ -51,7 +51,7 @@ impl OwnFiles {
 }
 
 fn find_in(
-    rules: &WallRules,
+    rules: &SandboxRules,
     path: &Path,
     memory: &mut Memory,
     found: &mut Found,
@@ -68,7 +68,7 @@ fn find_in(
         denied: None,
         rules: &rules.paths,
         own: Default::default(),
-        folder: std::os::fd::AsFd::as_fd(&handle),
+        directory: std::os::fd::AsFd::as_fd(&handle),
         path,
         root: None,
         writable: false,
@@ -79,7 +79,7 @@ fn find_in(
         since: now,
         after: None,
     };
-    memory.begin(search.folder);
+    memory.begin(search.directory);
     let start = vec![(Vec::new(), Inside::Denied)];
     search.walk(start, memory, &mut search.most.clone(), found);
     memory.end();

@@ -24,7 +24,7 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
 use super::records::Record;
-use crate::paths::{OwnHere, PathWall};
+use crate::paths::{OwnHere, PathSandbox};
 
 /// What is kept vacant in every writable root, unless it is there or was opened.
 const NAMES: &[&str] = &[
@@ -63,7 +63,7 @@ const MARK: u32 = 0o1755;
 /// So often is a placeholder looked for that somebody else removes at the same time.
 const TRIES: usize = 8;
 
-/// The placeholders of one wall.
+/// The placeholders of one sandbox.
 #[derive(Debug)]
 pub(super) struct Placeholders {
     shared: Arc<Shared>,
@@ -71,7 +71,7 @@ pub(super) struct Placeholders {
 
 #[derive(Debug)]
 struct Shared {
-    rules: PathWall,
+    rules: PathSandbox,
     /// The names that are protected, by root.
     wanted: Vec<Vec<String>>,
     /// How long one stays after the last command that needed it: making and removing them
@@ -129,7 +129,7 @@ impl Held {
 impl Placeholders {
     /// Opens the record, after removing what dead processes left.
     pub(super) fn open(
-        rules: &PathWall,
+        rules: &PathSandbox,
         records: Option<&Path>,
         linger: Duration,
     ) -> std::io::Result<Self> {
@@ -141,7 +141,7 @@ impl Placeholders {
                 .filter(is_wanted)
                 .map(|name| (*name).to_owned());
             let mut all: Vec<String> = names.collect();
-            // A folder that is missing on the way is kept vacant as well: it could be made.
+            // A directory that is missing on the way is kept vacant as well: it could be made.
             let own = rules.own_in(root).map(OwnHere::ways_to_kept);
             let own = own.unwrap_or_default();
             all.extend(
@@ -252,7 +252,7 @@ impl Drop for Placeholders {
     }
 }
 
-/// Removes what lingers, until nothing does or the wall is gone.
+/// Removes what lingers, until nothing does or the sandbox is gone.
 fn attend(shared: &Weak<Shared>, linger: Duration) {
     loop {
         std::thread::sleep(linger);
@@ -356,7 +356,7 @@ impl State {
     }
 
     /// Removes what nobody has needed for so long.
-    fn remove_idle(&mut self, rules: &PathWall, linger: Duration) {
+    fn remove_idle(&mut self, rules: &PathSandbox, linger: Duration) {
         self.made.retain(|_, one| {
             if one.users > 0 || one.idle_since.elapsed() < linger {
                 return true;

@@ -1,9 +1,9 @@
 //! What a command could reach, as data, for whoever has to explain why it failed.
 //!
-//! The kernel tells the command that it may not, and nobody else. So that a wall refused
-//! something can rarely be known; but what the walls let a command do with a path can.
+//! The kernel tells the command that it may not, and nobody else. So that a sandbox refused
+//! something can rarely be known; but what the sandbox let a command do with a path can.
 //! In comes a path that a command complained about, out comes what stood in its way and
-//! what a person would have to write to take it away. Outside of the folders that the
+//! what a person would have to write to take it away. Outside of the directories that the
 //! command could see, nothing is looked at: the answer says nothing about what is there.
 
 use std::ffi::OsString;
@@ -14,14 +14,14 @@ use std::path::{Component, Path, PathBuf};
 use toolgate_model::Access;
 
 use super::mounts::{DEVICES, SYSTEM, may_be_shown};
-use super::rules::{Grant, Rung, WallRules};
+use super::rules::{Grant, Level, SandboxRules};
 use super::search::{READABLE, is_opened};
-use crate::paths::{KEPT, PathWall, RootAccess};
+use crate::paths::{KEPT, PathSandbox, RootAccess};
 
 /// Links that are followed before a path is called endless.
 const MOST_LINKS: usize = 40;
 
-/// Folders of well-known tools: of no use in part.
+/// Directories of well-known tools: of no use in part.
 const WHOLE: [&str; 14] = [
     ".cargo",
     ".rustup",
@@ -47,8 +47,8 @@ pub fn seen_by_all(path: &Path) -> bool {
     let Ok(rel) = path.strip_prefix("/") else {
         return false;
     };
-    let mut folders = SYSTEM.iter().chain(&["dev", "proc"]);
-    folders.any(|folder| rel.starts_with(folder))
+    let mut directories = SYSTEM.iter().chain(&["dev", "proc"]);
+    directories.any(|directory| rel.starts_with(directory))
 }
 
 /// What stands between a command and a path.
@@ -56,7 +56,7 @@ pub fn seen_by_all(path: &Path) -> bool {
 pub enum Barrier {
     /// It lies outside the roots and grants.
     Outside,
-    /// The command has an empty folder of its own in that place.
+    /// The command has an empty directory of its own in that place.
     Private,
     /// It can be read and not changed.
     ReadOnly,
@@ -78,7 +78,7 @@ pub enum Barrier {
 /// under `[tools.sandbox]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
-    /// The folder to grant, or the protected path of the workspace to open.
+    /// The directory to grant, or the protected path of the workspace to open.
     pub path: PathBuf,
     /// What for.
     pub access: RootAccess,
@@ -87,12 +87,12 @@ pub struct Remedy {
 /// Why a command could not use a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Denial {
-    /// The path as the wall saw it: absolute, and past the links in the command's folders.
+    /// The path as the sandbox saw it: absolute, and past the links in the command's directories.
     pub path: PathBuf,
     /// What stood in the way.
     pub why: Barrier,
-    /// The wall that it is part of.
-    pub wall: &'static str,
+    /// The sandbox that it is part of.
+    pub sandbox: &'static str,
     /// What would open it; none where nothing would.
     pub remedy: Option<Remedy>,
 }
@@ -100,10 +100,10 @@ pub struct Denial {
 /// What a command can reach.
 #[derive(Clone, Debug)]
 pub struct Reach {
-    rung: Rung,
-    paths: PathWall,
+    level: Level,
+    paths: PathSandbox,
     opened: Vec<PathBuf>,
-    folders: Vec<Place>,
+    directories: Vec<Place>,
 }
 
 #[derive(Clone, Debug)]
@@ -113,30 +113,30 @@ struct Place {
     root: Option<usize>,
 }
 
-impl WallRules {
-    /// What a command reaches on a rung, with these grants beside those of the rules.
-    pub fn reach(&self, rung: Rung, more: &[Grant]) -> Reach {
+impl SandboxRules {
+    /// What a command reaches on a level, with these grants beside those of the rules.
+    pub fn reach(&self, level: Level, more: &[Grant]) -> Reach {
         let roots = self.paths.roots().iter().enumerate();
-        let mut folders: Vec<Place> = roots
+        let mut directories: Vec<Place> = roots
             .map(|(number, root)| Place {
                 path: root.path().to_path_buf(),
                 writable: root.access() == RootAccess::ReadWrite,
                 root: Some(number),
             })
             .collect();
-        folders.extend(self.grants.iter().chain(more).map(|grant| Place {
+        directories.extend(self.grants.iter().chain(more).map(|grant| Place {
             path: grant.path.clone(),
             writable: grant.access == RootAccess::ReadWrite,
             root: None,
         }));
         // The innermost comes first, and of two that are the same the stricter.
-        folders.sort_by(|a, b| (&b.path, a.writable).cmp(&(&a.path, b.writable)));
-        folders.dedup_by(|later, first| later.path == first.path);
+        directories.sort_by(|a, b| (&b.path, a.writable).cmp(&(&a.path, b.writable)));
+        directories.dedup_by(|later, first| later.path == first.path);
         Reach {
-            rung,
+            level,
             paths: self.paths.clone(),
             opened: self.opened.clone(),
-            folders,
+            directories,
         }
     }
 }
@@ -148,7 +148,7 @@ impl Reach {
         let denial = |why, remedy| {
             Some(Denial {
                 path: path.clone(),
-                wall: self.wall_of(&why),
+                sandbox: self.sandbox_of(&why),
                 why,
                 remedy,
             })
@@ -187,7 +187,7 @@ impl Reach {
     }
 
     /// What a rule says against an absolute path that a line names, before it runs: that it
-    /// is denied or protected. Where there are other walls, or none, they are what tells.
+    /// is denied or protected. Where there are other sandboxes, or none, they are what tells.
     pub fn forbids(&self, path: &Path, access: Access) -> Option<Denial> {
         let path = self.follow(path)?;
         let place = self.place_of(&path);
@@ -200,7 +200,7 @@ impl Reach {
         {
             let why = Barrier::Protected { rule };
             return Some(Denial {
-                wall: self.wall_of(&why),
+                sandbox: self.sandbox_of(&why),
                 path,
                 why,
                 remedy: None,
@@ -209,7 +209,7 @@ impl Reach {
         self.explains(&path, access)
             .filter(|denial| match &denial.why {
                 Barrier::Own | Barrier::Protected { .. } => true,
-                // Some patterns are about files only, and a line may make a folder.
+                // Some patterns are about files only, and a line may make a directory.
                 Barrier::Hidden { rule } => {
                     let rel = place.map_or(path.as_path(), |(_, rel)| rel);
                     path.is_file() || self.paths.denied_by(rel, false) == Some(rule.as_str())
@@ -218,7 +218,7 @@ impl Reach {
             })
     }
 
-    /// The rule that guards something in a folder, which would go with it: a repository has
+    /// The rule that guards something in a directory, which would go with it: a repository has
     /// its hooks and its configuration, and Toolgate's files lie somewhere.
     fn guarded_within(&self, place: &Place, rel: &Path) -> Option<String> {
         if self.paths.own().beneath(&place.path).lies_in(rel) {
@@ -241,14 +241,14 @@ impl Reach {
         })
     }
 
-    /// What guards a path of a folder that the command has.
+    /// What guards a path of a directory that the command has.
     fn in_place(
         &self,
         place: &Place,
         rel: &Path,
         access: Access,
     ) -> Option<(Barrier, Option<Remedy>)> {
-        let masked = self.rung == Rung::Namespaces;
+        let masked = self.level == Level::Namespaces;
         let own = self.paths.own().beneath(&place.path);
         if masked && own.closes_path(rel) {
             return Some((Barrier::Own, None));
@@ -302,7 +302,7 @@ impl Reach {
     }
 
     /// The rule that protects a path. That of `.git` is about a file of this name: in the
-    /// folder only some names are protected.
+    /// directory only some names are protected.
     fn protected(&self, place: &Place, path: &Path) -> Option<&str> {
         let readable = self.paths.denied_by(path, true);
         let rule = match place.root {
@@ -310,62 +310,65 @@ impl Reach {
             None => self.paths.protected_in(&place.path, path),
         };
         let rule = rule.or(readable)?;
-        let is_folder = || has_content(&place.path.join(path));
-        (rule != ".git" || !is_folder()).then_some(rule)
+        let is_directory = || has_content(&place.path.join(path));
+        (rule != ".git" || !is_directory()).then_some(rule)
     }
 
     fn working(&self) -> &Path {
-        let first = self.folders.iter().find(|place| place.root == Some(0));
+        let first = self.directories.iter().find(|place| place.root == Some(0));
         first.map_or(Path::new("/"), |place| &place.path)
     }
 
     fn place_of<'a>(&self, path: &'a Path) -> Option<(&Place, &'a Path)> {
-        self.folders
+        self.directories
             .iter()
             .find_map(|place| Some((place, path.strip_prefix(&place.path).ok()?)))
     }
 
-    /// The private folder that a path lies in.
+    /// The private directory that a path lies in.
     fn private(&self, path: &Path) -> Option<&'static Path> {
         let mut places = PRIVATE.iter().map(Path::new);
         let place = places.find(|place| path.starts_with(place));
-        place.filter(|_| self.rung == Rung::Namespaces)
+        place.filter(|_| self.level == Level::Namespaces)
     }
 
-    fn wall_of(&self, why: &Barrier) -> &'static str {
-        match (self.rung, why) {
-            (Rung::Landlock, _) => "landlock",
+    fn sandbox_of(&self, why: &Barrier) -> &'static str {
+        match (self.level, why) {
+            (Level::Landlock, _) => "landlock",
             (_, Barrier::Own | Barrier::Hidden { .. } | Barrier::Protected { .. }) => "masks",
             _ => "mounts",
         }
     }
 
-    /// The folder to grant for a path: its own, or that of the tool it belongs to. None
+    /// The directory to grant for a path: its own, or that of the tool it belongs to. None
     /// that holds half the machine or a root; then it is the path itself.
     fn grant_for(&self, path: &Path, access: RootAccess) -> Option<Remedy> {
         let of_tool = path
             .ancestors()
             .find(|above| WHOLE.iter().any(|name| above.ends_with(name)));
-        let folder = of_tool.or_else(|| path.parent().filter(|folder| !self.is_too_much(folder)));
-        let folder = folder.unwrap_or(path);
-        let can_be = !self.is_too_much(folder) && may_be_shown(folder.as_os_str().as_bytes());
-        (can_be && folder.to_str().is_some()).then(|| Remedy {
-            path: folder.to_path_buf(),
+        let directory = of_tool.or_else(|| {
+            path.parent()
+                .filter(|directory| !self.is_too_much(directory))
+        });
+        let directory = directory.unwrap_or(path);
+        let can_be = !self.is_too_much(directory) && may_be_shown(directory.as_os_str().as_bytes());
+        (can_be && directory.to_str().is_some()).then(|| Remedy {
+            path: directory.to_path_buf(),
             access,
         })
     }
 
-    fn is_too_much(&self, folder: &Path) -> bool {
-        let depth = folder.components().skip(1).count();
-        let homes = folder.starts_with("/home") || folder.starts_with("/Users");
+    fn is_too_much(&self, directory: &Path) -> bool {
+        let depth = directory.components().skip(1).count();
+        let homes = directory.starts_with("/home") || directory.starts_with("/Users");
         depth < if homes { 3 } else { 2 }
             || self
-                .folders
+                .directories
                 .iter()
-                .any(|place| place.path.starts_with(folder))
+                .any(|place| place.path.starts_with(directory))
     }
 
-    /// The path without `.` and `..`, past the links that lie in the command's folders.
+    /// The path without `.` and `..`, past the links that lie in the command's directories.
     fn follow(&self, path: &Path) -> Option<PathBuf> {
         if !path.is_absolute() {
             return None;
@@ -411,7 +414,7 @@ fn parts(path: &Path) -> Vec<OsString> {
         .collect()
 }
 
-/// Whether this is a folder with something in it: an empty one may be a placeholder.
+/// Whether this is a directory with something in it: an empty one may be a placeholder.
 fn has_content(path: &Path) -> bool {
     std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_some())
 }
@@ -449,7 +452,7 @@ impl fmt::Display for Denial {
             Barrier::Outside => write!(f, "{path} is outside the roots and grants of commands"),
             Barrier::Private => write!(
                 f,
-                "{path} is not the machine's: commands have an empty folder of their own there"
+                "{path} is not the machine's: commands have an empty directory of their own there"
             ),
             Barrier::ReadOnly => write!(f, "{path} cannot be changed by commands"),
             Barrier::Own => write!(

@@ -8,11 +8,11 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal};
 
-use super::init::{self, GO, Kind, Template};
+use super::init::{self, Blueprint, GO, Kind};
 use super::machine::Machine;
-use super::mold::Mold;
-use super::report::{Outcome, Report, SetupFailure, Step};
+use super::report::{Outcome, Report, SetupError, Step};
 use super::sys::{self, Side};
+use super::template::Template;
 use super::wire::{self, Packet};
 
 /// How long a sandbox may take to look at an order.
@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(super) struct Ready {
     pub(super) kind: Kind,
-    /// Where it comes from; on the lower rung the warden made it itself. A mold has to stay
+    /// Where it comes from; on the lower level the warden made it itself. A template has to stay
     /// for as long as what was made from it.
-    pub(super) mold: Option<Rc<Mold>>,
+    pub(super) template: Option<Rc<Template>>,
     /// Its number, where the warden made it itself.
     pub(super) pid: Option<Pid>,
     pub(super) pidfd: OwnedFd,
@@ -39,7 +39,7 @@ pub(super) struct Ready {
 
 impl Ready {
     /// What has something to say when its command is over. A supervisor, on the lower
-    /// rung, is over when it is gone.
+    /// level, is over when it is gone.
     pub(super) fn end(&self) -> &OwnedFd {
         if self.kind.namespaces {
             &self.control
@@ -48,12 +48,12 @@ impl Ready {
         }
     }
 
-    /// A copy of a mold.
-    pub(super) fn of(mold: &Rc<Mold>) -> Result<Self, SetupFailure> {
-        let made = mold.make()?;
+    /// A copy of a template.
+    pub(super) fn of(template: &Rc<Template>) -> Result<Self, SetupError> {
+        let made = template.make()?;
         Ok(Self {
-            kind: mold.kind,
-            mold: Some(Rc::clone(mold)),
+            kind: template.kind,
+            template: Some(Rc::clone(template)),
             pid: None,
             pidfd: made.pidfd,
             control: made.control,
@@ -62,11 +62,11 @@ impl Ready {
         })
     }
 
-    /// A process that will be a supervisor, on the lower rung.
-    pub(super) fn without_namespaces(kind: Kind, machine: &Machine) -> Result<Self, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+    /// A process that will be a supervisor, on the lower level.
+    pub(super) fn without_namespaces(kind: Kind, machine: &Machine) -> Result<Self, SetupError> {
+        let failed = |errno| SetupError::new(Step::Clone, errno);
         let (ours, theirs) = wire::pair().map_err(failed)?;
-        let template = Template {
+        let template = Blueprint {
             kind,
             machine,
             form: None,
@@ -78,7 +78,7 @@ impl Ready {
                 wire::send(&ours, GO, &[]).map_err(failed)?;
                 Ok(Self {
                     kind,
-                    mold: None,
+                    template: None,
                     pid: Some(child.pid),
                     pidfd: child.pidfd,
                     control: ours,
@@ -93,8 +93,8 @@ impl Ready {
 /// Gives a packet to a sandbox behind namespaces. It says that it has taken the order
 /// before it begins with it, and whether it could do so as it was made. Another one can be
 /// given the order if, and only if, that was never said.
-pub(super) fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Clone, errno);
+pub(super) fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, SetupError> {
+    let failed = |errno| SetupError::new(Step::Clone, errno);
     let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
     // Where it has ended, that is what it says.
     let _ = wire::send(&ready.control, &packet.bytes, &fds);
@@ -119,8 +119,8 @@ pub(super) fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, Setup
     }
 }
 
-pub(super) fn first_word(ready: &Ready) -> Result<(), SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Clone, errno);
+pub(super) fn first_word(ready: &Ready) -> Result<(), SetupError> {
+    let failed = |errno| SetupError::new(Step::Clone, errno);
     // Whoever waits for an order waits for this as well, and every later order does.
     if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
         return Err(failed(Errno::TIMEDOUT));

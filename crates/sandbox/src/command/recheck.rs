@@ -60,7 +60,7 @@ impl Search<'_> {
     /// What is at a path now, or the first link on the way to it; none if it is missing.
     fn first_of(&self, after: &After<'_>, path: &[u8]) -> Result<Option<Present>, Errno> {
         let look_there = |path: &[u8]| {
-            let handle = beneath(self.folder, path)?;
+            let handle = beneath(self.directory, path)?;
             let stat = look(&handle, c"", AtFlags::EMPTY_PATH)?;
             let is_link = kind_of(&stat) == FileType::Symlink;
             let link = is_link.then(|| link_of(&handle, &stat)).transpose()?;

@@ -1,4 +1,4 @@
-//! What comes back from behind the wall: how far a command got, and how it ended.
+//! What comes back from in the sandbox: how far a command got, and how it ended.
 
 use std::fmt;
 
@@ -18,18 +18,18 @@ pub enum Step {
     Propagation,
     /// The new root.
     NewRoot,
-    /// The system's folders, read-only.
+    /// The system's directories, read-only.
     System,
     /// The devices.
     Devices,
-    /// The private temporary folder.
+    /// The private temporary directory.
     Scratch,
     /// The process's own `/proc`.
     Proc,
     /// The loopback device.
     Network,
     /// A root or a grant.
-    Folder,
+    Directory,
     /// A guarded path.
     Mask,
     /// Changing to the new root.
@@ -42,7 +42,7 @@ pub enum Step {
     Fork,
     /// Session, signals and descriptors of the shell.
     Session,
-    /// The folder to start in.
+    /// The directory to start in.
     Cwd,
     /// Landlock.
     Landlock,
@@ -66,7 +66,7 @@ impl Step {
         Self::Scratch,
         Self::Proc,
         Self::Network,
-        Self::Folder,
+        Self::Directory,
         Self::Mask,
         Self::Pivot,
         Self::Limits,
@@ -88,7 +88,7 @@ impl Step {
             .unwrap_or(u8::MAX)
     }
 
-    /// The step in words that complete "the wall failed at …".
+    /// The step in words that complete "the sandbox failed at …".
     pub fn describe(self) -> &'static str {
         match self {
             Self::Order => "reading the command",
@@ -98,17 +98,17 @@ impl Step {
             Self::NewRoot => "making a new root",
             Self::System => "mounting the system read-only",
             Self::Devices => "mounting the devices",
-            Self::Scratch => "making the private temporary folder",
+            Self::Scratch => "making the private temporary directory",
             Self::Proc => "mounting /proc",
             Self::Network => "starting the loopback device",
-            Self::Folder => "mounting a folder",
+            Self::Directory => "mounting a directory",
             Self::Mask => "guarding a path",
             Self::Pivot => "entering the new root",
             Self::Limits => "setting limits",
             Self::Privileges => "giving up privileges",
             Self::Fork => "starting a process",
             Self::Session => "starting a session",
-            Self::Cwd => "entering the working folder",
+            Self::Cwd => "entering the working directory",
             Self::Landlock => "Landlock",
             Self::Seccomp => "seccomp",
             Self::Exec => "starting the program",
@@ -119,7 +119,7 @@ impl Step {
 
 /// A step that failed, with the kernel's reason and the path it was about.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetupFailure {
+pub struct SetupError {
     /// Which step.
     pub step: Step,
     /// The kernel's reason.
@@ -128,7 +128,7 @@ pub struct SetupFailure {
     pub about: String,
 }
 
-impl SetupFailure {
+impl SetupError {
     pub(super) fn new(step: Step, errno: impl Into<rustix::io::Errno>) -> Self {
         Self {
             step,
@@ -143,9 +143,9 @@ impl SetupFailure {
     }
 }
 
-impl fmt::Display for SetupFailure {
+impl fmt::Display for SetupError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the command wall failed at {}", self.step.describe())?;
+        write!(f, "the command sandbox failed at {}", self.step.describe())?;
         if !self.about.is_empty() {
             write!(f, " ({})", self.about)?;
         }
@@ -153,7 +153,7 @@ impl fmt::Display for SetupFailure {
     }
 }
 
-impl std::error::Error for SetupFailure {}
+impl std::error::Error for SetupError {}
 
 /// How a command ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -162,13 +162,13 @@ pub enum Outcome {
     Exited(i32),
     /// The shell by this signal, from within.
     Signaled(i32),
-    /// It never began: the wall could not be built, or the program not started.
-    Setup(SetupFailure),
+    /// It never began: the sandbox could not be built, or the program not started.
+    Setup(SetupError),
     /// It was ended from outside, with everything it had started.
     Killed,
 }
 
-/// One message from behind the wall.
+/// One message from in the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The command has a process; its descriptor travels beside.
@@ -177,14 +177,14 @@ pub enum Report {
     Ready,
     /// A sandbox suits the order, and has begun with it.
     Taken {
-        /// Whether it did so as it came out of its mold.
+        /// Whether it did so as it came out of its template.
         as_made: bool,
     },
     /// What seccomp refused; the numbers ascend.
     Refused(Vec<Refused>),
     /// The end.
     Ended(Outcome),
-    /// The end, and nobody is left behind the wall but whoever says so.
+    /// The end, and nobody is left in the sandbox but whoever says so.
     Over(Outcome),
 }
 
@@ -264,7 +264,7 @@ impl Report {
             (b'e', code) => Self::Ended(Outcome::Exited(code)),
             (b'k', signal) => Self::Ended(Outcome::Signaled(signal)),
             (b'x', 0) => Self::Ended(Outcome::Killed),
-            (b'f', errno) => Self::Ended(Outcome::Setup(SetupFailure {
+            (b'f', errno) => Self::Ended(Outcome::Setup(SetupError {
                 step: *Step::ALL.get(usize::from(*step))?,
                 errno,
                 about: about.to_owned(),

@@ -32,7 +32,7 @@ impl Search<'_> {
             } else {
                 directory.len() + 1
             };
-            let beneath = contents.folders.iter_mut();
+            let beneath = contents.directories.iter_mut();
             beneath
                 .filter(|(_, inside)| *inside == Inside::Nothing)
                 .for_each(|(_, inside)| *inside = Inside::Git(begin));
@@ -58,9 +58,9 @@ impl Search<'_> {
                 Err(Errno::NOENT) => continue,
                 Err(errno) => return Err(Miss::Unknown(errno)),
             }
-            let beneath = contents.folders.iter_mut();
+            let beneath = contents.directories.iter_mut();
             beneath
-                .filter(|(folder, _)| *folder == path)
+                .filter(|(directory, _)| *directory == path)
                 .for_each(|(_, inside)| *inside = Inside::Protected);
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! What a wall is built from, and what one command asks of it.
+//! What a sandbox is built from, and what one command asks of it.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::exact::ExactDirectory;
-use crate::paths::{PathWall, RootAccess};
+use crate::paths::{PathSandbox, RootAccess};
 
 /// What a command may reach over the network.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -20,9 +20,9 @@ pub enum Network {
     On,
 }
 
-/// How much of the wall stands.
+/// How much of the sandbox stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Rung {
+pub enum Level {
     /// Landlock and seccomp only. Secrets inside a root cannot be masked, so every
     /// command has to be asked for.
     Landlock,
@@ -41,7 +41,7 @@ pub struct Limits {
     pub open_files: u32,
     /// Seconds of processor time in one process.
     pub cpu_seconds: Option<u32>,
-    /// Bytes in the private temporary folder, which lives in memory.
+    /// Bytes in the private temporary directory, which lives in memory.
     pub scratch_bytes: u64,
 }
 
@@ -57,7 +57,7 @@ impl Default for Limits {
     }
 }
 
-/// A folder beyond the roots that commands may use: a toolchain, a package cache.
+/// A directory beyond the roots that commands may use: a toolchain, a package cache.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// Where it is.
@@ -66,7 +66,7 @@ pub struct Grant {
     pub access: RootAccess,
 }
 
-/// Which of the walls are left out, so that a test can show what the others hold.
+/// Which of the sandbox are left out, so that a test can show what the others hold.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omit {
     /// No Landlock rules.
@@ -86,24 +86,24 @@ pub enum SetAside {
     ProtectedAndDenied,
 }
 
-/// Everything a [`super::CommandWall`] is built from.
+/// Everything a [`super::CommandSandbox`] is built from.
 #[derive(Clone, Debug)]
-pub struct WallRules {
+pub struct SandboxRules {
     /// The roots, with what is denied and protected in them.
-    pub paths: PathWall,
-    /// Folders beyond the roots.
+    pub paths: PathSandbox,
+    /// Directories beyond the roots.
     pub grants: Vec<Grant>,
     /// Protected paths that a person opened to commands, with all that is beneath
-    /// them: `.git` before `git init`. Relative to the working folder, or absolute.
+    /// them: `.git` before `git init`. Relative to the working directory, or absolute.
     pub opened: Vec<PathBuf>,
     /// The network, unless a command says otherwise.
     pub network: Network,
     /// The limits, unless a command says otherwise.
     pub limits: Limits,
-    /// The highest rung to try.
-    pub highest: Rung,
-    /// The lowest rung to accept. Below it the wall refuses.
-    pub lowest: Rung,
+    /// The highest level to try.
+    pub highest: Level,
+    /// The lowest level to accept. Below it the sandbox refuses.
+    pub lowest: Level,
     /// The directory for records of what runs, so that the next start removes placeholders of
     /// a killed process, and moves aside what its commands made under protected names.
     pub records: Option<PathBuf>,
@@ -116,21 +116,21 @@ pub struct WallRules {
     pub scan_entries: usize,
     /// What happens to new names that are guarded.
     pub set_aside: SetAside,
-    /// Walls to leave out. For tests of the other walls only.
+    /// Sandboxes to leave out. For tests of the other sandboxes only.
     pub omit: Omit,
 }
 
-impl WallRules {
+impl SandboxRules {
     /// The defaults over these roots.
-    pub fn new(paths: PathWall) -> Self {
+    pub fn new(paths: PathSandbox) -> Self {
         Self {
             paths,
             grants: Vec::new(),
             opened: Vec::new(),
             network: Network::Off,
             limits: Limits::default(),
-            highest: Rung::Namespaces,
-            lowest: Rung::Landlock,
+            highest: Level::Namespaces,
+            lowest: Level::Landlock,
             records: None,
             linger: Duration::from_secs(1),
             warden: None,
@@ -156,7 +156,7 @@ pub struct CommandSpec {
     /// What to run.
     pub program: Program,
     /// Its environment, usually from [`crate::env::clean`]. `HOME`, `TMPDIR` and
-    /// `PWD` are the wall's to set, and `SHELL` where it is not there.
+    /// `PWD` are the sandbox's to set, and `SHELL` where it is not there.
     pub env: Vec<(OsString, OsString)>,
     /// Where it starts; absolute, in a root or a grant.
     pub cwd: PathBuf,
@@ -164,7 +164,7 @@ pub struct CommandSpec {
     pub limits: Option<Limits>,
     /// A network of its own.
     pub network: Option<Network>,
-    /// Grants of its own, beside those of the wall.
+    /// Grants of its own, beside those of the sandbox.
     pub grants: Vec<Grant>,
     /// Directories that an approver opened to it for reading.
     pub opened: Vec<ExactDirectory>,
@@ -173,7 +173,7 @@ pub struct CommandSpec {
 }
 
 impl CommandSpec {
-    /// A line for the shell, started in a folder, with nothing in its environment.
+    /// A line for the shell, started in a directory, with nothing in its environment.
     pub fn line(line: impl Into<OsString>, cwd: impl Into<PathBuf>) -> Self {
         Self {
             program: Program::Line(line.into()),

@@ -16,9 +16,9 @@ use super::layout::Watched;
 use super::placeholders::Held;
 use super::refusals::Refused;
 use super::report::{Outcome, Report};
-use super::rules::Rung;
+use super::rules::Level;
+use super::sandbox::{InForce, Inner, end_signal};
 use super::sweep::Settled;
-use super::wall::{InForce, Inner, end_signal};
 use super::wire;
 
 /// How long the end of a command is waited for once it was ordered. An answer is owed
@@ -34,7 +34,7 @@ impl Poised {
     pub fn go(self) -> Running {
         // Where the word does not arrive there is nobody left, which is heard of as the end.
         let _ = wire::send(&self.0.status, GO, &[]);
-        self.0.wall.tell_begun();
+        self.0.sandbox.tell_begun();
         self.0
     }
 }
@@ -47,7 +47,7 @@ impl Poised {
 /// later. Dropping it ends the command.
 #[derive(Debug)]
 pub struct Running {
-    pub(super) wall: Arc<Inner>,
+    pub(super) sandbox: Arc<Inner>,
     pub(super) in_force: InForce,
     /// None where nothing was started; then the outcome is there.
     pub(super) pidfd: Option<OwnedFd>,
@@ -140,7 +140,7 @@ impl Running {
         &self.refused
     }
 
-    /// The walls that stand around it.
+    /// The sandbox that stand around it.
     pub fn in_force(&self) -> InForce {
         self.in_force
     }
@@ -149,7 +149,7 @@ impl Running {
     /// [`Running::end`] says when it is there.
     pub fn kill(&self) {
         if let Some(pidfd) = &self.pidfd {
-            let signal = end_signal(self.in_force.rung == Rung::Namespaces);
+            let signal = end_signal(self.in_force.level == Level::Namespaces);
             let _ = rustix::process::pidfd_send_signal(pidfd, signal);
         }
     }
@@ -226,7 +226,7 @@ impl Running {
         let mut settled = match self.pidfd.take() {
             // A process in the kernel that cannot be interrupted may still make something.
             Some(pidfd) if self.outcome.is_none() => {
-                self.wall.settle_later(pidfd, before);
+                self.sandbox.settle_later(pidfd, before);
                 Settled {
                     missed: Some(Missed::Ending),
                     ..Settled::default()
@@ -234,7 +234,7 @@ impl Running {
             }
             pidfd => {
                 self.pidfd = pidfd;
-                self.wall.settle(before)
+                self.sandbox.settle(before)
             }
         };
         settled.hidden = hidden;

@@ -25,7 +25,7 @@ use super::entry::{guarded, kind_at, look};
 use super::found::{After, Found, Guarded, Identity, Listed, Missed, Why};
 use super::memory::{Contents, Inside, Memory, Stamp};
 use super::planted::{Kind, RepositoryNames, judged_as};
-use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathWall};
+use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathSandbox};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
 /// without it: commands see it, and cannot change it.
@@ -43,12 +43,12 @@ const SEARCHES: usize = 10;
 /// A search through one directory tree.
 #[derive(Debug)]
 pub(super) struct Search<'a> {
-    pub(super) rules: &'a PathWall,
+    pub(super) rules: &'a PathSandbox,
     /// What is denied in a tree that is no root.
     pub(super) denied: Option<&'a DeniedBeneath>,
     /// Toolgate's own places in the tree.
     pub(super) own: OwnHere,
-    pub(super) folder: BorrowedFd<'a>,
+    pub(super) directory: BorrowedFd<'a>,
     /// Where the tree lies.
     pub(super) path: &'a Path,
     /// The number of the root; none for a grant.
@@ -100,7 +100,7 @@ impl Search<'_> {
     fn run_once(&self, memory: &mut Memory) -> Found {
         let mut found = Found::default();
         let start = vec![(Vec::new(), Inside::Nothing)];
-        memory.begin(self.folder);
+        memory.begin(self.directory);
         let to_judge = self.walk(start, memory, &mut self.most.clone(), &mut found);
         memory.end();
         match &self.after {
@@ -110,7 +110,7 @@ impl Search<'_> {
         }
         if self.writable {
             for (path, kind) in to_judge {
-                match memory.judge(self.folder, &path, kind, self.since) {
+                match memory.judge(self.directory, &path, kind, self.since) {
                     Ok(Some(judged)) => drop(found.judged.insert(path, judged)),
                     Ok(None) => {}
                     Err(errno) => {
@@ -138,7 +138,7 @@ impl Search<'_> {
         let mut buffer = Vec::with_capacity(BUFFER);
         while let Some((directory, inside)) = open.pop() {
             let read;
-            let (contents, checked) = match memory.recall(self.folder, &directory, inside) {
+            let (contents, checked) = match memory.recall(self.directory, &directory, inside) {
                 Some(known) => known,
                 None => match self.read(&directory, inside, *left, &mut buffer) {
                     Ok((contents, stamp)) => {
@@ -184,7 +184,7 @@ impl Search<'_> {
                 found.repositories.insert(directory.clone());
             }
             let fresh = self.fresh_in(&contents.guarded);
-            let directories = contents.folders.iter();
+            let directories = contents.directories.iter();
             // Nothing is beneath a placeholder. After the command it may be another directory.
             let is_vacant = |path| self.after.is_none() && self.vacant.contains(path);
             let directories = directories.filter(|(path, _)| !is_vacant(path));
@@ -251,7 +251,7 @@ impl Search<'_> {
     }
 
     fn is_own(&self, directory: &[u8]) -> bool {
-        let stat = look(self.folder, directory, AtFlags::empty());
+        let stat = look(self.directory, directory, AtFlags::empty());
         stat.is_ok_and(|stat| stat.stx_uid == rustix::process::geteuid().as_raw())
     }
 
@@ -261,7 +261,7 @@ impl Search<'_> {
         if directory.is_empty() {
             return Err(Missed::Closed { path: path() });
         }
-        let stat = look(self.folder, directory, AtFlags::empty());
+        let stat = look(self.directory, directory, AtFlags::empty());
         let stat = stat.map_err(|errno| Missed::Unreadable {
             path: path(),
             errno,
@@ -308,7 +308,7 @@ impl Search<'_> {
             }
             if inside == Inside::Denied {
                 if is_directory && path.len() <= LONGEST {
-                    contents.folders.push((path, inside));
+                    contents.directories.push((path, inside));
                 } else {
                     contents.too_deep |= is_directory;
                 }
@@ -350,7 +350,7 @@ impl Search<'_> {
             }
             if is_directory {
                 if path.len() <= LONGEST {
-                    contents.folders.push((path, within));
+                    contents.directories.push((path, within));
                     continue;
                 }
                 contents.too_deep = true;
@@ -444,7 +444,7 @@ impl Search<'_> {
     pub(super) fn open(&self, path: &[u8]) -> Result<OwnedFd, Errno> {
         let path: &[u8] = if path.is_empty() { b"." } else { path };
         rustix::fs::openat2(
-            self.folder,
+            self.directory,
             path,
             OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC,
             Mode::empty(),

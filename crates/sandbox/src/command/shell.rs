@@ -12,7 +12,7 @@ use super::init::{GO, Kind};
 use super::machine::Machine;
 use super::message::Order;
 use super::refusals::Refusals;
-use super::report::{SetupFailure, Step};
+use super::report::{SetupError, Step};
 use super::sys;
 use super::wire;
 
@@ -29,7 +29,7 @@ pub(super) struct Stdio {
 pub(super) struct Places<'a> {
     pub(super) home: &'a str,
     pub(super) temporary: &'a str,
-    /// All folders that are its own.
+    /// All directories that are its own.
     pub(super) private: &'a [&'a str],
 }
 
@@ -37,21 +37,21 @@ pub(super) struct Places<'a> {
 /// program expects them, and the filter of system calls, which takes the longest. None of
 /// what is left to do after this is filtered. Gives the descriptor over which refusals are
 /// told.
-pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<Option<OwnedFd>, SetupFailure> {
+pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<Option<OwnedFd>, SetupError> {
     // A session of its own has no terminal, so nothing can be typed on it.
-    rustix::process::setsid().map_err(|errno| SetupFailure::new(Step::Session, errno))?;
+    rustix::process::setsid().map_err(|errno| SetupError::new(Step::Session, errno))?;
     sys::let_signals_through();
     if kind.omit.seccomp {
         return Ok(None);
     }
     let applied = machine.filters.apply(kind.namespaces, kind.network);
-    applied.map_err(|errno| SetupFailure::new(Step::Seccomp, errno))
+    applied.map_err(|errno| SetupError::new(Step::Seccomp, errno))
 }
 
 /// Hands the descriptor of refusals to the process that watches, which waits for it.
-pub(super) fn hand_over(line: &OwnedFd, listener: Option<OwnedFd>) -> Result<(), SetupFailure> {
+pub(super) fn hand_over(line: &OwnedFd, listener: Option<OwnedFd>) -> Result<(), SetupError> {
     let fds: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
-    wire::send(line, HERE, &fds).map_err(|errno| SetupFailure::new(Step::Seccomp, errno))
+    wire::send(line, HERE, &fds).map_err(|errno| SetupError::new(Step::Seccomp, errno))
 }
 
 /// Takes what [`hand_over`] gives.
@@ -63,15 +63,15 @@ pub(super) fn take_over(line: &OwnedFd) -> Result<Refusals, Errno> {
 /// What a process that will be the shell says first.
 const HERE: &[u8] = b"here";
 
-/// What depends on the folders and the limits of the command, and on nothing else of it:
+/// What depends on the directories and the limits of the command, and on nothing else of it:
 /// limits, and Landlock. Nothing can be mounted by this process afterwards.
 pub(super) fn middle_steps(
     order: &Order,
-    folders: Vec<BorrowedFd<'_>>,
+    directories: Vec<BorrowedFd<'_>>,
     places: &Places<'_>,
     machine: &Machine,
-) -> Result<(), SetupFailure> {
-    confine::set_limits(&order.limits).map_err(|errno| SetupFailure::new(Step::Limits, errno))?;
+) -> Result<(), SetupError> {
+    confine::set_limits(&order.limits).map_err(|errno| SetupError::new(Step::Limits, errno))?;
     if order.omit.landlock {
         return Ok(());
     }
@@ -79,9 +79,9 @@ pub(super) fn middle_steps(
         abi: machine.landlock_abi,
         namespaces: order.namespaces,
         network: order.network,
-        folders: folders
+        directories: directories
             .into_iter()
-            .zip(order.folders.iter().map(|folder| folder.writable))
+            .zip(order.directories.iter().map(|directory| directory.writable))
             .collect(),
         private: places.private,
         private_system: if order.namespaces {
@@ -92,7 +92,7 @@ pub(super) fn middle_steps(
     }
     .close()
     .map_err(|errno| {
-        SetupFailure::new(Step::Landlock, errno)
+        SetupError::new(Step::Landlock, errno)
             .about(format!("the kernel has version {}", machine.landlock_abi))
     })
 }
@@ -104,7 +104,7 @@ pub(super) fn last_steps(
     stdio: &Stdio,
     status: &OwnedFd,
     places: &Places<'_>,
-) -> SetupFailure {
+) -> SetupError {
     match become_program(order, stdio, status, places) {
         Ok(never) => match never {},
         Err(failure) => failure,
@@ -116,32 +116,32 @@ fn become_program(
     stdio: &Stdio,
     status: &OwnedFd,
     places: &Places<'_>,
-) -> Result<std::convert::Infallible, SetupFailure> {
+) -> Result<std::convert::Infallible, SetupError> {
     let (argv, env) = texts(order, places)?;
     let program = argv
         .first()
-        .ok_or_else(|| SetupFailure::new(Step::Order, Errno::INVAL))?;
+        .ok_or_else(|| SetupError::new(Step::Order, Errno::INVAL))?;
     (|| {
         sys::put_at(&stdio.stdin, 0)?;
         sys::put_at(&stdio.stdout, 1)?;
         sys::put_at(&stdio.stderr, 2)?;
         sys::close_rest_on_exec()
     })()
-    .map_err(|errno| SetupFailure::new(Step::Session, errno))?;
+    .map_err(|errno| SetupError::new(Step::Session, errno))?;
     rustix::process::chdir(order.cwd.as_slice()).map_err(|errno| {
-        SetupFailure::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
+        SetupError::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
     })?;
     let word = wire::receive(status, RecvFlags::empty());
     if word.is_ok_and(|packet| packet.bytes == GO) {
         let errno = sys::exec(program, &argv, &env);
-        return Err(SetupFailure::new(Step::Exec, errno).about(program.to_string_lossy()));
+        return Err(SetupError::new(Step::Exec, errno).about(program.to_string_lossy()));
     }
     // Whoever gave the order is gone, and wants no program any more.
-    Err(SetupFailure::new(Step::Order, Errno::CANCELED))
+    Err(SetupError::new(Step::Order, Errno::CANCELED))
 }
 
-fn texts(order: &Order, places: &Places<'_>) -> Result<(Vec<CString>, Vec<CString>), SetupFailure> {
-    let failed = |_| SetupFailure::new(Step::Order, Errno::INVAL);
+fn texts(order: &Order, places: &Places<'_>) -> Result<(Vec<CString>, Vec<CString>), SetupError> {
+    let failed = |_| SetupError::new(Step::Order, Errno::INVAL);
     let own = [
         [b"HOME=", places.home.as_bytes()].concat(),
         [b"TMPDIR=", places.temporary.as_bytes()].concat(),

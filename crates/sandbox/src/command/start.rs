@@ -9,18 +9,18 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
-use super::error::WallError;
+use super::error::SandboxError;
 use super::init::Kind;
-use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::{Rung, WallRules};
-use super::wall::{PATIENCE, READY};
+use super::report::{Outcome, Report, SetupError, Step};
+use super::rules::{Level, SandboxRules};
+use super::sandbox::{PATIENCE, READY};
 use super::{warden, wire};
 
 /// Starts the warden from a thread that waits for its end: the warden is told to die when
 /// the thread that started it does, not only when the process does.
-pub(super) fn start_warden(program: Option<&Path>) -> Result<OwnedFd, WallError> {
+pub(super) fn start_warden(program: Option<&Path>) -> Result<OwnedFd, SandboxError> {
     if program.is_none() && !READY.load(Ordering::Acquire) {
-        return Err(WallError::NotInitialised);
+        return Err(SandboxError::NotInitialised);
     }
     let program = program.map_or_else(|| PathBuf::from("/proc/self/exe"), Path::to_path_buf);
     let (ours, theirs) = wire::pair()?;
@@ -46,48 +46,48 @@ pub(super) fn start_warden(program: Option<&Path>) -> Result<OwnedFd, WallError>
                 }
             }
         })
-        .map_err(WallError::Warden)?;
+        .map_err(SandboxError::Warden)?;
     told.recv()
-        .map_err(|_| WallError::System(Errno::PIPE))?
-        .map_err(WallError::Warden)?;
+        .map_err(|_| SandboxError::System(Errno::PIPE))?
+        .map_err(SandboxError::Warden)?;
     if wire::readable(&ours, PATIENCE)?
         && wire::receive(&ours, RecvFlags::empty())?.bytes == warden::HELLO
     {
         Ok(ours)
     } else {
         let text = "it does not answer; the program named has to call `toolgate_sandbox::command::init()` first thing in `main`";
-        Err(WallError::Warden(std::io::Error::other(text)))
+        Err(SandboxError::Warden(std::io::Error::other(text)))
     }
 }
 
-/// Tries the rungs from the highest down to the lowest that is accepted.
-pub(super) fn find_rung(
+/// Tries the levels from the highest down to the lowest that is accepted.
+pub(super) fn find_level(
     socket: &OwnedFd,
-    rules: &WallRules,
-) -> Result<(Rung, Option<SetupFailure>), WallError> {
+    rules: &SandboxRules,
+) -> Result<(Level, Option<SetupError>), SandboxError> {
     let mut first = None;
-    if rules.highest == Rung::Namespaces {
-        match try_rung(socket, true, rules)? {
-            Ok(()) => return Ok((Rung::Namespaces, None)),
+    if rules.highest == Level::Namespaces {
+        match try_level(socket, true, rules)? {
+            Ok(()) => return Ok((Level::Namespaces, None)),
             Err(failure) => first = Some(failure),
         }
     }
-    if rules.lowest == Rung::Landlock {
-        match try_rung(socket, false, rules)? {
-            Ok(()) => return Ok((Rung::Landlock, first)),
+    if rules.lowest == Level::Landlock {
+        match try_level(socket, false, rules)? {
+            Ok(()) => return Ok((Level::Landlock, first)),
             Err(failure) => first = first.or(Some(failure)),
         }
     }
-    let failure = first.unwrap_or_else(|| SetupFailure::new(Step::Clone, Errno::NOTSUP));
+    let failure = first.unwrap_or_else(|| SetupError::new(Step::Clone, Errno::NOTSUP));
     let advice = super::doctor::advice(&failure);
-    Err(WallError::Unavailable { failure, advice })
+    Err(SandboxError::Unavailable { failure, advice })
 }
 
-fn try_rung(
+fn try_level(
     socket: &OwnedFd,
     namespaces: bool,
-    rules: &WallRules,
-) -> Result<Result<(), SetupFailure>, WallError> {
+    rules: &SandboxRules,
+) -> Result<Result<(), SetupError>, SandboxError> {
     if let Err(failure) = super::doctor::needs_kernel(namespaces, rules.omit) {
         return Ok(Err(failure));
     }
@@ -98,12 +98,12 @@ fn try_rung(
     };
     wire::send(socket, &warden::try_packet(kind), &[])?;
     if !wire::readable(socket, PATIENCE)? {
-        return Err(WallError::System(Errno::TIMEDOUT));
+        return Err(SandboxError::System(Errno::TIMEDOUT));
     }
     let packet = wire::receive(socket, RecvFlags::empty())?;
     match Report::decode(&packet.bytes) {
         Some(Report::Ready) => Ok(Ok(())),
         Some(Report::Ended(Outcome::Setup(failure))) => Ok(Err(failure)),
-        _ => Err(WallError::System(Errno::PIPE)),
+        _ => Err(SandboxError::System(Errno::PIPE)),
     }
 }

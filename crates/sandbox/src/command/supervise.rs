@@ -1,10 +1,10 @@
-//! The lower rung: no namespaces, so nothing but a process stands over the command.
+//! The lower level: no namespaces, so nothing but a process stands over the command.
 //!
 //! The supervisor is the subreaper of everything the command starts: whatever loses its
 //! parent becomes the supervisor's child. It ends all of it when the shell ends, when it
 //! is told to, when nobody listens any more, and when the warden is gone. It is not to be
 //! killed outright; that would set its children free, which is why ending a command on
-//! this rung means asking the supervisor. The command itself cannot signal it: that is
+//! this level means asking the supervisor. The command itself cannot signal it: that is
 //! part of what Landlock scopes.
 
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,30 +13,30 @@ use rustix::io::Errno;
 use rustix::process::{Signal, WaitOptions};
 
 use super::confine;
+use super::descendants;
 use super::init::{Kind, report};
-use super::kin;
 use super::machine::Machine;
 use super::message::Order;
 use super::refusals::Refused;
-use super::report::{Outcome, Report, SetupFailure, Step};
+use super::report::{Outcome, Report, SetupError, Step};
 use super::shell::{self, Places, Stdio};
 use super::sys::{self, Side};
-use super::vigil::{self, Signals};
+use super::watchdog::{self, Signals};
 use super::wire;
 
 /// Runs the command and leaves nothing of it behind.
 pub(super) fn run(
     order: Order,
     stdio: Stdio,
-    folders: Vec<OwnedFd>,
+    directories: Vec<OwnedFd>,
     status: &OwnedFd,
     kind: Kind,
     machine: &Machine,
-) -> Result<(Outcome, Vec<Refused>), SetupFailure> {
+) -> Result<(Outcome, Vec<Refused>), SetupError> {
     if !kind.fits(&order) {
-        return Err(SetupFailure::new(Step::Order, Errno::BADMSG).about("another sandbox's order"));
+        return Err(SetupError::new(Step::Order, Errno::BADMSG).about("another sandbox's order"));
     }
-    let at = |step| move |errno| SetupFailure::new(step, errno);
+    let at = |step| move |errno| SetupError::new(step, errno);
     rustix::process::set_child_subreaper(Some(rustix::process::getpid()))
         .map_err(at(Step::Fork))?;
     let signals = Signals::of_children_and_the_end().map_err(at(Step::Fork))?;
@@ -51,7 +51,7 @@ pub(super) fn run(
     match sys::clone3(0).map_err(at(Step::Fork))? {
         Side::Child => {
             drop(ours);
-            let open = folders.iter().map(AsFd::as_fd).collect();
+            let open = directories.iter().map(AsFd::as_fd).collect();
             let failure = match shell::first_steps(kind, machine)
                 .and_then(|listener| shell::hand_over(&theirs, listener))
                 .and_then(|()| shell::middle_steps(&order, open, &places, machine))
@@ -63,10 +63,11 @@ pub(super) fn run(
             sys::end(127)
         }
         Side::Parent(shell) => {
-            drop((stdio, folders, theirs));
+            drop((stdio, directories, theirs));
             let over = shell::take_over(&ours).map(|mut refusals| {
                 // From here on the program may have begun.
-                let outcome = vigil::keep(shell.pid, &signals, Some(status.as_fd()), &mut refusals);
+                let outcome =
+                    watchdog::keep(shell.pid, &signals, Some(status.as_fd()), &mut refusals);
                 (outcome.unwrap_or(Outcome::Killed), refusals.counted())
             });
             end_descendants();
@@ -80,7 +81,7 @@ pub(super) fn run(
 /// parent meanwhile is found in the next round.
 fn end_descendants() {
     loop {
-        for pid in kin::descendants() {
+        for pid in descendants::descendants() {
             let _ = rustix::process::kill_process(pid, Signal::KILL);
         }
         // Blocks until one of them is gone, and knows when there is none.
@@ -92,7 +93,7 @@ fn end_descendants() {
     }
 }
 
-/// A private folder on disk, gone with its owner.
+/// A private directory on disk, gone with its owner.
 #[derive(Debug)]
 struct Scratch {
     path: String,

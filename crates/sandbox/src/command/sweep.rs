@@ -20,8 +20,8 @@ use super::placeholders::is_empty;
 use super::planted::{MARK, REPOSITORY, marks};
 use super::reach::Remedy;
 use super::rules::SetAside;
+use super::sandbox::bytes;
 use super::search::{Search, join};
-use super::wall::bytes;
 use crate::paths::RootAccess;
 
 /// Of more denied names than this that one command made, none stays.

@@ -24,7 +24,7 @@ use rustix::process::Signal;
 
 use super::bind::{NODEV, NOSUID, RDONLY, copy_of};
 use super::mounts::SYSTEM;
-use super::report::{SetupFailure, Step};
+use super::report::{SetupError, Step};
 use super::sys::{self, Side};
 use super::wire;
 
@@ -84,12 +84,12 @@ impl System {
     }
 
     /// The directories without owners, anew for every template.
-    pub(super) fn trees(&self) -> Result<Vec<Tree>, SetupFailure> {
+    pub(super) fn trees(&self) -> Result<Vec<Tree>, SetupError> {
         let there = self.ownerless.iter().filter(|name| is_directory(name));
         there
             .map(|name| match self.tree(name) {
                 Ok(tree) => Ok((*name, tree)),
-                Err(errno) => Err(SetupFailure::new(Step::System, errno).about(format!("/{name}"))),
+                Err(errno) => Err(SetupError::new(Step::System, errno).about(format!("/{name}"))),
             })
             .collect()
     }
@@ -124,11 +124,11 @@ impl System {
     }
 
     /// Searches to the end. No command runs before that.
-    pub(super) fn finish(&mut self) -> Result<(), SetupFailure> {
+    pub(super) fn finish(&mut self) -> Result<(), SetupError> {
         self.search.go_on(PATIENCE);
         if self.is_searching() {
             let text = "the search for private files of the system takes long; try again";
-            return Err(SetupFailure::new(Step::System, Errno::AGAIN).about(text));
+            return Err(SetupError::new(Step::System, Errno::AGAIN).about(text));
         }
         Ok(())
     }

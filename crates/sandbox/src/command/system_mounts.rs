@@ -7,15 +7,15 @@ use rustix::io::Errno;
 
 use super::bind::{NODEV, NOSUID, RDONLY, beneath, bind, mount_at, put};
 use super::mounts::{NewRoot, SYSTEM};
-use super::report::{SetupFailure, Step};
+use super::report::{SetupError, Step};
 use super::system::Tree;
 
 impl NewRoot {
     /// Shows the directories of the system, those without owners and the others.
-    pub(super) fn system(&self, mut trees: Vec<Tree>) -> Result<(), SetupFailure> {
+    pub(super) fn system(&self, mut trees: Vec<Tree>) -> Result<(), SetupError> {
         for name in SYSTEM {
             let path = format!("/{name}");
-            let failed = |errno| SetupFailure::new(Step::System, errno).about(path.as_str());
+            let failed = |errno| SetupError::new(Step::System, errno).about(path.as_str());
             let Ok(stat) = rustix::fs::statat(CWD, &path, AtFlags::SYMLINK_NOFOLLOW) else {
                 continue;
             };
@@ -43,8 +43,8 @@ impl NewRoot {
 
     /// Root sees of the system's configuration what everybody sees. Gives whether the
     /// file is there.
-    pub(super) fn hide_in_system(&self, path: &str) -> Result<bool, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::System, errno).about(path);
+    pub(super) fn hide_in_system(&self, path: &str) -> Result<bool, SetupError> {
+        let failed = |errno| SetupError::new(Step::System, errno).about(path);
         match beneath(self.root.as_fd(), path.trim_start_matches('/').as_bytes()) {
             Ok(target) => self.hide(&target).map(|_| true).map_err(failed),
             Err(Errno::NOENT) => Ok(false),
@@ -53,8 +53,8 @@ impl NewRoot {
     }
 
     /// Where names are resolved by a service, the file that says so lies outside `/etc`,
-    /// and is shown like a folder. Gives its path.
-    pub(super) fn name_servers(&self) -> Result<Option<Vec<u8>>, SetupFailure> {
+    /// and is shown like a directory. Gives its path.
+    pub(super) fn name_servers(&self) -> Result<Option<Vec<u8>>, SetupError> {
         let Ok(target) = std::fs::canonicalize("/etc/resolv.conf") else {
             return Ok(None);
         };
@@ -65,13 +65,13 @@ impl NewRoot {
             let file = self.make_file(path.as_bytes())?;
             bind(CWD, path, &file, "", RDONLY | NOSUID | NODEV)
         })()
-        .map_err(|errno| SetupFailure::new(Step::System, errno).about(path))?;
+        .map_err(|errno| SetupError::new(Step::System, errno).about(path))?;
         Ok(Some(path.as_bytes().to_vec()))
     }
 
     /// Hides again what is no longer hidden of the system: a file that was replaced has
     /// nothing on it. Gives whether that was necessary.
-    pub(super) fn hide_again(&self, hidden: &[String]) -> Result<bool, SetupFailure> {
+    pub(super) fn hide_again(&self, hidden: &[String]) -> Result<bool, SetupError> {
         let is_hidden = |path: &&String| {
             let path = path.trim_start_matches('/').as_bytes();
             mount_at(&self.root, path, AtFlags::SYMLINK_NOFOLLOW).is_some()

@@ -14,15 +14,15 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use super::descendants;
 use super::init::{self, Kind, Pattern};
-use super::kin;
 use super::machine::Machine;
-use super::mold::Mold;
 use super::packets::{self, Wish};
 pub(super) use super::packets::{BEGUN, run_packet, try_packet};
 use super::ready::{Ready, first_word, give};
-use super::report::{Outcome, Report, SetupFailure, Step};
+use super::report::{Outcome, Report, SetupError, Step};
 use super::sys;
+use super::template::Template;
 use super::wire::{self, Packet};
 
 /// The name under which the program is a warden.
@@ -68,7 +68,7 @@ pub(super) fn serve() -> ! {
             wanted: None,
             blank: None,
             awaited: None,
-            mold: None,
+            template: None,
             pattern: None,
             ended: None,
             hurried: false,
@@ -111,13 +111,13 @@ struct Warden {
     ready: Option<Ready>,
     /// What to make ready when there is time.
     wanted: Option<Kind>,
-    /// A mold that has no form yet.
-    blank: Option<Mold>,
+    /// A template that has no form yet.
+    blank: Option<Template>,
     /// What to make one for once the system is searched.
     awaited: Option<Kind>,
-    /// The mold of the last command.
-    mold: Option<Rc<Mold>>,
-    /// The last command on the upper rung.
+    /// The template of the last command.
+    template: Option<Rc<Template>>,
+    /// The last command on the upper level.
     pattern: Option<Pattern>,
     /// When the last command ended.
     ended: Option<Instant>,
@@ -179,15 +179,15 @@ impl Warden {
 
     /// Throws away what was made before it was known what to show and to hide.
     fn forget(&mut self) {
-        (self.mold, self.blank, self.ready) = (None, None, None);
+        (self.template, self.blank, self.ready) = (None, None, None);
     }
 
-    /// Makes a mold ahead, unless that would be before it is known what to hide.
+    /// Makes a template ahead, unless that would be before it is known what to hide.
     fn make_blank(&mut self) {
         if !self.machine.system.is_searching()
             && let Some(kind) = self.awaited.take()
         {
-            self.blank = Mold::start(kind, &self.machine).ok();
+            self.blank = Template::start(kind, &self.machine).ok();
         }
     }
 
@@ -230,15 +230,15 @@ impl Warden {
         // All of them first, so that they end side by side.
         let ending = over.into_iter().map(|ready| {
             drop(ready.control);
-            (ready.mold, ready.network, ready.pidfd)
+            (ready.template, ready.network, ready.pidfd)
         });
         let ending: Vec<_> = ending.collect();
-        for (mold, network, pidfd) in ending {
+        for (template, network, pidfd) in ending {
             // A network is used again when nobody is left in it.
-            if let (Some(mold), Some(network)) = (mold, network)
+            if let (Some(template), Some(network)) = (template, network)
                 && wire::readable(&pidfd, patience) == Ok(true)
             {
-                mold.take_back(network);
+                template.take_back(network);
             }
         }
     }
@@ -247,14 +247,14 @@ impl Warden {
     /// stray is a child of the warden that it did not make.
     fn end_strays(&self) {
         let known = || self.ready.iter().chain(&self.at_work).chain(&self.over);
-        let molds = known().filter_map(|ready| ready.mold.as_deref());
-        let molds = molds.chain(self.mold.as_deref()).chain(&self.blank);
+        let templates = known().filter_map(|ready| ready.template.as_deref());
+        let templates = templates.chain(self.template.as_deref()).chain(&self.blank);
         let known: Vec<Pid> = known()
             .filter_map(|ready| ready.pid)
-            .chain(molds.map(Mold::pid))
+            .chain(templates.map(Template::pid))
             .collect();
         loop {
-            let mut strays = kin::children();
+            let mut strays = descendants::children();
             strays.retain(|pid| !known.contains(pid));
             if strays.is_empty() {
                 return;
@@ -301,11 +301,11 @@ impl Warden {
     }
 
     /// Whether a sandbox of this kind can be made.
-    fn tries(&mut self, kind: Kind) -> Result<(), SetupFailure> {
+    fn tries(&mut self, kind: Kind) -> Result<(), SetupError> {
         if kind.namespaces {
-            let mold = Mold::start(kind, &self.machine)?;
-            mold.form(&[])?;
-            return first_word(&Ready::of(&Rc::new(mold))?);
+            let template = Template::start(kind, &self.machine)?;
+            template.form(&[])?;
+            return first_word(&Ready::of(&Rc::new(template))?);
         }
         let ready = Ready::without_namespaces(kind, &self.machine)?;
         first_word(&ready)?;
@@ -319,7 +319,7 @@ impl Warden {
             return;
         };
         if self.at_work.len() >= self.most {
-            let busy = SetupFailure::new(Step::Busy, Errno::AGAIN);
+            let busy = SetupError::new(Step::Busy, Errno::AGAIN);
             let busy = busy.about(format!("{} commands run already", self.at_work.len()));
             return init::report(status, &Report::Ended(Outcome::Setup(busy)));
         }
@@ -333,8 +333,8 @@ impl Warden {
     }
 
     /// A sandbox that has taken the packet: the one that waits, or another copy of the
-    /// mold, or one of a new mold.
-    fn find(&mut self, kind: Kind, packet: &Packet) -> Result<Ready, SetupFailure> {
+    /// template, or one of a new template.
+    fn find(&mut self, kind: Kind, packet: &Packet) -> Result<Ready, SetupError> {
         if !kind.namespaces {
             self.machine.system.search_all();
         }
@@ -352,44 +352,51 @@ impl Warden {
             let sent = wire::send(&ready.control, &packet.bytes, &fds);
             return sent
                 .map(|()| ready)
-                .map_err(|errno| SetupFailure::new(Step::Clone, errno));
+                .map_err(|errno| SetupError::new(Step::Clone, errno));
         }
-        let mold = self.mold.clone().filter(|mold| mold.kind == kind);
-        let ahead = ahead.or_else(|| mold.and_then(|mold| Ready::of(&mold).ok()));
+        let template = self
+            .template
+            .clone()
+            .filter(|template| template.kind == kind);
+        let ahead = ahead.or_else(|| template.and_then(|template| Ready::of(&template).ok()));
         if let Some(ready) = ahead
             && let Some(as_made) = give(&ready, packet)?
         {
             if !as_made {
-                self.mold = None;
+                self.template = None;
             }
             return Ok(ready);
         }
-        let mold = self.formed(kind, &Pattern::fds_in(packet))?;
-        let ready = Ready::of(&mold)?;
+        let template = self.formed(kind, &Pattern::fds_in(packet))?;
+        let ready = Ready::of(&template)?;
         first_word(&ready)?;
         match give(&ready, packet)? {
             Some(_) => Ok(ready),
-            None => Err(SetupFailure::new(Step::Order, Errno::STALE)
-                .about("its folders changed while it began")),
+            None => Err(SetupError::new(Step::Order, Errno::STALE)
+                .about("its directories changed while it began")),
         }
     }
 
-    /// A new mold in the form of an order.
-    fn formed(&mut self, kind: Kind, pattern: &[BorrowedFd<'_>]) -> Result<Rc<Mold>, SetupFailure> {
-        self.mold = None;
-        let blank = self.blank.take().filter(|mold| mold.kind == kind);
-        let blank = blank.filter(|mold| mold.form(pattern).is_ok());
-        let mold = match blank {
-            Some(mold) => mold,
+    /// A new template in the form of an order.
+    fn formed(
+        &mut self,
+        kind: Kind,
+        pattern: &[BorrowedFd<'_>],
+    ) -> Result<Rc<Template>, SetupError> {
+        self.template = None;
+        let blank = self.blank.take().filter(|template| template.kind == kind);
+        let blank = blank.filter(|template| template.form(pattern).is_ok());
+        let template = match blank {
+            Some(template) => template,
             None => {
-                let mold = Mold::start(kind, &self.machine)?;
-                mold.form(pattern)?;
-                mold
+                let template = Template::start(kind, &self.machine)?;
+                template.form(pattern)?;
+                template
             }
         };
-        let mold = Rc::new(mold);
-        self.mold = Some(Rc::clone(&mold));
-        Ok(mold)
+        let template = Rc::new(template);
+        self.template = Some(Rc::clone(&template));
+        Ok(template)
     }
 
     /// A sandbox for the next command, if that is like the last one.
@@ -397,18 +404,22 @@ impl Warden {
         if !kind.namespaces {
             return Ready::without_namespaces(kind, &self.machine).ok();
         }
-        let mold = match self.mold.clone().filter(|mold| mold.kind == kind) {
-            Some(mold) => mold,
+        let template = match self
+            .template
+            .clone()
+            .filter(|template| template.kind == kind)
+        {
+            Some(template) => template,
             None => {
                 let pattern = self.pattern.take()?;
-                let mold = self.formed(kind, &pattern.fds());
+                let template = self.formed(kind, &pattern.fds());
                 self.pattern = Some(pattern);
-                mold.ok()?
+                template.ok()?
             }
         };
-        let ready = Ready::of(&mold).ok();
+        let ready = Ready::of(&template).ok();
         if ready.is_none() {
-            self.mold = None;
+            self.template = None;
         }
         ready
     }

@@ -169,7 +169,7 @@ impl Search<'_> {
         if !known.covers(&path) {
             return false;
         }
-        match beneath(self.folder, &path) {
+        match beneath(self.directory, &path) {
             Ok(handle) => look(&handle, c"", AtFlags::EMPTY_PATH)
                 .is_ok_and(|stat| kind_of(&stat) != FileType::Symlink),
             Err(errno) => is_missing(errno),
@@ -218,7 +218,7 @@ impl Search<'_> {
         found: &mut Found,
     ) -> Vec<Lead> {
         let mut led = Found::default();
-        let memory = memory.of_ways(self.folder);
+        let memory = memory.of_ways(self.directory);
         let start = vec![(directory, Inside::Protected)];
         self.walk(start, memory, &mut known.left, &mut led);
         memory.keep();
@@ -338,7 +338,7 @@ impl Search<'_> {
 
     /// Whether a directory is the one that is searched.
     fn is_tree(&self, id: Identity) -> bool {
-        let tree = rustix::fs::fstat(self.folder);
+        let tree = rustix::fs::fstat(self.directory);
         tree.is_ok_and(|tree| tree.st_dev == id.device && tree.st_ino == id.inode)
     }
 
@@ -346,7 +346,7 @@ impl Search<'_> {
     fn look_at(&self, path: &Path) -> Result<(OwnedFd, Statx), Errno> {
         let handle = match path.strip_prefix(self.path) {
             Ok(rel) if !rel.as_os_str().is_empty() => {
-                beneath(self.folder, rel.as_os_str().as_bytes())
+                beneath(self.directory, rel.as_os_str().as_bytes())
             }
             _ => rustix::fs::openat2(
                 CWD,

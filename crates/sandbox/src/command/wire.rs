@@ -13,7 +13,7 @@ use rustix::net::{
 };
 
 /// Descriptors in one packet: the kernel's own limit is 253.
-pub(super) const MOST_FDS: usize = super::message::MOST_FOLDERS + 8;
+pub(super) const MOST_FDS: usize = super::message::MOST_DIRECTORIES + 8;
 
 /// Two ends that keep the borders of packets, both closed on exec.
 pub(super) fn pair() -> Result<(OwnedFd, OwnedFd), Errno> {

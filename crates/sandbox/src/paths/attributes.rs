@@ -69,16 +69,16 @@ impl Attributes {
         if !names_driver(&self.content) {
             return None;
         }
-        let old = replaced.map(|(folder, name)| read(folder, name));
+        let old = replaced.map(|(directory, name)| read(directory, name));
         new_driver(&old.unwrap_or_default(), &self.content)
     }
 }
 
 /// The attributes in a file; nothing where there is none that can be read.
-pub(crate) fn read(folder: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
+pub(crate) fn read(directory: BorrowedFd<'_>, name: &[u8]) -> Vec<u8> {
     let flags = Want::Read.flags() | OFlags::NOFOLLOW;
     let mut content = Vec::new();
-    if let Ok(fd) = rustix::fs::openat(folder, name, flags, Mode::empty()) {
+    if let Ok(fd) = rustix::fs::openat(directory, name, flags, Mode::empty()) {
         let most = LONGEST as u64 + 1;
         if File::from(fd).take(most).read_to_end(&mut content).is_err() {
             content.clear();

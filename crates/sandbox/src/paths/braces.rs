@@ -1,15 +1,15 @@
 //! Braces in patterns: `{a,b}` stands for two patterns.
 
-use super::patterns::PatternProblem;
+use super::patterns::PatternError;
 
 /// Braces multiply; this many patterns out of one is more than anybody writes.
 const MOST_ALTERNATIVES: usize = 256;
 
 /// Appends every pattern that a pattern with braces stands for.
-pub(crate) fn expand_braces(pattern: &str, into: &mut Vec<String>) -> Result<(), PatternProblem> {
+pub(crate) fn expand_braces(pattern: &str, into: &mut Vec<String>) -> Result<(), PatternError> {
     let Some((before, inside, after)) = first_braces(pattern)? else {
         if into.len() >= MOST_ALTERNATIVES {
-            return Err(PatternProblem::TooLarge);
+            return Err(PatternError::TooLarge);
         }
         into.push(pattern.to_owned());
         return Ok(());
@@ -23,7 +23,7 @@ pub(crate) fn expand_braces(pattern: &str, into: &mut Vec<String>) -> Result<(),
 /// The text before the first brace, its alternatives, and the text after it.
 type Braces<'a> = (&'a str, Vec<&'a str>, &'a str);
 
-fn first_braces(pattern: &str) -> Result<Option<Braces<'_>>, PatternProblem> {
+fn first_braces(pattern: &str) -> Result<Option<Braces<'_>>, PatternError> {
     let mut depth = 0_usize;
     let mut escaped = false;
     let mut cuts = Vec::new();
@@ -49,7 +49,7 @@ fn first_braces(pattern: &str) -> Result<Option<Braces<'_>>, PatternProblem> {
         }
     }
     if depth > 0 {
-        return Err(PatternProblem::UnclosedBrace);
+        return Err(PatternError::UnclosedBrace);
     }
     let (Some(open), Some(close)) = (cuts.first(), cuts.last()) else {
         return Ok(None);

@@ -1,4 +1,4 @@
-//! What the path wall answers when it says no.
+//! What the path sandbox answers when it says no.
 
 use std::fmt;
 
@@ -6,15 +6,15 @@ use rustix::io::Errno;
 use toolgate_model::ErrorKind;
 
 use super::message::shown;
-use super::patterns::PatternProblem;
+use super::patterns::PatternError;
 
 /// What lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A regular file.
     File,
-    /// A folder.
-    Folder,
+    /// A directory.
+    Directory,
     /// A symbolic link.
     Link,
     /// A pipe, a device or a socket.
@@ -27,7 +27,7 @@ impl fmt::Display for FileKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::File => "a file",
-            Self::Folder => "a folder",
+            Self::Directory => "a directory",
             Self::Link => "a link",
             Self::Other => "a pipe, device or socket",
             Self::Unknown => "of unknown kind",
@@ -71,10 +71,10 @@ pub enum Protection {
         /// The attribute and the driver, as `filter=x`.
         driver: String,
     },
-    /// With it the folder would be a repository whose configuration git obeys.
+    /// With it the directory would be a repository whose configuration git obeys.
     Repository {
-        /// The folder, empty for the root.
-        folder: String,
+        /// The directory, empty for the root.
+        directory: String,
     },
     /// The directory is one of git's, under another name than `.git`, and git obeys the file.
     GitDirectory {
@@ -94,13 +94,13 @@ pub enum BadPath {
     Nul,
     /// It, or one of its names, is longer than the system allows.
     TooLong,
-    /// It has more folders in each other than are followed.
+    /// It has more directories in each other than are followed.
     TooDeep,
-    /// A file was wanted and it ends like a folder, or is the root itself.
-    NamesAFolder,
+    /// A file was wanted and it ends like a directory, or is the root itself.
+    NamesADirectory,
 }
 
-/// A refusal or failure of the path wall. Each variant is one [`ErrorKind`].
+/// A refusal or failure of the path sandbox. Each variant is one [`ErrorKind`].
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.message())]
 #[non_exhaustive]
@@ -152,9 +152,9 @@ pub enum PathError {
     NotFound {
         /// The path as it was asked for.
         path: String,
-        /// The deepest folder on the way that exists, empty for the root.
-        folder: String,
-        /// Up to three names in that folder that may have been meant.
+        /// The deepest directory on the way that exists, empty for the root.
+        directory: String,
+        /// Up to three names in that directory that may have been meant.
         nearest: Vec<String>,
     },
     /// Something is there already.
@@ -169,11 +169,11 @@ pub enum PathError {
         /// What it is instead.
         kind: FileKind,
     },
-    /// A folder was wanted, at the path or on the way to it.
+    /// A directory was wanted, at the path or on the way to it.
     NotADirectory {
         /// The path as it was asked for.
         path: String,
-        /// The part that is no folder.
+        /// The part that is no directory.
         part: String,
     },
     /// The operating system refused.
@@ -209,7 +209,7 @@ pub enum PathError {
 pub enum Limit {
     /// Bytes of a file.
     Bytes(u64),
-    /// Names in a folder.
+    /// Names in a directory.
     Names(usize),
 }
 
@@ -231,7 +231,7 @@ pub enum Failure {
     DanglingLink,
     /// Others kept changing the path while it was opened.
     Busy,
-    /// The folder has something in it.
+    /// The directory has something in it.
     NotEmpty,
     /// The two paths lie on different file systems.
     OtherFileSystem,
@@ -282,7 +282,7 @@ impl PathError {
             },
             Errno::ISDIR => Self::NotAFile {
                 path,
-                kind: FileKind::Folder,
+                kind: FileKind::Directory,
             },
             Errno::NXIO | Errno::NODEV => Self::NotAFile {
                 path,
@@ -300,12 +300,12 @@ impl PathError {
     }
 }
 
-/// Why the rules for the path wall cannot be used.
+/// Why the rules for the path sandbox cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RulesError {
     /// There is no root at all.
-    #[error("there is no root: at least the working folder is needed")]
+    #[error("there is no root: at least the working directory is needed")]
     NoRoots,
     /// A root cannot be opened.
     #[error("the root `{path}` cannot be opened: {errno}")]
@@ -317,7 +317,7 @@ pub enum RulesError {
     },
     /// A root is a place of Toolgate's own, or lies in one.
     #[error(
-        "the root `{root}` lies in `{place}`, where Toolgate keeps its own files: tools may not work there. Name another folder, or move Toolgate's files with TOOLGATE_HOME"
+        "the root `{root}` lies in `{place}`, where Toolgate keeps its own files: tools may not work there. Name another directory, or move Toolgate's files with TOOLGATE_HOME"
     )]
     Own {
         /// The root.
@@ -331,7 +331,7 @@ pub enum RulesError {
         /// The pattern as it was given.
         pattern: String,
         /// What is wrong with it.
-        problem: PatternProblem,
+        problem: PatternError,
     },
     /// A named exception is no path in a root.
     #[error("the exception `{path}` is no path inside a root")]

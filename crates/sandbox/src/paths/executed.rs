@@ -259,7 +259,7 @@ pub(crate) const PROTECTED: &[&str] = &[
     "**/.local/share/gnome-shell/extensions/",
     "**/.local/share/plasma/",
     "**/.local/share/jupyter/kernels/",
-    // Entering a folder, or starting a tool in it.
+    // Entering a directory, or starting a tool in it.
     ".envrc",
     ".envrc.local",
     ".envrc.private",

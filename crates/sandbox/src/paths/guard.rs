@@ -7,7 +7,7 @@ use std::path::Path;
 use rustix::fs::AtFlags;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::error::{BadPath, Escape, Failure, FileKind, PathError, Protection};
 use super::fold::{Folded, fold_name};
 use super::message::shown;
@@ -22,7 +22,7 @@ use super::roots::RootAccess;
 /// What the kernel appends to the name of something that was removed meanwhile.
 const REMOVED: &[u8] = b" (deleted)";
 
-/// What has to lie in a folder for git to take it for a repository.
+/// What has to lie in a directory for git to take it for a repository.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// The names by which git takes a directory for its own, all of one line. A directory of a
@@ -32,7 +32,7 @@ const GIT_DIRECTORIES: [&[&str]; 2] = [&REPOSITORY, &["HEAD", "commondir"]];
 /// What makes a directory a virtual environment of Python's.
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
-impl PathWall {
+impl PathSandbox {
     /// Takes a path apart and checks the name that was asked for.
     pub(crate) fn request<'a>(
         &self,
@@ -60,13 +60,13 @@ impl PathWall {
             if request.parts.is_empty() {
                 return Err(PathError::NotAFile {
                     path: request.shown(),
-                    kind: FileKind::Folder,
+                    kind: FileKind::Directory,
                 });
             }
-            if request.names_folder {
+            if request.names_directory {
                 return Err(PathError::Bad {
                     path: request.shown(),
-                    why: BadPath::NamesAFolder,
+                    why: BadPath::NamesADirectory,
                 });
             }
         }
@@ -207,8 +207,8 @@ impl PathWall {
         !self.inner.named.is_empty() && self.inner.named.contains(&(root, rel.to_vec()))
     }
 
-    /// Refuses the write that would make a folder a bare repository, or that git would obey
-    /// in one. Git takes any folder with these three names in it for a repository, whatever
+    /// Refuses the write that would make a directory a bare repository, or that git would obey
+    /// in one. Git takes any directory with these three names in it for a repository, whatever
     /// its own name is, and obeys its configuration; none of the names is suspicious alone.
     pub(crate) fn check_plant(
         &self,
@@ -261,18 +261,18 @@ impl PathWall {
                 config if config.starts_with(b"config") => Some(REPOSITORY.to_vec()),
                 _ => None,
             };
-            let folder = rel.get(..at).unwrap_or_default();
-            let folder = folder.strip_suffix(b"/").unwrap_or(folder);
+            let directory = rel.get(..at).unwrap_or_default();
+            let directory = directory.strip_suffix(b"/").unwrap_or(directory);
             if let Some(others) = others
-                && self.holds_all(root, folder, &others, together)
+                && self.holds_all(root, directory, &others, together)
             {
                 let why = Protection::Repository {
-                    folder: shown(folder),
+                    directory: shown(directory),
                 };
                 return Err(self.protected(asked, None, (root, rel), why));
             }
             if matches!(name.as_ref(), b"bin" | b"scripts")
-                && self.holds_all(root, folder, &[ENVIRONMENT], together)
+                && self.holds_all(root, directory, &[ENVIRONMENT], together)
             {
                 let rule = format!("programs of the virtual environment of {ENVIRONMENT}");
                 return Err(self.protected(asked, None, (root, rel), Protection::Rule { rule }));
@@ -281,10 +281,10 @@ impl PathWall {
                 && let Some(rule) = self.obeyed_in_git(rel.get(at..).unwrap_or_default())
                 && GIT_DIRECTORIES
                     .iter()
-                    .any(|names| self.holds_all(root, folder, names, together))
+                    .any(|names| self.holds_all(root, directory, names, together))
             {
                 let why = Protection::GitDirectory {
-                    directory: shown(folder),
+                    directory: shown(directory),
                     rule: rule.to_owned(),
                 };
                 return Err(self.protected(asked, None, (root, rel), why));
@@ -304,20 +304,20 @@ impl PathWall {
             .find_map(|rules| rules.find(&path, Scope::Whole))
     }
 
-    /// Whether all names are in a folder, or come there together with what is asked for.
+    /// Whether all names are in a directory, or come there together with what is asked for.
     fn holds_all(
         &self,
         root: usize,
-        folder: &[u8],
+        directory: &[u8],
         names: &[&str],
         together: &[(usize, &[u8])],
     ) -> bool {
-        let found = self.look_up(root, folder, Want::Folder).ok();
+        let found = self.look_up(root, directory, Want::Directory).ok();
         names.iter().all(|name| {
-            let is_there = found.as_ref().is_some_and(|folder| {
-                rustix::fs::statat(&folder.fd, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+            let is_there = found.as_ref().is_some_and(|directory| {
+                rustix::fs::statat(&directory.fd, *name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
             });
-            let path = join(folder, name.as_bytes());
+            let path = join(directory, name.as_bytes());
             let comes = |(its_root, rel): &(usize, &[u8])| {
                 let within = rel.get(..path.len());
                 let ends = matches!(rel.get(path.len()), None | Some(b'/'));
@@ -377,9 +377,9 @@ impl PathWall {
         };
         match miss {
             Miss::Missing => self.missing(request),
-            Miss::NotFolder => PathError::NotADirectory {
+            Miss::NotDirectory => PathError::NotADirectory {
                 path,
-                part: self.first_that_is_no_folder(request),
+                part: self.first_that_is_no_directory(request),
             },
             Miss::LeadsOut(link) => PathError::Outside {
                 path,

@@ -1,4 +1,4 @@
-//! Ignore files, read through the wall and matched without touching a disk.
+//! Ignore files, read through the sandbox and matched without touching a disk.
 
 use std::ffi::OsStr;
 use std::io::Read;
@@ -10,17 +10,17 @@ use std::sync::Arc;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use rustix::fs::{FileType, Mode, OFlags};
 
-use super::PathWall;
+use super::PathSandbox;
 use super::resolve::Want;
 
 /// Of longer ignore files the whole lines before this count: they are nobody's honest work,
 /// and a part of a line would exclude something else.
 const LONGEST: u64 = 1024 * 1024;
 
-/// The ignore files of the folders from the root down to where a walk stands.
+/// The ignore files of the directories from the root down to where a walk stands.
 ///
 /// `.ignore` files, nearest first, decide before `.gitignore` files, nearest
-/// first; then the repository's own excludes; then the person's. Every folder
+/// first; then the repository's own excludes; then the person's. Every directory
 /// shares what holds above it, so that several can be walked at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ignores {
@@ -28,32 +28,32 @@ pub(crate) struct Ignores {
     outermost: Arc<Outermost>,
 }
 
-/// Rules that no folder of the tree brings along.
+/// Rules that no directory of the tree brings along.
 #[derive(Debug, Default)]
 struct Outermost {
     repository: Option<Gitignore>,
     person: Option<Gitignore>,
 }
 
-/// A folder that has ignore files of its own.
+/// A directory that has ignore files of its own.
 #[derive(Debug)]
 struct Level {
     above: Option<Arc<Level>>,
-    /// Where names inside the folder begin in a path of the root.
+    /// Where names inside the directory begin in a path of the root.
     inside: usize,
     ignore: Option<Gitignore>,
     gitignore: Option<Gitignore>,
 }
 
 impl Ignores {
-    /// The rules that hold above the folder where a walk starts.
+    /// The rules that hold above the directory where a walk starts.
     pub(crate) fn above(
-        wall: &PathWall,
+        sandbox: &PathSandbox,
         root: usize,
         start: &[u8],
         global_excludes: Option<&str>,
     ) -> Self {
-        let info = wall.look_up(root, b".git/info", Want::Folder);
+        let info = sandbox.look_up(root, b".git/info", Want::Directory);
         let mut ignores = Self {
             nearest: None,
             outermost: Arc::new(Outermost {
@@ -69,24 +69,26 @@ impl Ignores {
             .filter_map(|(at, b)| (*b == b'/').then_some(at));
         let outermost = (!start.is_empty()).then_some(0);
         for end in outermost.into_iter().chain(ends) {
-            let folder = start.get(..end).unwrap_or_default();
-            if let Ok(found) = wall.look_up(root, folder, Want::Folder) {
-                ignores = ignores.inside(found.fd.as_fd(), folder, true, true);
+            let directory = start.get(..end).unwrap_or_default();
+            if let Ok(found) = sandbox.look_up(root, directory, Want::Directory) {
+                ignores = ignores.inside(found.fd.as_fd(), directory, true, true);
             }
         }
         ignores
     }
 
-    /// The rules inside a folder; whether it holds the two files is known from its names.
+    /// The rules inside a directory; whether it holds the two files is known from its names.
     pub(crate) fn inside(
         &self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         rel: &[u8],
         has_ignore: bool,
         has_gitignore: bool,
     ) -> Self {
-        let ignore = has_ignore.then(|| load(folder, ".ignore")).flatten();
-        let gitignore = has_gitignore.then(|| load(folder, ".gitignore")).flatten();
+        let ignore = has_ignore.then(|| load(directory, ".ignore")).flatten();
+        let gitignore = has_gitignore
+            .then(|| load(directory, ".gitignore"))
+            .flatten();
         if ignore.is_none() && gitignore.is_none() {
             return self.clone();
         }
@@ -101,33 +103,33 @@ impl Ignores {
         }
     }
 
-    /// Whether a path in the folder that these rules are for is ignored.
-    pub(crate) fn ignores(&self, rel: &[u8], is_folder: bool) -> bool {
+    /// Whether a path in the directory that these rules are for is ignored.
+    pub(crate) fn ignores(&self, rel: &[u8], is_directory: bool) -> bool {
         let nearest = |pick: fn(&Level) -> Option<&Gitignore>| {
             let levels =
                 std::iter::successors(self.nearest.as_deref(), |level| level.above.as_deref());
             let mut verdicts = levels
-                .filter_map(|level| verdict(pick(level)?, rel.get(level.inside..)?, is_folder));
+                .filter_map(|level| verdict(pick(level)?, rel.get(level.inside..)?, is_directory));
             verdicts.next()
         };
         let Outermost { repository, person } = &*self.outermost;
         nearest(|level| level.ignore.as_ref())
             .or_else(|| nearest(|level| level.gitignore.as_ref()))
-            .or_else(|| verdict(repository.as_ref()?, rel, is_folder))
-            .or_else(|| verdict(person.as_ref()?, rel, is_folder))
+            .or_else(|| verdict(repository.as_ref()?, rel, is_directory))
+            .or_else(|| verdict(person.as_ref()?, rel, is_directory))
             .unwrap_or(false)
     }
 }
 
-fn verdict(rules: &Gitignore, path: &[u8], is_folder: bool) -> Option<bool> {
+fn verdict(rules: &Gitignore, path: &[u8], is_directory: bool) -> Option<bool> {
     let path = Path::new(OsStr::from_bytes(path));
-    let matched = rules.matched(path, is_folder);
+    let matched = rules.matched(path, is_directory);
     (!matched.is_none()).then(|| matched.is_ignore())
 }
 
-fn load(folder: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
+fn load(directory: BorrowedFd<'_>, name: &str) -> Option<Gitignore> {
     let flags = Want::Read.flags() | OFlags::NOFOLLOW;
-    let fd = rustix::fs::openat(folder, name, flags, Mode::empty()).ok()?;
+    let fd = rustix::fs::openat(directory, name, flags, Mode::empty()).ok()?;
     let mode = rustix::fs::fstat(&fd).ok()?.st_mode;
     if FileType::from_raw_mode(mode) != FileType::RegularFile {
         return None;

@@ -10,7 +10,7 @@
 //!
 //! The index holds every denied file, linked or not. A file that gets a further name gets a
 //! new change time with it, so an index that is younger than the file's change time still
-//! knows all of its names. Renaming a folder changes no file in it; therefore an index is
+//! knows all of its names. Renaming a directory changes no file in it; therefore an index is
 //! not used for long.
 
 use std::collections::HashMap;
@@ -21,10 +21,10 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{AtFlags, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
-use super::PathWall;
+use super::PathSandbox;
+use super::directory::{self, Name};
 use super::error::{FileKind, PathError};
 use super::fold::Folded;
-use super::folder::{self, Name};
 use super::guard::folded;
 use super::message::shown;
 use super::missing::join;
@@ -89,7 +89,7 @@ pub(crate) struct Linked {
     index: Mutex<Option<Index>>,
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Refuses a regular file that has a denied name as well.
     pub(crate) fn check_links(&self, asked: &[u8], stat: &Stat) -> Result<(), PathError> {
         let nothing_denied = self.inner.denied.is_empty() && self.inner.own.closed.is_empty();
@@ -140,18 +140,18 @@ impl PathWall {
         };
         for root in 0..self.inner.roots.iter().count() {
             let mut left = most;
-            // A folder and the pattern that denies all in it.
+            // A directory and the pattern that denies all in it.
             let mut open: Vec<(Vec<u8>, Option<String>)> = vec![(Vec::new(), None)];
-            while let Some((folder, denied)) = open.pop() {
-                let read = self.denied_in(root, &folder, denied, left, &mut index);
+            while let Some((directory, denied)) = open.pop() {
+                let read = self.denied_in(root, &directory, denied, left, &mut index);
                 match read {
-                    Ok((names, folders)) => {
+                    Ok((names, directories)) => {
                         left -= names.min(left);
-                        open.extend(folders);
+                        open.extend(directories);
                     }
-                    Err(Miss::Missing | Miss::NotFolder | Miss::Loop | Miss::LeadsOut(_)) => {}
+                    Err(Miss::Missing | Miss::NotDirectory | Miss::Loop | Miss::LeadsOut(_)) => {}
                     Err(Miss::System(Errno::ACCESS | Errno::PERM)) => {
-                        self.note_closed(root, &folder, &mut index);
+                        self.note_closed(root, &directory, &mut index);
                     }
                     Err(_) => index.lacks(Unsearched::Other),
                 }
@@ -173,7 +173,7 @@ impl PathWall {
     fn note_closed(&self, root: usize, directory: &[u8], index: &mut Index) {
         let mut at = directory;
         let found = loop {
-            match self.look_up(root, at, Want::Folder) {
+            match self.look_up(root, at, Want::Directory) {
                 // The directory itself cannot be reached: those above it decide.
                 Err(Miss::System(Errno::ACCESS | Errno::PERM)) if !at.is_empty() => {
                     let end = at.iter().rposition(|b| *b == b'/').unwrap_or(0);
@@ -184,7 +184,7 @@ impl PathWall {
         };
         let may_link = match found {
             Ok(found) => may_link_from(&found.fd),
-            Err(Miss::Missing | Miss::NotFolder | Miss::Loop | Miss::LeadsOut(_)) => false,
+            Err(Miss::Missing | Miss::NotDirectory | Miss::Loop | Miss::LeadsOut(_)) => false,
             Err(_) => true,
         };
         if may_link {
@@ -192,50 +192,55 @@ impl PathWall {
         }
     }
 
-    /// Notes the denied files of one folder; returns how many names it has, and its folders.
+    /// Notes the denied files of one directory; returns how many names it has, and its directories.
     #[allow(clippy::type_complexity)]
     fn denied_in(
         &self,
         root: usize,
-        folder: &[u8],
+        directory: &[u8],
         denied: Option<String>,
         most: usize,
         index: &mut Index,
     ) -> Result<(usize, Vec<(Vec<u8>, Option<String>)>), Miss> {
-        let found = self.look_up(root, folder, Want::List)?;
-        // A link took the place of the folder; what it leads to is searched by itself.
+        let found = self.look_up(root, directory, Want::List)?;
+        // A link took the place of the directory; what it leads to is searched by itself.
         if found.moved_to.is_some() {
             return Ok((0, Vec::new()));
         }
-        let names = folder::names(&found.fd, most).map_err(|unread| match unread.errno {
+        let names = directory::names(&found.fd, most).map_err(|unread| match unread.errno {
             Some(errno) => Miss::System(errno),
             None => Miss::TooDeep,
         })?;
         let count = names.len();
-        let path = folded(folder).into_owned();
+        let path = folded(directory).into_owned();
         let rules = self.inner.denied.inside(&path);
         let own = self.own_in(root).filter(|own| !own.closes_nothing());
-        let mut folders = Vec::new();
+        let mut directories = Vec::new();
         for Name { name, kind } in names {
-            if !matches!(kind, FileKind::File | FileKind::Folder | FileKind::Unknown) {
+            if !matches!(
+                kind,
+                FileKind::File | FileKind::Directory | FileKind::Unknown
+            ) {
                 continue;
             }
             let closed = || own.is_some_and(|own| own.closes(&path.child(&name)));
-            let is_folder = kind == FileKind::Folder;
+            let is_directory = kind == FileKind::Directory;
             let pattern = match &denied {
                 Some(pattern) => Some(pattern.clone()),
                 None if closed() => Some(CLOSED.to_owned()),
-                None if rules.fit(&name, !is_folder) => Some(self.pattern_of(&path.child(&name))),
+                None if rules.fit(&name, !is_directory) => {
+                    Some(self.pattern_of(&path.child(&name)))
+                }
                 None => None,
             };
             // Without a kind the system has to be asked, whatever the name is.
-            let stat = if kind == FileKind::Unknown || (!is_folder && pattern.is_some()) {
+            let stat = if kind == FileKind::Unknown || (!is_directory && pattern.is_some()) {
                 match rustix::fs::statat(&found.fd, &*name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(stat) => Some(FileStat::of(&stat)),
                     Err(Errno::NOENT) => None,
                     // Listed, but not to be searched.
                     Err(Errno::ACCESS | Errno::PERM) => {
-                        self.note_closed(root, folder, index);
+                        self.note_closed(root, directory, index);
                         None
                     }
                     Err(_) => {
@@ -248,9 +253,11 @@ impl PathWall {
             };
             let kind = stat.map_or(kind, |stat| stat.kind);
             match (kind, stat, pattern) {
-                (FileKind::Folder, _, pattern) => folders.push((join(folder, &name), pattern)),
+                (FileKind::Directory, _, pattern) => {
+                    directories.push((join(directory, &name), pattern))
+                }
                 (FileKind::File, Some(stat), Some(pattern)) => {
-                    let name = self.name_bytes(root, &join(folder, &name));
+                    let name = self.name_bytes(root, &join(directory, &name));
                     index
                         .denied
                         .insert(stat.identity, DeniedName { name, pattern });
@@ -258,7 +265,7 @@ impl PathWall {
                 _ => {}
             }
         }
-        Ok((count, folders))
+        Ok((count, directories))
     }
 
     /// The pattern that denies a path.
@@ -315,24 +322,24 @@ mod tests {
     use super::super::PathRules;
     use super::*;
 
-    fn place() -> (tempfile::TempDir, PathWall) {
+    fn place() -> (tempfile::TempDir, PathSandbox) {
         let place = tempfile::tempdir().unwrap();
-        let wall = PathWall::open(&PathRules::new(place.path())).unwrap();
-        (place, wall)
+        let sandbox = PathSandbox::open(&PathRules::new(place.path())).unwrap();
+        (place, sandbox)
     }
 
     fn stat(path: &Path) -> Stat {
         rustix::fs::fstat(std::fs::File::open(path).unwrap().as_fd()).unwrap()
     }
 
-    fn made(wall: &PathWall) -> Option<Instant> {
-        let index = wall.inner.linked.index.lock().unwrap();
+    fn made(sandbox: &PathSandbox) -> Option<Instant> {
+        let index = sandbox.inner.linked.index.lock().unwrap();
         index.as_ref().map(|index| index.made)
     }
 
     #[test]
     fn files_that_did_not_change_since_a_search_need_no_other() {
-        let (place, wall) = place();
+        let (place, sandbox) = place();
         let at = |name: &str| place.path().join(name);
         std::fs::create_dir(at("store")).unwrap();
         for name in ["a", "b"] {
@@ -340,37 +347,37 @@ mod tests {
             std::fs::hard_link(at("store").join(name), at(name)).unwrap();
         }
         std::fs::write(at("alone"), "x").unwrap();
-        wall.check_links(b"alone", &stat(&at("alone"))).unwrap();
-        assert_eq!(made(&wall), None, "one name needs no search");
+        sandbox.check_links(b"alone", &stat(&at("alone"))).unwrap();
+        assert_eq!(made(&sandbox), None, "one name needs no search");
         let old = |name: &str| {
             let mut stat = stat(&at(name));
             stat.st_ctime -= 60;
             stat
         };
-        wall.check_links(b"a", &old("a")).unwrap();
-        let first = made(&wall);
-        wall.check_links(b"b", &old("b")).unwrap();
-        assert_eq!(made(&wall), first);
+        sandbox.check_links(b"a", &old("a")).unwrap();
+        let first = made(&sandbox);
+        sandbox.check_links(b"b", &old("b")).unwrap();
+        assert_eq!(made(&sandbox), first);
         // A file that changed since may have got a name since.
         let mut changed = old("b");
         changed.st_ctime += 3600;
-        wall.check_links(b"b", &changed).unwrap();
-        assert_ne!(made(&wall), first);
+        sandbox.check_links(b"b", &changed).unwrap();
+        assert_ne!(made(&sandbox), first);
     }
 
     #[test]
     fn a_search_that_is_not_complete_denies_what_it_did_not_find() {
-        let (place, wall) = place();
+        let (place, sandbox) = place();
         let at = |name: &str| place.path().join(name);
         for name in ["a", ".env", "c", "d"] {
             std::fs::write(at(name), "x").unwrap();
         }
         std::fs::hard_link(at("a"), at("b")).unwrap();
-        let check = |most| wall.check_links_within(b"b", &stat(&at("b")), most);
+        let check = |most| sandbox.check_links_within(b"b", &stat(&at("b")), most);
         let error = check(3).unwrap_err();
         assert_eq!(error.kind(), toolgate_model::ErrorKind::DeniedPattern);
         assert!(error.to_string().contains("not every name"), "{error}");
-        *wall.inner.linked.index.lock().unwrap() = None;
+        *sandbox.inner.linked.index.lock().unwrap() = None;
         check(100).unwrap();
     }
 
@@ -388,7 +395,7 @@ mod tests {
             LONGEST_REMOTE + TICK,
             LONGEST + Duration::from_secs(1),
         );
-        let (place, _wall) = place();
+        let (place, _sandbox) = place();
         let mut said = stat(place.path());
         for (seconds, nanos, age, local, wanted) in [
             (999, 1, young, true, true),

@@ -60,7 +60,7 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new("creden~*"),
     Rule::new("id_ed2~*"),
     Rule::new("id_ecd~*"),
-    // Core dumps. Files only: `core/` is a folder of honest sources everywhere.
+    // Core dumps. Files only: `core/` is a directory of honest sources everywhere.
     Rule::new("core").file(),
     Rule::numbered("core.").file(),
     Rule::numbered("vgcore.").file(),

@@ -1,4 +1,4 @@
-//! Folders that are made on the way to a file, and removed again unless they are kept.
+//! Directories that are made on the way to a file, and removed again unless they are kept.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -11,16 +11,16 @@ use rustix::io::Errno;
 use super::missing::join;
 use super::resolve::Want;
 
-/// Folders that were made for a file, removed again unless they are kept.
+/// Directories that were made for a file, removed again unless they are kept.
 #[derive(Debug, Default)]
-pub(crate) struct MadeFolders {
-    /// Each with the folder it was made in and its name in the root.
+pub(crate) struct MadeDirectories {
+    /// Each with the directory it was made in and its name in the root.
     made: Vec<(OwnedFd, Vec<u8>, Vec<u8>)>,
     kept: bool,
 }
 
-impl MadeFolders {
-    /// Leaves the folders where they are and says which they are.
+impl MadeDirectories {
+    /// Leaves the directories where they are and says which they are.
     pub(crate) fn keep(&mut self) -> Vec<PathBuf> {
         self.kept = true;
         self.made
@@ -29,13 +29,15 @@ impl MadeFolders {
             .collect()
     }
 
-    /// Waits until the folders' entries are on disk; says whether the system could.
+    /// Waits until the directories' entries are on disk; says whether the system could.
     pub(crate) fn sync(&self) -> bool {
-        self.made.iter().all(|(at, _, _)| sync_folder(at.as_fd()))
+        self.made
+            .iter()
+            .all(|(at, _, _)| sync_directory(at.as_fd()))
     }
 }
 
-impl Drop for MadeFolders {
+impl Drop for MadeDirectories {
     fn drop(&mut self) {
         if self.kept {
             return;
@@ -47,13 +49,13 @@ impl Drop for MadeFolders {
     }
 }
 
-/// Makes folders in each other, never through a link, and returns the innermost.
-pub(crate) fn make_folders(
+/// Makes directories in each other, never through a link, and returns the innermost.
+pub(crate) fn make_directories(
     start: OwnedFd,
     start_name: &[u8],
     names: &[Vec<u8>],
-) -> Result<(OwnedFd, MadeFolders), Errno> {
-    let mut made = MadeFolders::default();
+) -> Result<(OwnedFd, MadeDirectories), Errno> {
+    let mut made = MadeDirectories::default();
     let mut here = start;
     let mut rel = start_name.to_vec();
     for name in names {
@@ -63,13 +65,13 @@ pub(crate) fn make_folders(
             Err(Errno::EXIST) => false,
             Err(errno) => return Err(errno),
         };
-        let flags = Want::Folder.flags() | OFlags::NOFOLLOW;
+        let flags = Want::Directory.flags() | OFlags::NOFOLLOW;
         let opened = rustix::fs::openat(&here, &**name, flags, Mode::empty());
         if is_new {
             let at = here.try_clone().map_err(|_| Errno::MFILE)?;
             made.made.push((at, name.clone(), rel.clone()));
         }
-        // "No folder" here means that a link or a file came in between.
+        // "No directory" here means that a link or a file came in between.
         here = opened.map_err(|errno| match errno {
             Errno::NOTDIR | Errno::LOOP | Errno::NOENT => Errno::AGAIN,
             other => other,
@@ -78,10 +80,10 @@ pub(crate) fn make_folders(
     Ok((here, made))
 }
 
-/// Waits until a folder's entries are on disk; says whether the system could.
-pub(crate) fn sync_folder(folder: BorrowedFd<'_>) -> bool {
+/// Waits until a directory's entries are on disk; says whether the system could.
+pub(crate) fn sync_directory(directory: BorrowedFd<'_>) -> bool {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    rustix::fs::openat(folder, ".", flags, Mode::empty())
+    rustix::fs::openat(directory, ".", flags, Mode::empty())
         .and_then(|fd| rustix::fs::fsync(&fd))
         .is_ok()
 }
@@ -93,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_link_that_takes_the_place_of_a_folder_to_be_made_is_not_followed() {
+    fn a_link_that_takes_the_place_of_a_directory_to_be_made_is_not_followed() {
         let place = tempfile::tempdir().unwrap();
         let (ws, out) = (place.path().join("ws"), place.path().join("out"));
         std::fs::create_dir(&ws).unwrap();
@@ -101,17 +103,17 @@ mod tests {
         std::os::unix::fs::symlink(&out, ws.join("a")).unwrap();
         let start = OwnedFd::from(File::open(&ws).unwrap());
         let names = [b"a".to_vec(), b"b".to_vec()];
-        let answer = make_folders(start, b"", &names).map(|_| ());
+        let answer = make_directories(start, b"", &names).map(|_| ());
         assert_eq!(answer, Err(Errno::AGAIN));
         assert!(!out.join("b").exists());
     }
 
     #[test]
-    fn a_file_in_the_place_of_a_folder_is_no_folder() {
+    fn a_file_in_the_place_of_a_directory_is_no_directory() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("a"), "").unwrap();
         let start = OwnedFd::from(File::open(place.path()).unwrap());
-        let answer = make_folders(start, b"", &[b"a".to_vec()]).map(|_| ());
+        let answer = make_directories(start, b"", &[b"a".to_vec()]).map(|_| ());
         assert_eq!(answer, Err(Errno::AGAIN));
     }
 }

@@ -59,25 +59,25 @@ impl PathError {
             ),
             Self::NotFound {
                 path,
-                folder,
+                directory,
                 nearest,
-            } => not_found(path, folder, nearest),
+            } => not_found(path, directory, nearest),
             Self::AlreadyExists { path } => format!(
                 "`{path}` already exists. Use another name, or say that it is to be replaced."
             ),
             Self::NotAFile { path, kind } => match kind {
-                FileKind::Folder => {
-                    format!("`{path}` is a folder, not a file. List it to see what is in it.")
+                FileKind::Directory => {
+                    format!("`{path}` is a directory, not a file. List it to see what is in it.")
                 }
                 kind => format!(
                     "`{path}` is {kind}, not a regular file. Only regular files can be used."
                 ),
             },
             Self::NotADirectory { path, part } if path == part => {
-                format!("`{path}` is not a folder.")
+                format!("`{path}` is not a directory.")
             }
             Self::NotADirectory { path, part } => {
-                format!("`{path}` cannot exist, because `{part}` is not a folder.")
+                format!("`{path}` cannot exist, because `{part}` is not a directory.")
             }
             Self::Permission { path } => format!(
                 "Permission denied: {path} (the system does not let this be read or changed). Work without it, or ask the person."
@@ -101,19 +101,19 @@ fn leading(path: &str, resolved: Option<&str>) -> String {
 fn outside(path: &str, how: &Escape) -> String {
     match how {
         Escape::DotDot => format!(
-            "`{path}` has a `..` component, which is never followed. Name the path from the working folder down."
+            "`{path}` has a `..` component, which is never followed. Name the path from the working directory down."
         ),
         Escape::Absolute {
             instead: Some(instead),
         } => format!(
-            "`{path}` is absolute; paths are relative to the working folder. Use `{instead}`."
+            "`{path}` is absolute; paths are relative to the working directory. Use `{instead}`."
         ),
         Escape::Absolute { instead: None } => format!(
-            "`{path}` is absolute; only paths relative to the working folder can be used, and it does not lie there."
+            "`{path}` is absolute; only paths relative to the working directory can be used, and it does not lie there."
         ),
-        Escape::NoRoot => format!("`{path}` lies in none of the allowed folders."),
+        Escape::NoRoot => format!("`{path}` lies in none of the allowed directories."),
         Escape::Link { link } => format!(
-            "`{path}` leads out of the allowed folders by the link `{link}`, which is not followed."
+            "`{path}` leads out of the allowed directories by the link `{link}`, which is not followed."
         ),
     }
 }
@@ -129,32 +129,32 @@ fn protected(path: &str, why: &Protection) -> String {
         Protection::Driver { driver } => format!(
             "{path} is protected against this content: `{driver}` makes git run the commands that are configured for that driver. Leave the attribute out."
         ),
-        Protection::ReadOnlyRoot => format!("{path} lies in a folder that may only be read."),
+        Protection::ReadOnlyRoot => format!("{path} lies in a directory that may only be read."),
         Protection::GitDirectory { directory, rule } => {
             let directory = if directory.is_empty() { "." } else { directory };
             format!(
                 "{path} is protected against writing by `{rule}`: git uses `{directory}` as its `.git` directory and obeys the file."
             )
         }
-        Protection::Repository { folder } => {
-            let folder = if folder.is_empty() { "." } else { folder };
+        Protection::Repository { directory } => {
+            let directory = if directory.is_empty() { "." } else { directory };
             format!(
-                "{path} would make `{folder}` a bare repository, whose configuration git runs. Use another name or folder."
+                "{path} would make `{directory}` a bare repository, whose configuration git runs. Use another name or directory."
             )
         }
     }
 }
 
-fn not_found(path: &str, folder: &str, nearest: &[String]) -> String {
-    let place = if folder.is_empty() {
-        "the working folder".to_owned()
+fn not_found(path: &str, directory: &str, nearest: &[String]) -> String {
+    let place = if directory.is_empty() {
+        "the working directory".to_owned()
     } else {
-        format!("`{folder}`")
+        format!("`{directory}`")
     };
     let mut text = format!("`{path}` does not exist.");
     if nearest.is_empty() {
         text.push_str(&format!(
-            " The last folder on the way that exists is {place}."
+            " The last directory on the way that exists is {place}."
         ));
     } else {
         let names: Vec<_> = nearest.iter().map(|name| format!("`{name}`")).collect();
@@ -168,13 +168,13 @@ fn not_found(path: &str, folder: &str, nearest: &[String]) -> String {
 
 fn bad(path: &str, why: &BadPath) -> String {
     match why {
-        BadPath::Empty => "The path is empty. Use `.` for the working folder.".to_owned(),
+        BadPath::Empty => "The path is empty. Use `.` for the working directory.".to_owned(),
         BadPath::Nul => format!("`{path}` holds a NUL byte, which no path can."),
         BadPath::TooLong => {
             format!("`{path}` is too long: a name has at most 255 bytes, a path at most 4095.")
         }
-        BadPath::TooDeep => format!("`{path}` has too many folders in each other."),
-        BadPath::NamesAFolder => format!("`{path}` names a folder; a file name is needed."),
+        BadPath::TooDeep => format!("`{path}` has too many directories in each other."),
+        BadPath::NamesADirectory => format!("`{path}` names a directory; a file name is needed."),
     }
 }
 
@@ -189,7 +189,7 @@ fn failed(path: &str, what: Failure) -> String {
         Failure::Busy => {
             format!("`{path}` was changed by somebody else while it was opened. Try again.")
         }
-        Failure::NotEmpty => format!("The folder `{path}` is not empty."),
+        Failure::NotEmpty => format!("The directory `{path}` is not empty."),
         Failure::OtherFileSystem => format!(
             "`{path}` lies on another file system and cannot be renamed. Write the new file and delete the old one."
         ),
@@ -245,7 +245,7 @@ mod tests {
     #[test]
     fn what_is_no_file_is_called_by_what_it_is() {
         for (kind, wanted) in [
-            (FileKind::Folder, "`a` is a folder, not a file."),
+            (FileKind::Directory, "`a` is a directory, not a file."),
             (FileKind::Link, "`a` is a link, not a regular file."),
             (FileKind::Other, "`a` is a pipe, device or socket,"),
             (FileKind::Unknown, "`a` is of unknown kind,"),
@@ -258,15 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_folder_is_named_once() {
+    fn what_is_no_directory_is_named_once() {
         let text = |part: &str| {
             let (path, part) = ("a/b".to_owned(), part.to_owned());
             PathError::NotADirectory { path, part }.to_string()
         };
-        assert_eq!(text("a/b"), "`a/b` is not a folder.");
+        assert_eq!(text("a/b"), "`a/b` is not a directory.");
         assert_eq!(
             text("a"),
-            "`a/b` cannot exist, because `a` is not a folder."
+            "`a/b` cannot exist, because `a` is not a directory."
         );
     }
 }

@@ -2,9 +2,9 @@
 
 use toolgate_model::nearest::distance;
 
-use super::PathWall;
+use super::PathSandbox;
+use super::directory;
 use super::error::{FileKind, PathError};
-use super::folder;
 use super::guard::folded;
 use super::message::shown;
 use super::patterns::Scope;
@@ -17,13 +17,13 @@ const OFFERED: usize = 3;
 /// Names that are looked at; a message is not worth more.
 const LOOKED_AT: usize = 5_000;
 
-impl PathWall {
+impl PathSandbox {
     /// The error for a path that does not exist. It never offers a denied name, and
-    /// names no folder that a request could not reach.
+    /// names no directory that a request could not reach.
     pub(crate) fn missing(&self, request: &Request<'_>) -> PathError {
-        let not_found = |folder: String, nearest| PathError::NotFound {
+        let not_found = |directory: String, nearest| PathError::NotFound {
             path: request.shown(),
-            folder,
+            directory,
             nearest,
         };
         for length in (0..request.parts.len()).rev() {
@@ -38,20 +38,21 @@ impl PathWall {
             }
             let wanted = request.parts.get(length).copied().unwrap_or_default();
             let nearest = self.near(&found, name, wanted);
-            let folder = if request.root == 0 {
+            let directory = if request.root == 0 {
                 shown(&rel)
             } else {
                 self.name_bytes(request.root, &rel)
             };
-            return not_found(folder, nearest);
+            return not_found(directory, nearest);
         }
         not_found(String::new(), Vec::new())
     }
 
-    fn near(&self, folder: &Found, rel: &[u8], wanted: &[u8]) -> Vec<String> {
+    fn near(&self, directory: &Found, rel: &[u8], wanted: &[u8]) -> Vec<String> {
         let wanted = String::from_utf8_lossy(wanted);
         let furthest = |name: &str| (wanted.chars().count().max(name.chars().count()) / 2).max(1);
-        let names = folder::names(&folder.fd, LOOKED_AT).unwrap_or_else(|unread| unread.before);
+        let names =
+            directory::names(&directory.fd, LOOKED_AT).unwrap_or_else(|unread| unread.before);
         let mut near: Vec<(usize, String)> = names
             .into_iter()
             .filter_map(|entry| {
@@ -63,7 +64,7 @@ impl PathWall {
         near.sort();
         near.into_iter()
             .map(|(_, name)| name)
-            .filter(|name| !self.is_denied_name(folder.root, &join(rel, name.as_bytes())))
+            .filter(|name| !self.is_denied_name(directory.root, &join(rel, name.as_bytes())))
             .take(OFFERED)
             .map(|name| shown(name.as_bytes()))
             .collect()
@@ -77,8 +78,8 @@ impl PathWall {
             || denied.find_file(&folded).is_some()
     }
 
-    /// The shortest beginning of a path that exists and is no folder.
-    pub(crate) fn first_that_is_no_folder(&self, request: &Request<'_>) -> String {
+    /// The shortest beginning of a path that exists and is no directory.
+    pub(crate) fn first_that_is_no_directory(&self, request: &Request<'_>) -> String {
         for length in 1..=request.parts.len() {
             let rel = request.parts.get(..length).unwrap_or_default().join(&b'/');
             let kind = self
@@ -86,7 +87,7 @@ impl PathWall {
                 .ok()
                 .and_then(|found| rustix::fs::fstat(&found.fd).ok())
                 .map(|stat| FileStat::of(&stat).kind);
-            if kind.is_some_and(|kind| kind != FileKind::Folder) {
+            if kind.is_some_and(|kind| kind != FileKind::Directory) {
                 return shown(&rel);
             }
         }
@@ -94,10 +95,10 @@ impl PathWall {
     }
 }
 
-/// A name in a folder of a root.
-pub(crate) fn join(folder: &[u8], name: &[u8]) -> Vec<u8> {
-    if folder.is_empty() {
+/// A name in a directory of a root.
+pub(crate) fn join(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    if directory.is_empty() {
         return name.to_vec();
     }
-    [folder, b"/", name].concat()
+    [directory, b"/", name].concat()
 }

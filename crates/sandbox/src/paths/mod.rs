@@ -1,4 +1,4 @@
-//! The path wall: what stands between a path that a model wrote and the disk.
+//! The path sandbox: what stands between a path that a model wrote and the disk.
 //!
 //! ```text
 //!  text ──▶ request ──▶ guard ─────────▶ resolve ──────────▶ guard ─────────▶ read, stage, list, remove
@@ -16,16 +16,16 @@
 //! link), fits a deny pattern, is protected against writing, is not there, or is
 //! no regular file. Whatever is not understood is refused.
 //!
-//! Names in the working folder are relative to it; names in every other root are
+//! Names in the working directory are relative to it; names in every other root are
 //! absolute, and need `allow_absolute`.
 
 mod attributes;
 mod braces;
+mod directory;
 mod error;
 mod executed;
 mod executed_config;
 mod fold;
-mod folder;
 mod glob;
 mod guard;
 mod ignores;
@@ -34,7 +34,7 @@ mod lists;
 mod made;
 mod message;
 mod missing;
-mod open_folder;
+mod open_directory;
 mod opening;
 mod own;
 mod patterns;
@@ -58,10 +58,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+pub use directory::DirectoryEntry;
 pub use error::{BadPath, Escape, Failure, FileKind, Limit, PathError, Protection, RulesError};
-pub use folder::FolderEntry;
 pub use own::OwnPlaces;
-pub use patterns::PatternProblem;
+pub use patterns::PatternError;
 pub use read::ReadHandle;
 pub use request::check_text;
 pub use resolve::Method;
@@ -82,7 +82,7 @@ use request::Request;
 /// What the configuration says about paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRules {
-    /// The folders that may be used; the first is the working folder.
+    /// The directories that may be used; the first is the working directory.
     pub roots: Vec<RootRule>,
     /// Patterns of paths that may be neither read nor written.
     pub denied_patterns: Vec<String>,
@@ -101,11 +101,11 @@ pub struct PathRules {
 }
 
 impl PathRules {
-    /// The defaults for one working folder that may be written.
-    pub fn new(working_folder: impl Into<PathBuf>) -> Self {
+    /// The defaults for one working directory that may be written.
+    pub fn new(working_directory: impl Into<PathBuf>) -> Self {
         Self {
             roots: vec![RootRule {
-                path: working_folder.into(),
+                path: working_directory.into(),
                 access: RootAccess::ReadWrite,
             }],
             denied_patterns: Vec::new(),
@@ -162,9 +162,9 @@ impl PathRules {
     }
 }
 
-/// The wall. Cheap to clone; all clones share the handles of the roots.
+/// The sandbox. Cheap to clone; all clones share the handles of the roots.
 #[derive(Clone, Debug)]
-pub struct PathWall {
+pub struct PathSandbox {
     inner: Arc<Inner>,
 }
 
@@ -184,7 +184,7 @@ struct Inner {
     own_in: Vec<OwnHere>,
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Opens the roots and compiles the rules, with the best [`Method`] this machine has.
     pub fn open(rules: &PathRules) -> Result<Self, RulesError> {
         let roots = Roots::open(&rules.roots)?;
@@ -192,7 +192,7 @@ impl PathWall {
         Self::build(rules, roots, method)
     }
 
-    /// Like [`PathWall::open`], with a method of the caller's choice.
+    /// Like [`PathSandbox::open`], with a method of the caller's choice.
     pub fn open_with(rules: &PathRules, method: Method) -> Result<Self, RulesError> {
         Self::build(rules, Roots::open(&rules.roots)?, method)
     }
@@ -250,7 +250,7 @@ impl PathWall {
         })
     }
 
-    /// The folders that may be used, the working folder first.
+    /// The directories that may be used, the working directory first.
     pub fn roots(&self) -> &Roots {
         &self.inner.roots
     }
@@ -260,7 +260,7 @@ impl PathWall {
         self.inner.method
     }
 
-    /// The name of a path for people and models: relative in the working folder,
+    /// The name of a path for people and models: relative in the working directory,
     /// absolute in every other root.
     pub fn name(&self, root: usize, rel: &Path) -> PathBuf {
         match self.inner.roots.get(root) {

@@ -1,6 +1,6 @@
 //! The places where Toolgate keeps its own files, wherever they lie.
 //!
-//! Other rules are about names, these about places: a folder that is called like one of them
+//! Other rules are about names, these about places: a directory that is called like one of them
 //! and lies elsewhere is nobody's. What is not there yet counts as well, since it would be
 //! obeyed as soon as it were.
 
@@ -27,10 +27,10 @@ pub struct OwnPlaces {
 }
 
 impl OwnPlaces {
-    /// The place that a folder is, or lies in.
-    pub fn around(&self, folder: &Path) -> Option<&Path> {
+    /// The place that a directory is, or lies in.
+    pub fn around(&self, directory: &Path) -> Option<&Path> {
         let mut all = self.closed.iter().chain(&self.kept);
-        all.find(|place| folder.starts_with(place))
+        all.find(|place| directory.starts_with(place))
             .map(PathBuf::as_path)
     }
 
@@ -40,11 +40,11 @@ impl OwnPlaces {
         closed.find(|place| path.starts_with(place))
     }
 
-    /// The places that lie in a folder, as names in it.
-    pub(crate) fn beneath(&self, folder: &Path) -> OwnHere {
+    /// The places that lie in a directory, as names in it.
+    pub(crate) fn beneath(&self, directory: &Path) -> OwnHere {
         let here = |places: &[PathBuf]| -> Vec<Place> {
             let inside = |place: &PathBuf| {
-                let rel = place.strip_prefix(folder).ok()?;
+                let rel = place.strip_prefix(directory).ok()?;
                 (!rel.as_os_str().is_empty()).then(|| Place::at(rel))
             };
             places.iter().filter_map(inside).collect()
@@ -56,7 +56,7 @@ impl OwnPlaces {
     }
 }
 
-/// Own places in one folder.
+/// Own places in one directory.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnHere {
     closed: Vec<Place>,
@@ -100,7 +100,7 @@ impl OwnHere {
         self.closed.iter().any(|place| place.holds(path))
     }
 
-    /// The same for a path of the folder.
+    /// The same for a path of the directory.
     pub(crate) fn closes_path(&self, rel: &Path) -> bool {
         !self.closed.is_empty() && self.closes(&folded(rel.as_os_str().as_bytes()))
     }
@@ -110,12 +110,12 @@ impl OwnHere {
         self.kept.iter().any(|place| place.holds(path))
     }
 
-    /// The same for a path of the folder.
+    /// The same for a path of the directory.
     pub(crate) fn keeps_path(&self, rel: &Path) -> bool {
         !self.kept.is_empty() && self.keeps(&folded(rel.as_os_str().as_bytes()))
     }
 
-    /// Whether a place lies in a folder of this one, so that it would go with it.
+    /// Whether a place lies in a directory of this one, so that it would go with it.
     pub(crate) fn lies_in(&self, rel: &Path) -> bool {
         let mut all = self.closed.iter().chain(&self.kept);
         all.any(|place| place.path.starts_with(rel))
@@ -126,7 +126,7 @@ impl OwnHere {
         self.closed.is_empty()
     }
 
-    /// Where the kept places are, with the folders on the way to them first: what a command
+    /// Where the kept places are, with the directories on the way to them first: what a command
     /// could make while it is missing.
     pub(crate) fn ways_to_kept(&self) -> Vec<&Path> {
         let mut all: Vec<&Path> = Vec::new();
@@ -140,7 +140,7 @@ impl OwnHere {
             let ancestors = place.path.ancestors();
             all.extend(ancestors.filter(|above| !above.as_os_str().is_empty()));
         }
-        // A folder sorts before what is in it.
+        // A directory sorts before what is in it.
         all.sort_unstable();
         all.dedup();
         all
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn in_a_folder_places_are_names_beneath_it() {
+    fn in_a_directory_places_are_names_beneath_it() {
         let here = places().beneath(Path::new("/home"));
         for (name, closes, keeps, goes_with) in [
             ("data", true, false, true),
@@ -224,15 +224,15 @@ mod tests {
     }
 
     #[test]
-    fn a_wall_knows_its_own_places_and_those_in_each_root() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().canonicalize().unwrap();
+    fn a_sandbox_knows_its_own_places_and_those_in_each_root() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().canonicalize().unwrap();
         let mut rules = super::super::PathRules::new(&place);
         rules.own.closed = vec![place.join("data")];
         let own = rules.own.clone();
-        let wall = super::super::PathWall::open(&rules).unwrap();
-        assert_eq!(wall.own(), &own);
-        assert!(wall.own_in(0).unwrap().closes_path(Path::new("data/x")));
-        assert!(wall.own_in(1).is_none());
+        let sandbox = super::super::PathSandbox::open(&rules).unwrap();
+        assert_eq!(sandbox.own(), &own);
+        assert!(sandbox.own_in(0).unwrap().closes_path(Path::new("data/x")));
+        assert!(sandbox.own_in(1).is_none());
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The language is gitignore's, with braces: a pattern without a slash fits a
 //! component anywhere, one with a slash is anchored at the root unless it starts
-//! with `**/`, `*` does not cross a slash. What fits a folder fits everything in
+//! with `**/`, `*` does not cross a slash. What fits a directory fits everything in
 //! it, so `x`, `x/` and `x/**` mean the same. There is no `!`: patterns here deny
 //! or protect, and nothing in the list takes that back.
 
@@ -20,7 +20,7 @@ const MOST_SEGMENTS: usize = 63;
 
 /// Why a pattern cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PatternProblem {
+pub enum PatternError {
     /// There is nothing in it.
     #[error("it is empty")]
     Empty,
@@ -87,9 +87,9 @@ impl<'a> Rule<'a> {
 /// How much of a path is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// The path and every folder on the way to it.
+    /// The path and every directory on the way to it.
     Whole,
-    /// The path itself; the folders on the way were looked at before.
+    /// The path itself; the directories on the way were looked at before.
     Last,
 }
 
@@ -141,7 +141,7 @@ pub(crate) struct Patterns {
 
 impl Patterns {
     /// Adds one rule.
-    pub(crate) fn add(&mut self, rule: Rule<'_>) -> Result<(), PatternProblem> {
+    pub(crate) fn add(&mut self, rule: Rule<'_>) -> Result<(), PatternError> {
         let text = self.texts.len();
         self.texts.push(rule.text.trim_end_matches('/').to_owned());
         if rule.numbered {
@@ -230,7 +230,7 @@ impl Patterns {
         self.texts.is_empty()
     }
 
-    /// The first pattern that fits the path, or a folder on the way to it.
+    /// The first pattern that fits the path, or a directory on the way to it.
     pub(crate) fn find(&self, path: &Folded<'_>, scope: Scope) -> Option<&str> {
         path.forms().enumerate().find_map(|(nth, form)| {
             // One component can be several in the forgiving form, so there the
@@ -259,7 +259,7 @@ impl Patterns {
         })
     }
 
-    /// The first pattern with a slash that fits the whole of a path or a folder on the way.
+    /// The first pattern with a slash that fits the whole of a path or a directory on the way.
     fn find_path(&self, path: &[Cow<'_, [u8]>]) -> Option<usize> {
         let needed = path.iter().filter_map(|name| {
             let starts = name.first().is_some_and(|b| self.exact_starts.contains(b));
@@ -288,22 +288,22 @@ impl Patterns {
     }
 }
 
-/// Patterns as they stand for the entries of one folder, which none of them fits.
+/// Patterns as they stand for the entries of one directory, which none of them fits.
 ///
-/// The folders on the way are looked at once instead of once for every entry.
+/// The directories on the way are looked at once instead of once for every entry.
 #[derive(Debug)]
 pub(crate) struct EntryRules<'a> {
     patterns: &'a Patterns,
-    folder: &'a Folded<'static>,
-    /// Where each pattern with a slash stands; nothing where a folder on the way can
+    directory: &'a Folded<'static>,
+    /// Where each pattern with a slash stands; nothing where a directory on the way can
     /// be read in two ways.
     states: Option<Vec<u64>>,
 }
 
 impl Patterns {
-    /// The patterns for the entries of a folder.
-    pub(crate) fn inside<'a>(&'a self, folder: &'a Folded<'static>) -> EntryRules<'a> {
-        let states = folder.only_form().map(|names| {
+    /// The patterns for the entries of a directory.
+    pub(crate) fn inside<'a>(&'a self, directory: &'a Folded<'static>) -> EntryRules<'a> {
+        let states = directory.only_form().map(|names| {
             let after = |rule: &PathRule| {
                 let start = past_deep(&rule.segments, 1);
                 let step = |states, name: &Cow<'_, [u8]>| step(&rule.segments, states, name);
@@ -313,7 +313,7 @@ impl Patterns {
         });
         EntryRules {
             patterns: self,
-            folder,
+            directory,
             states,
         }
     }
@@ -325,7 +325,7 @@ impl EntryRules<'_> {
         let patterns = self.patterns;
         let plain = fold_name(name);
         let Some(states) = self.states.as_ref().filter(|_| !is_ambiguous(&plain)) else {
-            let path = self.folder.child(name);
+            let path = self.directory.child(name);
             return patterns.find(&path, Scope::Last).is_some()
                 || (is_file && patterns.find_file(&path).is_some());
         };
@@ -391,9 +391,9 @@ fn past_deep(segments: &[Segment], mut states: u64) -> u64 {
     states
 }
 
-fn segments(pattern: &str) -> Result<Vec<Segment>, PatternProblem> {
+fn segments(pattern: &str) -> Result<Vec<Segment>, PatternError> {
     if pattern.starts_with('!') {
-        return Err(PatternProblem::Negated);
+        return Err(PatternError::Negated);
     }
     let anchored = pattern.trim_end_matches('/').contains('/');
     let mut segments = Vec::new();
@@ -402,15 +402,15 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, PatternProblem> {
     }
     for part in pattern.split('/').filter(|part| !part.is_empty()) {
         match part {
-            "." | ".." => return Err(PatternProblem::Dots),
+            "." | ".." => return Err(PatternError::Dots),
             "**" if matches!(segments.last(), Some(Segment::Deep)) => {}
             "**" => segments.push(Segment::Deep),
             name => segments.push(Segment::Name(
-                NameGlob::compile(name).ok_or(PatternProblem::UnclosedClass)?,
+                NameGlob::compile(name).ok_or(PatternError::UnclosedClass)?,
             )),
         }
     }
-    // What fits a folder fits all that is in it, so a `**` at the end says nothing new.
+    // What fits a directory fits all that is in it, so a `**` at the end says nothing new.
     while let [_, .., Segment::Deep] = segments.as_slice() {
         segments.pop();
     }
@@ -418,10 +418,10 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, PatternProblem> {
         if pattern.contains('*') {
             return Ok(vec![Segment::Deep, Segment::Name(NameGlob::Any)]);
         }
-        return Err(PatternProblem::Empty);
+        return Err(PatternError::Empty);
     }
     if segments.len() > MOST_SEGMENTS {
-        return Err(PatternProblem::TooLarge);
+        return Err(PatternError::TooLarge);
     }
     Ok(segments)
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use rustix::io::Errno;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::error::{FileKind, Limit, PathError};
 use super::message::shown;
 use super::resolve::Want;
@@ -34,7 +34,7 @@ pub struct ReadHandle {
     pub stat: FileStat,
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Opens a regular file for reading.
     pub fn open_read(&self, path: impl AsRef<Path>) -> Result<ReadHandle, PathError> {
         let request = self.request(path.as_ref(), Access::Read)?;
@@ -48,7 +48,7 @@ impl PathWall {
                 kind: stat.kind,
             });
         }
-        if request.names_folder {
+        if request.names_directory {
             return Err(PathError::NotADirectory {
                 path: request.shown(),
                 part: request.shown(),

@@ -1,6 +1,6 @@
 //! Deleting and renaming files.
 //!
-//! Folders are not moved or deleted with their content: whoever could rename a
+//! Directories are not moved or deleted with their content: whoever could rename a
 //! parent could bring anything under a protected name, or a protected name away.
 
 use std::os::fd::AsFd;
@@ -10,33 +10,33 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::attributes::{self, Attributes, is_attributes};
 use super::error::{FileKind, PathError, Protection};
-use super::made::{make_folders, sync_folder};
+use super::made::{make_directories, sync_directory};
 use super::stage::failed;
 use super::target::{Resolved, Target};
 use super::temporary::move_to_free;
 
-impl PathWall {
+impl PathSandbox {
     /// Deletes a regular file, or a link itself, and says what it was.
     pub fn delete(&self, path: impl AsRef<Path>) -> Result<Resolved, PathError> {
         let request = self.request(path.as_ref(), Access::Delete)?;
         let target = self.entry(&request)?;
-        rustix::fs::unlinkat(&target.folder, &*target.name, AtFlags::empty())
+        rustix::fs::unlinkat(&target.directory, &*target.name, AtFlags::empty())
             .map_err(|errno| failed(request.raw, errno))?;
-        sync_folder(target.folder.as_fd());
+        sync_directory(target.directory.as_fd());
         Ok(target.resolved())
     }
 
-    /// Removes a folder that is empty; what a write made can be taken back this way.
-    pub fn remove_empty_folder(&self, path: impl AsRef<Path>) -> Result<Resolved, PathError> {
+    /// Removes a directory that is empty; what a write made can be taken back this way.
+    pub fn remove_empty_directory(&self, path: impl AsRef<Path>) -> Result<Resolved, PathError> {
         let request = self.request(path.as_ref(), Access::Delete)?;
-        let mut target = self.in_folder(&request, Access::Delete)?;
+        let mut target = self.in_directory(&request, Access::Delete)?;
         if !target.missing.is_empty() {
             return Err(self.missing(&request));
         }
-        rustix::fs::unlinkat(&target.folder, &*target.name, AtFlags::REMOVEDIR).map_err(
+        rustix::fs::unlinkat(&target.directory, &*target.name, AtFlags::REMOVEDIR).map_err(
             |errno| match errno {
                 Errno::NOENT => self.missing(&request),
                 Errno::NOTDIR => PathError::NotADirectory {
@@ -46,13 +46,13 @@ impl PathWall {
                 other => PathError::system(request.raw, other),
             },
         )?;
-        sync_folder(target.folder.as_fd());
+        sync_directory(target.directory.as_fd());
         target.existing = None;
         Ok(target.resolved())
     }
 
     /// Renames a regular file within a file system and says where it went. Missing
-    /// folders on the way are made; what is at the new name stays unless `overwrite`.
+    /// directories on the way are made; what is at the new name stays unless `overwrite`.
     pub fn rename(
         &self,
         from: impl AsRef<Path>,
@@ -74,10 +74,10 @@ impl PathWall {
         }
         if is_attributes(&target.name) && !self.is_named(target.root, &target.rel()) {
             let mut moved = Attributes::default();
-            moved.extend(&attributes::read(source.folder.as_fd(), &source.name));
+            moved.extend(&attributes::read(source.directory.as_fd(), &source.name));
             let replaced = target
                 .existing
-                .map(|_| (target.folder.as_fd(), &*target.name));
+                .map(|_| (target.directory.as_fd(), &*target.name));
             if let Some(driver) = moved.new_driver(replaced) {
                 let why = Protection::Driver { driver };
                 return Err(self.protected(to.raw, None, (target.root, &target.rel()), why));
@@ -88,25 +88,30 @@ impl PathWall {
             ..target.resolved()
         };
         let Target {
-            folder,
-            folder_name,
+            directory,
+            directory_name,
             missing,
             name,
             existing,
             ..
         } = target;
-        let (folder, mut made) =
-            make_folders(folder, &folder_name, &missing).map_err(|errno| failed(to.raw, errno))?;
+        let (directory, mut made) = make_directories(directory, &directory_name, &missing)
+            .map_err(|errno| failed(to.raw, errno))?;
         let done = if existing.is_some() {
-            rustix::fs::renameat(&source.folder, &*source.name, &folder, &*name)
+            rustix::fs::renameat(&source.directory, &*source.name, &directory, &*name)
         } else {
-            move_to_free(source.folder.as_fd(), &source.name, folder.as_fd(), &name)
+            move_to_free(
+                source.directory.as_fd(),
+                &source.name,
+                directory.as_fd(),
+                &name,
+            )
         };
         done.map_err(|errno| failed(to.raw, errno))?;
         made.keep();
         made.sync();
-        sync_folder(folder.as_fd());
-        sync_folder(source.folder.as_fd());
+        sync_directory(directory.as_fd());
+        sync_directory(source.directory.as_fd());
         Ok(answer)
     }
 }

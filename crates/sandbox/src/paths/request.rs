@@ -26,8 +26,8 @@ pub(crate) struct Request<'a> {
     pub(crate) rel: Cow<'a, [u8]>,
     /// The components as rules look at them.
     pub(crate) folded: Folded<'a>,
-    /// Whether it ends like a folder (`x/`, `x/.`, `.`).
-    pub(crate) names_folder: bool,
+    /// Whether it ends like a directory (`x/`, `x/.`, `.`).
+    pub(crate) names_directory: bool,
 }
 
 impl<'a> Request<'a> {
@@ -41,10 +41,10 @@ impl<'a> Request<'a> {
         check_bytes(raw)?;
         let mut parts: Vec<&[u8]> = Vec::with_capacity(8);
         let mut clean = true;
-        let mut names_folder = true;
+        let mut names_directory = true;
         for part in raw.split(|b| *b == b'/') {
-            names_folder = matches!(part, b"" | b".");
-            if names_folder {
+            names_directory = matches!(part, b"" | b".");
+            if names_directory {
                 clean = false;
                 continue;
             }
@@ -70,7 +70,7 @@ impl<'a> Request<'a> {
             folded: Folded::of(&parts),
             rel,
             parts,
-            names_folder,
+            names_directory,
         })
     }
 

@@ -33,10 +33,10 @@ pub enum Method {
 pub(crate) enum Want {
     /// The content of a file.
     Read,
-    /// The names in a folder.
+    /// The names in a directory.
     List,
-    /// A place to stand: the folder as the start of other calls.
-    Folder,
+    /// A place to stand: the directory as the start of other calls.
+    Directory,
     /// To know what it is.
     Look,
 }
@@ -49,7 +49,7 @@ impl Want {
         match self {
             Self::Read => read,
             Self::List => read | OFlags::DIRECTORY,
-            Self::Folder => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
+            Self::Directory => OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
             Self::Look => OFlags::PATH | OFlags::CLOEXEC,
         }
     }
@@ -68,7 +68,7 @@ pub(crate) struct Found {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Miss {
     Missing,
-    NotFolder,
+    NotDirectory,
     /// This link leads out of the roots.
     LeadsOut(Vec<u8>),
     Loop,
@@ -81,7 +81,7 @@ impl From<Errno> for Miss {
     fn from(errno: Errno) -> Self {
         match errno {
             Errno::NOENT => Self::Missing,
-            Errno::NOTDIR => Self::NotFolder,
+            Errno::NOTDIR => Self::NotDirectory,
             Errno::LOOP => Self::Loop,
             Errno::AGAIN => Self::Busy,
             other => Self::System(other),
@@ -93,7 +93,7 @@ impl Method {
     /// The kernel's way if this machine has it. Some container profiles answer a
     /// call they do not know with "not permitted" instead of "no such call".
     pub(crate) fn best(root: &Root) -> Self {
-        Self::after(beneath(root, b"", Want::Folder, ResolveFlags::empty()).map(drop))
+        Self::after(beneath(root, b"", Want::Directory, ResolveFlags::empty()).map(drop))
     }
 
     fn after(first_try: Result<(), Errno>) -> Self {
@@ -213,7 +213,7 @@ mod tests {
 
     #[test]
     fn nothing_is_opened_that_blocks_takes_a_terminal_or_is_inherited() {
-        let wants = [Want::Read, Want::List, Want::Folder, Want::Look];
+        let wants = [Want::Read, Want::List, Want::Directory, Want::Look];
         for flags in wants.map(Want::flags) {
             assert!(flags.contains(OFlags::CLOEXEC), "{flags:?}");
             let harmless = OFlags::NONBLOCK | OFlags::NOCTTY;

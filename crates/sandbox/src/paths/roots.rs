@@ -1,4 +1,4 @@
-//! The folders that may be used, opened once.
+//! The directories that may be used, opened once.
 
 use std::ffi::{OsStr, OsString};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -21,7 +21,7 @@ pub enum RootAccess {
     ReadWrite,
 }
 
-/// A folder that may be used, as the configuration says it.
+/// A directory that may be used, as the configuration says it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RootRule {
     /// Where it is; absolute, except in tests.
@@ -30,9 +30,9 @@ pub struct RootRule {
     pub access: RootAccess,
 }
 
-/// A folder that may be used, opened.
+/// A directory that may be used, opened.
 ///
-/// The handle, not the name, is the root: when the folder is moved, accesses go
+/// The handle, not the name, is the root: when the directory is moved, accesses go
 /// with it, and what takes its name is nothing to us.
 #[derive(Debug)]
 pub struct Root {
@@ -45,7 +45,7 @@ pub struct Root {
 
 impl Root {
     fn open(rule: &RootRule) -> Result<Self, Errno> {
-        let handle = rustix::fs::openat(CWD, &rule.path, Want::Folder.flags(), Mode::empty())?;
+        let handle = rustix::fs::openat(CWD, &rule.path, Want::Directory.flags(), Mode::empty())?;
         let stat = rustix::fs::fstat(&handle)?;
         let canonical = match name_of(handle.as_fd()) {
             Ok(name) => PathBuf::from(OsString::from_vec(name)),
@@ -62,12 +62,12 @@ impl Root {
         })
     }
 
-    /// The open folder.
+    /// The open directory.
     pub fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
 
-    /// Where the folder was, links resolved, when it was opened.
+    /// Where the directory was, links resolved, when it was opened.
     pub fn path(&self) -> &Path {
         &self.canonical
     }
@@ -78,7 +78,7 @@ impl Root {
     }
 }
 
-/// All roots, the working folder first.
+/// All roots, the working directory first.
 #[derive(Debug)]
 pub struct Roots {
     all: Vec<Root>,
@@ -87,7 +87,7 @@ pub struct Roots {
 }
 
 impl Roots {
-    /// Opens the folders.
+    /// Opens the directories.
     pub(crate) fn open(rules: &[RootRule]) -> Result<Self, RulesError> {
         let all = rules
             .iter()
@@ -120,7 +120,7 @@ impl Roots {
     }
 
     /// What may be done at a path of a root: the innermost root decides, and of two
-    /// that are the same folder the stricter.
+    /// that are the same directory the stricter.
     pub(crate) fn access_at(&self, root: usize, rel: &[u8]) -> RootAccess {
         let Some(own) = self.all.get(root) else {
             return RootAccess::ReadOnly;
@@ -135,7 +135,7 @@ impl Roots {
             .filter(|other| full.starts_with(&other.canonical))
             .map(|other| (depth(other), other.access == RootAccess::ReadOnly))
             .max();
-        // On a file system that folds case, another spelling is the same folder; a
+        // On a file system that folds case, another spelling is the same directory; a
         // read-only root counts under all of them, a writable one under its own.
         let full = fold_path(&full);
         let folded = self
@@ -164,13 +164,13 @@ impl Roots {
     }
 
     /// Like [`Roots::containing`], for a path that reaches a root by another name:
-    /// the first folder on the way that *is* a root counts. Magic links count for
+    /// the first directory on the way that *is* a root counts. Magic links count for
     /// nothing, and where the kernel cannot rule them out there are no other names.
     pub(crate) fn reached_by(&self, absolute: &[&[u8]]) -> Option<(usize, usize)> {
         let mut prefix = PathBuf::from("/");
         for (index, name) in absolute.iter().enumerate() {
             prefix.push(OsStr::from_bytes(name));
-            let flags = Want::Folder.flags();
+            let flags = Want::Directory.flags();
             let honest = ResolveFlags::NO_MAGICLINKS;
             let fd = rustix::fs::openat2(CWD, &prefix, flags, Mode::empty(), honest).ok()?;
             let stat = rustix::fs::fstat(&fd).ok()?;
@@ -203,7 +203,7 @@ fn common(name: &Path, absolute: &[&[u8]]) -> Option<usize> {
     absolute.starts_with(&parts).then_some(parts.len())
 }
 
-/// The name the kernel has for an open file or folder.
+/// The name the kernel has for an open file or directory.
 pub(crate) fn name_of(fd: BorrowedFd<'_>) -> Result<Vec<u8>, Errno> {
     let link = format!("/proc/self/fd/{}", fd.as_raw_fd());
     let name = rustix::fs::readlinkat(CWD, link, Vec::new())?;

@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::AtFlags;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::error::{Failure, FileKind, PathError};
-use super::made::sync_folder;
+use super::made::sync_directory;
 use super::message::shown;
 use super::stage::{Committed, Staged, failed};
 use super::stat::FileStat;
@@ -53,23 +53,23 @@ impl Staged {
         Ok(())
     }
 
-    /// Like [`Staged::finish`] for all of them, each folder synced once.
+    /// Like [`Staged::finish`] for all of them, each directory synced once.
     pub fn finish_all(staged: Vec<Self>) -> Result<Vec<Committed>, PathError> {
-        let mut folders = HashMap::new();
+        let mut directories = HashMap::new();
         let mut synced = Vec::with_capacity(staged.len());
         for file in &staged {
-            let stat = rustix::fs::fstat(&file.folder);
+            let stat = rustix::fs::fstat(&file.directory);
             let known = stat.map_err(|errno| failed(&file.asked, errno))?;
-            let done = *folders
+            let done = *directories
                 .entry((known.st_dev, known.st_ino))
-                .or_insert_with(|| sync_folder(file.folder.as_fd()));
+                .or_insert_with(|| sync_directory(file.directory.as_fd()));
             synced.push(done && file.parents.sync());
         }
         let all = staged.into_iter().zip(synced);
         all.map(|(file, synced)| file.done(synced)).collect()
     }
 
-    /// Drops several staged files so that folders made for the first and used by the
+    /// Drops several staged files so that directories made for the first and used by the
     /// others go as well: the last first.
     pub fn discard(mut staged: Vec<Self>) {
         while staged.pop().is_some() {}
@@ -80,18 +80,18 @@ impl Staged {
         if !self.placed {
             return Ok(());
         }
-        if !is_at(&self.temporary.file, self.folder.as_fd(), &self.name) {
+        if !is_at(&self.temporary.file, self.directory.as_fd(), &self.name) {
             return Err(busy(&self.asked));
         }
         match self.existing {
             None => {
-                rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty())
+                rustix::fs::unlinkat(&self.directory, &*self.name, AtFlags::empty())
                     .map_err(|errno| failed(&self.asked, errno))?;
-                sync_folder(self.folder.as_fd());
-                // With this the folders that were made go as well.
+                sync_directory(self.directory.as_fd());
+                // With this the directories that were made go as well.
                 self.placed = false;
             }
-            Some(old) => put_back(&self.folder, &self.name, before, old, nonce, true)
+            Some(old) => put_back(&self.directory, &self.name, before, old, nonce, true)
                 .map_err(|errno| failed(&self.asked, errno))?,
         }
         Ok(())
@@ -104,12 +104,12 @@ pub struct StagedDelete {
     asked: Vec<u8>,
     root: usize,
     rel: Vec<u8>,
-    folder: OwnedFd,
+    directory: OwnedFd,
     name: Vec<u8>,
     stat: FileStat,
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Prepares the deletion of a regular file. Links are refused: whoever deletes one
     /// after reading what it leads to means one of two files.
     pub fn stage_delete(&self, path: impl AsRef<Path>) -> Result<StagedDelete, PathError> {
@@ -120,7 +120,7 @@ impl PathWall {
                 asked: request.raw.to_vec(),
                 root: target.root,
                 rel: target.rel(),
-                folder: target.folder,
+                directory: target.directory,
                 name: target.name,
                 stat,
             }),
@@ -142,42 +142,42 @@ impl StagedDelete {
         }
     }
 
-    /// Deletes the file, if it is still the same. The folder is not synced yet.
+    /// Deletes the file, if it is still the same. The directory is not synced yet.
     pub fn remove(&self) -> Result<(), PathError> {
-        let now = rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+        let now = rustix::fs::statat(&self.directory, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| failed(&self.asked, errno))?;
         if !FileStat::of(&now).unchanged_since(&self.stat) {
             return Err(busy(&self.asked));
         }
-        rustix::fs::unlinkat(&self.folder, &*self.name, AtFlags::empty())
+        rustix::fs::unlinkat(&self.directory, &*self.name, AtFlags::empty())
             .map_err(|errno| failed(&self.asked, errno))
     }
 
-    /// Waits until the folder has forgotten the file; says whether the system could.
+    /// Waits until the directory has forgotten the file; says whether the system could.
     pub fn finish(&self) -> bool {
-        sync_folder(self.folder.as_fd())
+        sync_directory(self.directory.as_fd())
     }
 
     /// Undoes [`StagedDelete::remove`]: the file is there again, with this content.
     pub fn take_back(&self, before: &[u8], nonce: u128) -> Result<(), PathError> {
-        put_back(&self.folder, &self.name, before, self.stat, nonce, false)
+        put_back(&self.directory, &self.name, before, self.stat, nonce, false)
             .map_err(|errno| failed(&self.asked, errno))
     }
 }
 
 /// Writes an old file anew.
 fn put_back(
-    folder: &OwnedFd,
+    directory: &OwnedFd,
     name: &[u8],
     content: &[u8],
     old: FileStat,
     nonce: u128,
     replace: bool,
 ) -> Result<(), rustix::io::Errno> {
-    let folder = folder.as_fd();
-    let mut temporary = match Temporary::unnamed(folder, true, nonce) {
+    let directory = directory.as_fd();
+    let mut temporary = match Temporary::unnamed(directory, true, nonce) {
         Some(temporary) => temporary,
-        None => Temporary::named(folder, true, nonce)?,
+        None => Temporary::named(directory, true, nonce)?,
     };
     let rights = Rights {
         like: Some(old),
@@ -187,9 +187,9 @@ fn put_back(
         .write_all(content)
         .and_then(|()| temporary.take_over(rights))
         .and_then(|()| rustix::fs::fsync(&temporary.file))
-        .and_then(|()| temporary.rename(folder, name, replace));
-    temporary.vanish(folder);
-    sync_folder(folder);
+        .and_then(|()| temporary.rename(directory, name, replace));
+    temporary.vanish(directory);
+    sync_directory(directory);
     done
 }
 
@@ -208,38 +208,38 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_that_could_not_be_synced_is_not_said_to_be() {
+    fn a_directory_that_could_not_be_synced_is_not_said_to_be() {
         let place = tempfile::tempdir().unwrap();
-        let wall = PathWall::open(&PathRules::new(place.path())).unwrap();
-        // Nothing that is no folder can be synced as one.
-        let no_folder = || OwnedFd::from(File::open("/dev/null").unwrap());
+        let sandbox = PathSandbox::open(&PathRules::new(place.path())).unwrap();
+        // Nothing that is no directory can be synced as one.
+        let no_directory = || OwnedFd::from(File::open("/dev/null").unwrap());
         let staged = |path: &str, nonce| {
             let options = StageOptions {
                 overwrite: false,
                 create_parents: true,
                 nonce,
             };
-            let mut staged = wall.stage(path, options).unwrap();
+            let mut staged = sandbox.stage(path, options).unwrap();
             staged.place().unwrap();
             staged
         };
-        assert!(staged("a/one", 1).finish().unwrap().folder_synced);
+        assert!(staged("a/one", 1).finish().unwrap().directory_synced);
         let all = Staged::finish_all(vec![staged("b/one", 2)]).unwrap();
-        assert!(all.iter().all(|file| file.folder_synced));
+        assert!(all.iter().all(|file| file.directory_synced));
 
         let mut one = staged("a/two", 3);
-        one.folder = no_folder();
-        assert!(!one.finish().unwrap().folder_synced);
+        one.directory = no_directory();
+        assert!(!one.finish().unwrap().directory_synced);
         let mut several = [staged("b/two", 4), staged("c/d/three", 5)];
-        several[0].folder = no_folder();
+        several[0].directory = no_directory();
         let all = Staged::finish_all(several.into()).unwrap();
-        let synced: Vec<bool> = all.iter().map(|file| file.folder_synced).collect();
+        let synced: Vec<bool> = all.iter().map(|file| file.directory_synced).collect();
         assert_eq!(synced, [false, true]);
 
-        let mut deleted = wall.stage_delete("a/one").unwrap();
+        let mut deleted = sandbox.stage_delete("a/one").unwrap();
         deleted.remove().unwrap();
         assert!(deleted.finish());
-        deleted.folder = no_folder();
+        deleted.directory = no_directory();
         assert!(!deleted.finish());
     }
 }

@@ -1,8 +1,8 @@
 //! Writing a file: staged out of sight, then moved to its place in one step.
 //!
 //! ```text
-//! stage: check, temporary file ─▶ write ─▶ sync ─▶ stand_by: folders, temporary name ─▶ place: check again, rename ─▶ finish: sync folder
-//!           └─ dropped before it is placed: the temporary and the folders that were made are removed
+//! stage: check, temporary file ─▶ write ─▶ sync ─▶ stand_by: directories, temporary name ─▶ place: check again, rename ─▶ finish: sync directory
+//!           └─ dropped before it is placed: the temporary and the directories that were made are removed
 //! ```
 //!
 //! Whoever looks at the path sees the old file or the new one, never half of
@@ -19,10 +19,10 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::attributes::{Attributes, is_attributes};
 use super::error::{Failure, PathError, Protection};
-use super::made::{MadeFolders, make_folders, sync_folder};
+use super::made::{MadeDirectories, make_directories, sync_directory};
 use super::message::shown;
 use super::missing::join;
 use super::resolve::name_beneath;
@@ -35,7 +35,7 @@ use super::temporary::{Rights, Temporary};
 pub struct StageOptions {
     /// Whether a file that is there may be replaced.
     pub overwrite: bool,
-    /// Whether folders that are missing on the way are made.
+    /// Whether directories that are missing on the way are made.
     pub create_parents: bool,
     /// A random number that nobody else knows, for the temporary name.
     pub nonce: u128,
@@ -44,13 +44,13 @@ pub struct StageOptions {
 /// A file that is written but not yet in its place.
 #[derive(Debug)]
 pub struct Staged {
-    pub(super) wall: PathWall,
+    pub(super) sandbox: PathSandbox,
     pub(super) asked: Vec<u8>,
     pub(super) root: usize,
     rel: Vec<u8>,
-    /// The innermost folder that exists, and what is missing from there.
-    pub(super) folder: OwnedFd,
-    folder_name: Vec<u8>,
+    /// The innermost directory that exists, and what is missing from there.
+    pub(super) directory: OwnedFd,
+    directory_name: Vec<u8>,
     missing: Vec<Vec<u8>>,
     pub(super) name: Vec<u8>,
     pub(super) temporary: Temporary,
@@ -60,8 +60,8 @@ pub struct Staged {
     attributes: Option<Attributes>,
     pub(super) synced: bool,
     pub(super) placed: bool,
-    // Last: its folders can only be removed when the temporary file is gone.
-    pub(super) parents: MadeFolders,
+    // Last: its directories can only be removed when the temporary file is gone.
+    pub(super) parents: MadeDirectories,
 }
 
 /// A file that was put in its place.
@@ -75,13 +75,13 @@ pub struct Committed {
     pub created: bool,
     /// What the system says about the new file.
     pub stat: FileStat,
-    /// Folders that were made for it, outermost first.
-    pub made_folders: Vec<PathBuf>,
-    /// Whether the folder's entry is known to be on disk; some file systems cannot say.
-    pub folder_synced: bool,
+    /// Directories that were made for it, outermost first.
+    pub made_directories: Vec<PathBuf>,
+    /// Whether the directory's entry is known to be on disk; some file systems cannot say.
+    pub directory_synced: bool,
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Prepares a write: checks the path and opens a temporary file for the content.
     /// What is there stays until [`Staged::place`].
     pub fn stage(
@@ -106,32 +106,32 @@ impl PathWall {
             && !self.is_named(target.root, &rel);
         let Target {
             root,
-            folder,
-            folder_name,
+            directory,
+            directory_name,
             missing,
             name,
             existing,
         } = target;
         let private = existing.is_some();
         let failed = |errno| failed(&asked, errno);
-        let unnamed = Temporary::unnamed(folder.as_fd(), private, options.nonce);
-        let (temporary, folder, missing, parents) = match unnamed {
-            Some(temporary) => (temporary, folder, missing, MadeFolders::default()),
+        let unnamed = Temporary::unnamed(directory.as_fd(), private, options.nonce);
+        let (temporary, directory, missing, parents) = match unnamed {
+            Some(temporary) => (temporary, directory, missing, MadeDirectories::default()),
             None => {
-                let (folder, made) =
-                    make_folders(folder, &folder_name, &missing).map_err(failed)?;
+                let (directory, made) =
+                    make_directories(directory, &directory_name, &missing).map_err(failed)?;
                 let temporary =
-                    Temporary::named(folder.as_fd(), private, options.nonce).map_err(failed)?;
-                (temporary, folder, Vec::new(), made)
+                    Temporary::named(directory.as_fd(), private, options.nonce).map_err(failed)?;
+                (temporary, directory, Vec::new(), made)
             }
         };
         Ok(Staged {
-            wall: self.clone(),
+            sandbox: self.clone(),
             asked,
             root,
             rel,
-            folder,
-            folder_name,
+            directory,
+            directory_name,
             missing,
             name,
             temporary,
@@ -148,7 +148,7 @@ impl PathWall {
     }
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Refuses content that a write to this path would refuse. Changes nothing.
     pub fn check_content(&self, path: impl AsRef<Path>, content: &[u8]) -> Result<(), PathError> {
         let named_so = path
@@ -165,7 +165,7 @@ impl PathWall {
         let rel = target.rel();
         let replaced = target
             .existing
-            .map(|_| (target.folder.as_fd(), &*target.name));
+            .map(|_| (target.directory.as_fd(), &*target.name));
         match attributes.new_driver(replaced) {
             Some(driver) if !self.is_named(target.root, &rel) => {
                 let why = Protection::Driver { driver };
@@ -187,7 +187,7 @@ impl Staged {
         Path::new(OsStr::from_bytes(&self.rel))
     }
 
-    /// The name of the temporary file, in the same folder; what a crash after
+    /// The name of the temporary file, in the same directory; what a crash after
     /// [`Staged::stand_by`] leaves behind.
     pub fn temporary(&self) -> &str {
         &self.temporary.name
@@ -247,35 +247,35 @@ impl Staged {
 
     /// Refuses attributes that make git run what it did not run before.
     fn check_content(&self) -> Result<(), PathError> {
-        let replaced = self.existing.map(|_| (self.folder.as_fd(), &*self.name));
+        let replaced = self.existing.map(|_| (self.directory.as_fd(), &*self.name));
         let attributes = self.attributes.as_ref();
         let driver = attributes.and_then(|new| new.new_driver(replaced));
         driver.map_or(Ok(()), |driver| {
             let why = Protection::Driver { driver };
             let place = (self.root, self.rel.as_slice());
-            Err(self.wall.protected(&self.asked, None, place, why))
+            Err(self.sandbox.protected(&self.asked, None, place, why))
         })
     }
 
-    /// Makes the folders that are missing and gives the temporary file its name
+    /// Makes the directories that are missing and gives the temporary file its name
     /// beside the place, if the place may still be taken.
     pub fn stand_by(&mut self) -> Result<(), PathError> {
         self.check_again()?;
         if !self.missing.is_empty() {
-            let start = self.folder.try_clone();
+            let start = self.directory.try_clone();
             let start = start.map_err(|_| failed(&self.asked, Errno::MFILE))?;
-            let made = make_folders(start, &self.folder_name, &self.missing);
-            let (folder, parents) = made.map_err(|errno| failed(&self.asked, errno))?;
+            let made = make_directories(start, &self.directory_name, &self.missing);
+            let (directory, parents) = made.map_err(|errno| failed(&self.asked, errno))?;
             for part in std::mem::take(&mut self.missing) {
-                self.folder_name = join(&self.folder_name, &part);
+                self.directory_name = join(&self.directory_name, &part);
             }
-            (self.folder, self.parents) = (folder, parents);
+            (self.directory, self.parents) = (directory, parents);
         }
-        let appeared = self.temporary.appear(self.folder.as_fd());
+        let appeared = self.temporary.appear(self.directory.as_fd());
         appeared.map_err(|errno| failed(&self.asked, errno))
     }
 
-    /// Moves the file to its place, in one step. The folder is not synced yet.
+    /// Moves the file to its place, in one step. The directory is not synced yet.
     ///
     /// A place that was empty is only taken if it still is; a file that was there is
     /// only replaced if it is still the same.
@@ -286,20 +286,20 @@ impl Staged {
         let replace = self.existing.is_some();
         let moved = self
             .temporary
-            .rename(self.folder.as_fd(), &self.name, replace);
+            .rename(self.directory.as_fd(), &self.name, replace);
         moved.map_err(|errno| failed(&self.asked, errno))?;
         self.placed = true;
         Ok(())
     }
 
-    /// Waits until the folder knows of the placed file for good, and says what was done.
+    /// Waits until the directory knows of the placed file for good, and says what was done.
     pub fn finish(self) -> Result<Committed, PathError> {
-        let synced = sync_folder(self.folder.as_fd()) && self.parents.sync();
+        let synced = sync_directory(self.directory.as_fd()) && self.parents.sync();
         self.done(synced)
     }
 
-    pub(super) fn done(mut self, folder_synced: bool) -> Result<Committed, PathError> {
-        let made_folders = self.parents.keep();
+    pub(super) fn done(mut self, directory_synced: bool) -> Result<Committed, PathError> {
+        let made_directories = self.parents.keep();
         let stat = rustix::fs::fstat(&self.temporary.file);
         let stat = stat.map_err(|errno| failed(&self.asked, errno))?;
         Ok(Committed {
@@ -307,8 +307,8 @@ impl Staged {
             path: self.path().to_path_buf(),
             created: self.existing.is_none(),
             stat: FileStat::of(&stat),
-            made_folders,
-            folder_synced,
+            made_directories,
+            directory_synced,
         })
     }
 
@@ -325,23 +325,23 @@ impl Staged {
             path: shown(&self.asked),
             what: Failure::Busy,
         };
-        let root = self.wall.inner.roots.get(self.root).ok_or_else(busy)?;
-        // Without /proc there is no asking; the folder was checked when it was opened.
-        if let Ok(folder) = name_beneath(root, &self.folder) {
-            let mut now = folder.ok_or_else(busy)?;
+        let root = self.sandbox.inner.roots.get(self.root).ok_or_else(busy)?;
+        // Without /proc there is no asking; the directory was checked when it was opened.
+        if let Ok(directory) = name_beneath(root, &self.directory) {
+            let mut now = directory.ok_or_else(busy)?;
             for part in self.missing.iter().chain([&self.name]) {
                 now = join(&now, part);
             }
             if now != self.rel {
-                self.wall
+                self.sandbox
                     .check_resolved(&self.asked, self.root, &now, Access::Write)?;
             }
-            self.wall.check_plant(&self.asked, self.root, &now)?;
+            self.sandbox.check_plant(&self.asked, self.root, &now)?;
         }
         let Some(old) = &self.existing else {
             return Ok(());
         };
-        let now = rustix::fs::statat(&self.folder, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
+        let now = rustix::fs::statat(&self.directory, &*self.name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(|errno| failed(&self.asked, errno))?;
         let now = FileStat::of(&now);
         if now.unchanged_since(old) {
@@ -354,7 +354,7 @@ impl Staged {
 
 impl Drop for Staged {
     fn drop(&mut self) {
-        self.temporary.vanish(self.folder.as_fd());
+        self.temporary.vanish(self.directory.as_fd());
         if self.placed {
             // Whatever lies in them is in its place.
             self.parents.keep();

@@ -58,7 +58,7 @@ impl FileStat {
 pub(crate) fn kind_of(kind: FileType) -> FileKind {
     match kind {
         FileType::RegularFile => FileKind::File,
-        FileType::Directory => FileKind::Folder,
+        FileType::Directory => FileKind::Directory,
         FileType::Symlink => FileKind::Link,
         FileType::Unknown => FileKind::Unknown,
         _ => FileKind::Other,
@@ -96,7 +96,7 @@ mod tests {
     fn what_the_system_did_not_say_is_unknown_and_not_something_else() {
         for (said, kind) in [
             (FileType::RegularFile, FileKind::File),
-            (FileType::Directory, FileKind::Folder),
+            (FileType::Directory, FileKind::Directory),
             (FileType::Symlink, FileKind::Link),
             (FileType::Fifo, FileKind::Other),
             (FileType::Socket, FileKind::Other),

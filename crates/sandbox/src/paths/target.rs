@@ -9,7 +9,7 @@ use rustix::fs::AtFlags;
 use rustix::io::Errno;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::error::{Failure, FileKind, PathError};
 use super::missing::join;
 use super::request::Request;
@@ -34,15 +34,15 @@ impl Resolved {
     }
 }
 
-/// A name in an open folder, with folders in between that may have to be made.
+/// A name in an open directory, with directories in between that may have to be made.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub(crate) root: usize,
-    /// The deepest folder on the way that exists.
-    pub(crate) folder: OwnedFd,
+    /// The deepest directory on the way that exists.
+    pub(crate) directory: OwnedFd,
     /// Its name in the root, links resolved.
-    pub(crate) folder_name: Vec<u8>,
-    /// Folders that do not exist yet, from there down.
+    pub(crate) directory_name: Vec<u8>,
+    /// Directories that do not exist yet, from there down.
     pub(crate) missing: Vec<Vec<u8>>,
     pub(crate) name: Vec<u8>,
     pub(crate) existing: Option<FileStat>,
@@ -51,7 +51,7 @@ pub(crate) struct Target {
 impl Target {
     /// The name in the root.
     pub(crate) fn rel(&self) -> Vec<u8> {
-        let mut rel = self.folder_name.clone();
+        let mut rel = self.directory_name.clone();
         for part in self.missing.iter().chain([&self.name]) {
             rel = join(&rel, part);
         }
@@ -68,7 +68,7 @@ impl Target {
     }
 }
 
-impl PathWall {
+impl PathSandbox {
     /// Checks a path as an access would, and says what is there. Changes nothing.
     ///
     /// A path that does not exist is an answer for [`Access::Write`] and an error
@@ -89,8 +89,8 @@ impl PathWall {
         let stat = FileStat::of(&said);
         let moved_to = found.moved_to.as_deref();
         match stat.kind {
-            FileKind::Folder => {}
-            FileKind::File if request.names_folder => {
+            FileKind::Directory => {}
+            FileKind::File if request.names_directory => {
                 return Err(PathError::NotADirectory {
                     path: request.shown(),
                     part: request.shown(),
@@ -116,7 +116,7 @@ impl PathWall {
 
     /// The file that a write to this path replaces or makes.
     pub(crate) fn write_target(&self, request: &Request<'_>) -> Result<Target, PathError> {
-        let mut target = self.in_folder(request, Access::Write)?;
+        let mut target = self.in_directory(request, Access::Write)?;
         if target.missing.is_empty() {
             target.existing = stat_entry(request, &target)?;
             if target.existing.is_some_and(|s| s.kind == FileKind::Link) {
@@ -135,12 +135,12 @@ impl PathWall {
         let rel = target.rel();
         self.check_file(request, target.root, Some(&rel))?;
         self.check_plant(request.raw, target.root, &rel)?;
-        // Replacing needs no right to write the old file, only its folder. Whoever
+        // Replacing needs no right to write the old file, only its directory. Whoever
         // took that right away did not mean us to find another way. Other errors
         // (gone meanwhile, a kernel that cannot tell) are left to the write itself.
         if target.existing.is_some()
             && let Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = rustix::fs::accessat(
-                &target.folder,
+                &target.directory,
                 &*target.name,
                 rustix::fs::Access::WRITE_OK,
                 AtFlags::EACCESS,
@@ -153,7 +153,7 @@ impl PathWall {
 
     /// The entry with this name, links not followed at the end; an error if there is none.
     pub(crate) fn entry(&self, request: &Request<'_>) -> Result<Target, PathError> {
-        let mut target = self.in_folder(request, Access::Delete)?;
+        let mut target = self.in_directory(request, Access::Delete)?;
         if target.missing.is_empty() {
             target.existing = stat_entry(request, &target)?;
         }
@@ -171,22 +171,22 @@ impl PathWall {
         }
     }
 
-    /// The folder a path lies in, as far as it exists.
-    pub(crate) fn in_folder(
+    /// The directory a path lies in, as far as it exists.
+    pub(crate) fn in_directory(
         &self,
         request: &Request<'_>,
         access: Access,
     ) -> Result<Target, PathError> {
-        let Some((name, folders)) = request.parts.split_last() else {
+        let Some((name, directories)) = request.parts.split_last() else {
             return Err(PathError::NotAFile {
                 path: request.shown(),
-                kind: FileKind::Folder,
+                kind: FileKind::Directory,
             });
         };
-        let mut length = folders.len();
+        let mut length = directories.len();
         let (found, rel) = loop {
-            let rel = folders.get(..length).unwrap_or_default().join(&b'/');
-            match self.look_up(request.root, &rel, Want::Folder) {
+            let rel = directories.get(..length).unwrap_or_default().join(&b'/');
+            match self.look_up(request.root, &rel, Want::Directory) {
                 Ok(found) => break (found, rel),
                 Err(miss) => match length.checked_sub(1) {
                     Some(shorter) if miss == Miss::Missing => length = shorter,
@@ -194,7 +194,7 @@ impl PathWall {
                 },
             }
         };
-        let missing = folders.get(length..).unwrap_or_default();
+        let missing = directories.get(length..).unwrap_or_default();
         if let Some(first) = missing.first()
             && rustix::fs::statat(&found.fd, *first, AtFlags::SYMLINK_NOFOLLOW).is_ok()
         {
@@ -206,8 +206,8 @@ impl PathWall {
         let moved = found.moved_to.is_some();
         let target = Target {
             root: found.root,
-            folder: found.fd,
-            folder_name: found.moved_to.unwrap_or(rel),
+            directory: found.fd,
+            directory_name: found.moved_to.unwrap_or(rel),
             missing: missing.iter().map(|part| part.to_vec()).collect(),
             name: name.to_vec(),
             existing: None,
@@ -218,7 +218,7 @@ impl PathWall {
         Ok(target)
     }
 
-    /// The regular file that a link at the end of a path leads to, in its own folder:
+    /// The regular file that a link at the end of a path leads to, in its own directory:
     /// a write replaces the file, not the link.
     fn behind_link(&self, request: &Request<'_>) -> Result<Target, PathError> {
         let failed = |what| PathError::Failed {
@@ -235,27 +235,30 @@ impl PathWall {
         let stat =
             rustix::fs::fstat(&found.fd).map_err(|errno| PathError::system(request.raw, errno))?;
         let stat = FileStat::of(&stat);
-        let (folder_name, name) = match rel.iter().rposition(|b| *b == b'/') {
+        let (directory_name, name) = match rel.iter().rposition(|b| *b == b'/') {
             Some(slash) => {
-                let (folder, name) = rel.split_at(slash);
-                (folder.to_vec(), name.get(1..).unwrap_or_default().to_vec())
+                let (directory, name) = rel.split_at(slash);
+                (
+                    directory.to_vec(),
+                    name.get(1..).unwrap_or_default().to_vec(),
+                )
             }
             None => (Vec::new(), rel),
         };
-        let folder = self
-            .look_up(found.root, &folder_name, Want::Folder)
+        let directory = self
+            .look_up(found.root, &directory_name, Want::Directory)
             .map_err(|miss| self.refuse(request, miss))?;
         let mut target = Target {
-            root: folder.root,
-            folder: folder.fd,
-            folder_name,
+            root: directory.root,
+            directory: directory.fd,
+            directory_name,
             missing: Vec::new(),
             name,
             existing: None,
         };
         if stat.kind == FileKind::File {
             target.existing = stat_entry(request, &target)?;
-            if !is_still(stat, target.existing, folder.moved_to.as_deref()) {
+            if !is_still(stat, target.existing, directory.moved_to.as_deref()) {
                 return Err(busy());
             }
         } else {
@@ -265,7 +268,7 @@ impl PathWall {
     }
 }
 
-/// Whether a name is that of the file that was looked at, and no link, in a folder that was
+/// Whether a name is that of the file that was looked at, and no link, in a directory that was
 /// not found elsewhere.
 fn is_still(looked_at: FileStat, now: Option<FileStat>, moved_to: Option<&[u8]>) -> bool {
     moved_to.is_none()
@@ -273,7 +276,7 @@ fn is_still(looked_at: FileStat, now: Option<FileStat>, moved_to: Option<&[u8]>)
 }
 
 fn stat_entry(request: &Request<'_>, target: &Target) -> Result<Option<FileStat>, PathError> {
-    match rustix::fs::statat(&target.folder, &*target.name, AtFlags::SYMLINK_NOFOLLOW) {
+    match rustix::fs::statat(&target.directory, &*target.name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(stat) => Ok(Some(FileStat::of(&stat))),
         Err(Errno::NOENT) => Ok(None),
         Err(errno) => Err(PathError::system(request.raw, errno)),

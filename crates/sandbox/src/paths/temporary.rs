@@ -35,14 +35,14 @@ pub(crate) struct Temporary {
 }
 
 impl Temporary {
-    /// A file without a name, in the file system of this folder. Nothing if it has none.
-    pub(crate) fn unnamed(folder: BorrowedFd<'_>, private: bool, nonce: u128) -> Option<Self> {
+    /// A file without a name, in the file system of this directory. Nothing if it has none.
+    pub(crate) fn unnamed(directory: BorrowedFd<'_>, private: bool, nonce: u128) -> Option<Self> {
         let flags = OFlags::TMPFILE | OFlags::WRONLY | OFlags::CLOEXEC;
-        let fd = rustix::fs::openat(folder, ".", flags, mode(private)).ok()?;
+        let fd = rustix::fs::openat(directory, ".", flags, mode(private)).ok()?;
         // Without /proc there would be no way to name it later.
         rustix::fs::stat(by_descriptor(fd.as_raw_fd())).ok()?;
         let free = |name: &String| {
-            let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+            let there = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
             matches!(there, Err(Errno::NOENT))
         };
         Some(Self {
@@ -52,12 +52,16 @@ impl Temporary {
         })
     }
 
-    /// A file with an exclusive name in this folder.
-    pub(crate) fn named(folder: BorrowedFd<'_>, private: bool, nonce: u128) -> Result<Self, Errno> {
+    /// A file with an exclusive name in this directory.
+    pub(crate) fn named(
+        directory: BorrowedFd<'_>,
+        private: bool,
+        nonce: u128,
+    ) -> Result<Self, Errno> {
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         for name in names(nonce) {
-            match rustix::fs::openat(folder, &name, flags, mode(private)) {
+            match rustix::fs::openat(directory, &name, flags, mode(private)) {
                 Ok(fd) => {
                     return Ok(Self {
                         file: File::from(fd),
@@ -103,13 +107,13 @@ impl Temporary {
         rustix::fs::fchmod(&self.file, Mode::from_raw_mode(mode))
     }
 
-    /// Gives it its name in this folder.
-    pub(crate) fn appear(&mut self, folder: BorrowedFd<'_>) -> Result<(), Errno> {
+    /// Gives it its name in this directory.
+    pub(crate) fn appear(&mut self, directory: BorrowedFd<'_>) -> Result<(), Errno> {
         if self.named {
             return Ok(());
         }
         let from = by_descriptor(self.file.as_raw_fd());
-        rustix::fs::linkat(CWD, from, folder, &self.name, AtFlags::SYMLINK_FOLLOW)?;
+        rustix::fs::linkat(CWD, from, directory, &self.name, AtFlags::SYMLINK_FOLLOW)?;
         self.named = true;
         Ok(())
     }
@@ -117,15 +121,15 @@ impl Temporary {
     /// Moves it onto a name, replacing what is there or only if nothing is.
     pub(crate) fn rename(
         &mut self,
-        folder: BorrowedFd<'_>,
+        directory: BorrowedFd<'_>,
         name: &[u8],
         replace: bool,
     ) -> Result<(), Errno> {
-        self.appear(folder)?;
+        self.appear(directory)?;
         if replace {
-            rustix::fs::renameat(folder, &self.name, folder, name)?;
+            rustix::fs::renameat(directory, &self.name, directory, name)?;
         } else {
-            move_to_free(folder, self.name.as_bytes(), folder, name)?;
+            move_to_free(directory, self.name.as_bytes(), directory, name)?;
         }
         // The name belongs to the place now.
         self.named = false;
@@ -133,9 +137,9 @@ impl Temporary {
     }
 
     /// Takes the name away, if it has one of its own.
-    pub(crate) fn vanish(&mut self, folder: BorrowedFd<'_>) {
+    pub(crate) fn vanish(&mut self, directory: BorrowedFd<'_>) {
         if std::mem::take(&mut self.named) {
-            let _ = rustix::fs::unlinkat(folder, &self.name, AtFlags::empty());
+            let _ = rustix::fs::unlinkat(directory, &self.name, AtFlags::empty());
         }
     }
 }
@@ -171,9 +175,9 @@ pub(crate) fn move_to_free(
     }
 }
 
-/// Whether this name in a folder is the very file that is open.
-pub(crate) fn is_at(file: &File, folder: BorrowedFd<'_>, name: &[u8]) -> bool {
-    let there = rustix::fs::statat(folder, name, AtFlags::SYMLINK_NOFOLLOW);
+/// Whether this name in a directory is the very file that is open.
+pub(crate) fn is_at(file: &File, directory: BorrowedFd<'_>, name: &[u8]) -> bool {
+    let there = rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW);
     let here = rustix::fs::fstat(file.as_fd());
     matches!((there, here), (Ok(there), Ok(here))
         if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino))
@@ -186,10 +190,10 @@ mod tests {
     use super::*;
 
     /// A file of each kind: file systems differ in which they have.
-    fn both(folder: &File, private: bool, nonce: u128) -> [Temporary; 2] {
+    fn both(directory: &File, private: bool, nonce: u128) -> [Temporary; 2] {
         [
-            Temporary::named(folder.as_fd(), private, nonce).unwrap(),
-            Temporary::unnamed(folder.as_fd(), private, nonce + 100).unwrap(),
+            Temporary::named(directory.as_fd(), private, nonce).unwrap(),
+            Temporary::unnamed(directory.as_fd(), private, nonce + 100).unwrap(),
         ]
     }
 
@@ -205,24 +209,24 @@ mod tests {
     #[test]
     fn with_a_name_or_without_it_ends_in_its_place_or_leaves_nothing() {
         let place = tempfile::tempdir().unwrap();
-        let folder = File::open(place.path()).unwrap();
-        for (mut temporary, number) in both(&folder, false, 7).into_iter().zip(0..) {
+        let directory = File::open(place.path()).unwrap();
+        for (mut temporary, number) in both(&directory, false, 7).into_iter().zip(0..) {
             let name = format!("f{number}").into_bytes();
             temporary.write_all(b"new").unwrap();
-            temporary.rename(folder.as_fd(), &name, false).unwrap();
-            assert!(is_at(&temporary.file, folder.as_fd(), &name));
-            temporary.vanish(folder.as_fd());
+            temporary.rename(directory.as_fd(), &name, false).unwrap();
+            assert!(is_at(&temporary.file, directory.as_fd(), &name));
+            temporary.vanish(directory.as_fd());
         }
         assert_eq!(names(place.path()), ["f0", "f1"]);
-        for mut temporary in both(&folder, false, 7) {
-            let taken = temporary.rename(folder.as_fd(), b"f0", false);
+        for mut temporary in both(&directory, false, 7) {
+            let taken = temporary.rename(directory.as_fd(), b"f0", false);
             assert_eq!(taken, Err(Errno::EXIST));
-            temporary.vanish(folder.as_fd());
+            temporary.vanish(directory.as_fd());
         }
         assert_eq!(names(place.path()), ["f0", "f1"]);
-        for mut temporary in both(&folder, false, 7) {
+        for mut temporary in both(&directory, false, 7) {
             temporary.write_all(b"newer").unwrap();
-            temporary.rename(folder.as_fd(), b"f0", true).unwrap();
+            temporary.rename(directory.as_fd(), b"f0", true).unwrap();
         }
         assert_eq!(std::fs::read(place.path().join("f0")).unwrap(), b"newer");
         assert_eq!(names(place.path()), ["f0", "f1"]);
@@ -231,12 +235,12 @@ mod tests {
     #[test]
     fn a_name_that_is_taken_is_passed_over_and_a_private_file_is_private() {
         let place = tempfile::tempdir().unwrap();
-        let folder = File::open(place.path()).unwrap();
+        let directory = File::open(place.path()).unwrap();
         for name in names_of(7).into_iter().chain(names_of(107)) {
             std::os::unix::fs::symlink("nowhere", place.path().join(name)).unwrap();
         }
-        for mut temporary in both(&folder, true, 7) {
-            temporary.appear(folder.as_fd()).unwrap();
+        for mut temporary in both(&directory, true, 7) {
+            temporary.appear(directory.as_fd()).unwrap();
             let stat = place
                 .path()
                 .join(&temporary.name)
@@ -244,13 +248,13 @@ mod tests {
                 .unwrap();
             assert!(stat.is_file());
             assert_eq!(stat.permissions().mode() & 0o777, 0o600);
-            temporary.vanish(folder.as_fd());
+            temporary.vanish(directory.as_fd());
         }
         // With every name taken there is none.
         for name in super::names(7).skip(3) {
             std::fs::write(place.path().join(name), "").unwrap();
         }
-        let none = Temporary::named(folder.as_fd(), true, 7);
+        let none = Temporary::named(directory.as_fd(), true, 7);
         assert_eq!(none.map(|_| ()), Err(Errno::EXIST));
     }
 
@@ -258,7 +262,7 @@ mod tests {
     fn whoever_may_read_a_file_may_run_it_if_anybody_may() {
         let old = tempfile::tempfile().unwrap();
         let new = tempfile::tempdir().unwrap();
-        let folder = File::open(new.path()).unwrap();
+        let directory = File::open(new.path()).unwrap();
         let mode = |file: &File| file.metadata().unwrap().permissions().mode() & 0o7777;
         for (before, executable, after) in [
             (0o640, None, 0o640),
@@ -273,11 +277,11 @@ mod tests {
             let rights = std::fs::Permissions::from_mode(before);
             old.set_permissions(rights).unwrap();
             let stat = FileStat::of(&rustix::fs::fstat(&old).unwrap());
-            for mut temporary in both(&folder, true, 7) {
+            for mut temporary in both(&directory, true, 7) {
                 let like = Some(stat);
                 temporary.take_over(Rights { like, executable }).unwrap();
                 assert_eq!(mode(&temporary.file), after, "{before:o} {executable:?}");
-                temporary.vanish(folder.as_fd());
+                temporary.vanish(directory.as_fd());
             }
         }
     }
@@ -285,11 +289,11 @@ mod tests {
     #[test]
     fn new_content_is_not_inherited_by_a_program_that_is_started() {
         let place = tempfile::tempdir().unwrap();
-        let folder = File::open(place.path()).unwrap();
-        for mut temporary in both(&folder, false, 7) {
+        let directory = File::open(place.path()).unwrap();
+        for mut temporary in both(&directory, false, 7) {
             let flags = rustix::io::fcntl_getfd(&temporary.file).unwrap();
             assert!(flags.contains(rustix::io::FdFlags::CLOEXEC));
-            temporary.vanish(folder.as_fd());
+            temporary.vanish(directory.as_fd());
         }
     }
 

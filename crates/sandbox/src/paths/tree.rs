@@ -1,8 +1,8 @@
 //! Walking a tree: what `glob`, `grep` and a recursive listing see.
 //!
-//! Every folder is opened from the handle of the folder above it, never through
+//! Every directory is opened from the handle of the directory above it, never through
 //! a link, and every file that a visitor opens comes from the handle of its
-//! folder. Links are shown and not followed, denied names are not shown.
+//! directory. Links are shown and not followed, denied names are not shown.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::PathWall;
+use super::PathSandbox;
+use super::directory::Name;
 use super::error::{FileKind, PathError};
-use super::folder::Name;
 use super::message::shown;
 use super::missing::join;
-use super::open_folder::{EntryPaths, OpenFolder, Tree};
+use super::open_directory::{EntryPaths, OpenDirectory, Tree};
 use super::read::ReadHandle;
 use super::resolve::Want;
 use super::stage::failed;
@@ -28,7 +28,7 @@ use super::stat::FileStat;
 /// What a walk shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalkOptions {
-    /// How deep: 1 is the folder's own entries, `None` everything.
+    /// How deep: 1 is the directory's own entries, `None` everything.
     pub max_depth: Option<usize>,
     /// Whether names that start with a dot are shown.
     pub hidden: bool,
@@ -43,8 +43,8 @@ pub struct WalkOptions {
 pub enum Flow {
     /// Go on.
     Continue,
-    /// Go on, but not into this folder.
-    SkipFolder,
+    /// Go on, but not into this directory.
+    SkipDirectory,
     /// End the walk.
     Stop,
 }
@@ -70,14 +70,14 @@ pub enum Visit<'a> {
 pub struct WalkEntry<'a> {
     /// Its path as a request would name it.
     pub path: &'a Path,
-    /// Its name without any folder.
+    /// Its name without any directory.
     pub name: &'a OsStr,
     /// How deep beneath the start: its own entries are 1.
     pub depth: usize,
     /// What it is; a link is a link, whatever it leads to.
     pub kind: FileKind,
-    pub(super) wall: &'a PathWall,
-    pub(super) folder: BorrowedFd<'a>,
+    pub(super) sandbox: &'a PathSandbox,
+    pub(super) directory: BorrowedFd<'a>,
     pub(super) root: usize,
     pub(super) real: &'a [u8],
     /// Where the path beneath the start begins.
@@ -93,7 +93,7 @@ impl WalkEntry<'_> {
 
     /// Size, rights and age; of the link itself, if it is one.
     pub fn stat(&self) -> Result<FileStat, PathError> {
-        rustix::fs::statat(self.folder, self.name, AtFlags::SYMLINK_NOFOLLOW)
+        rustix::fs::statat(self.directory, self.name, AtFlags::SYMLINK_NOFOLLOW)
             .map(|stat| FileStat::of(&stat))
             .map_err(|errno| self.failed(errno))
     }
@@ -101,7 +101,7 @@ impl WalkEntry<'_> {
     /// Opens the regular file that this is.
     pub fn open(&self) -> Result<ReadHandle, PathError> {
         let flags = Want::Read.flags() | OFlags::NOFOLLOW;
-        let fd = rustix::fs::openat(self.folder, self.name, flags, Mode::empty())
+        let fd = rustix::fs::openat(self.directory, self.name, flags, Mode::empty())
             .map_err(|errno| self.failed(errno))?;
         let said = rustix::fs::fstat(&fd).map_err(|errno| self.failed(errno))?;
         let stat = FileStat::of(&said);
@@ -112,7 +112,7 @@ impl WalkEntry<'_> {
             });
         }
         let asked = self.path.as_os_str().as_bytes();
-        self.wall.check_links(asked, &said)?;
+        self.sandbox.check_links(asked, &said)?;
         Ok(ReadHandle {
             file: File::from(fd),
             root: self.root,
@@ -126,15 +126,15 @@ impl WalkEntry<'_> {
     }
 }
 
-/// A folder the walk is in.
+/// A directory the walk is in.
 struct Level {
-    folder: OpenFolder,
+    directory: OpenDirectory,
     paths: EntryPaths,
     steps: std::vec::IntoIter<Step>,
     skipped: HashSet<Vec<u8>>,
 }
 
-/// What is done in a folder. A folder `a` is shown at `a` and entered at `a/`: names
+/// What is done in a directory. A directory `a` is shown at `a` and entered at `a/`: names
 /// such as `a-b` sort in between, and the walk is in the order of whole paths.
 struct Step {
     key: Vec<u8>,
@@ -147,8 +147,8 @@ struct Walk<'w, 'v> {
     visitor: &'v mut dyn FnMut(Visit<'_>) -> Flow,
 }
 
-impl PathWall {
-    /// Walks the tree beneath a folder in the byte order of paths.
+impl PathSandbox {
+    /// Walks the tree beneath a directory in the byte order of paths.
     ///
     /// Only a start that cannot be opened is an error; what goes wrong on the way is
     /// shown to the visitor.
@@ -177,17 +177,19 @@ impl Walk<'_, '_> {
                 continue;
             };
             if !step.enter {
-                let Level { folder, paths, .. } = level;
-                let entry = self.tree.entry(folder, paths, &step.entry);
+                let Level {
+                    directory, paths, ..
+                } = level;
+                let entry = self.tree.entry(directory, paths, &step.entry);
                 match (self.visitor)(Visit::Entry(&entry)) {
                     Flow::Continue => {}
-                    Flow::SkipFolder => {
+                    Flow::SkipDirectory => {
                         level.skipped.insert(step.entry.name);
                     }
                     Flow::Stop => return,
                 }
             } else if !level.skipped.contains(&step.entry.name) {
-                match self.enter(&level.folder, &step.entry.name) {
+                match self.enter(&level.directory, &step.entry.name) {
                     Ok((_, Flow::Stop)) | Err(Flow::Stop) => return,
                     Ok((inner, _)) => levels.push(inner),
                     Err(_) => {}
@@ -196,23 +198,25 @@ impl Walk<'_, '_> {
         }
     }
 
-    fn enter(&mut self, folder: &OpenFolder, name: &[u8]) -> Result<(Level, Flow), Flow> {
-        match self.tree.enter(folder, name) {
+    fn enter(&mut self, directory: &OpenDirectory, name: &[u8]) -> Result<(Level, Flow), Flow> {
+        match self.tree.enter(directory, name) {
             Ok(inner) => Ok(self.level(inner)),
-            Err(error) => Err(self.report(&join(&folder.path, name), folder.depth + 1, error)),
+            Err(error) => {
+                Err(self.report(&join(&directory.path, name), directory.depth + 1, error))
+            }
         }
     }
 
-    /// Reads a folder's names and puts the steps in order.
-    fn level(&mut self, mut folder: OpenFolder) -> (Level, Flow) {
-        let (names, error) = self.tree.names(&mut folder);
+    /// Reads a directory's names and puts the steps in order.
+    fn level(&mut self, mut directory: OpenDirectory) -> (Level, Flow) {
+        let (names, error) = self.tree.names(&mut directory);
         let flow = error.map_or(Flow::Continue, |error| {
-            self.report(&folder.path, folder.depth, error)
+            self.report(&directory.path, directory.depth, error)
         });
-        let deeper = self.tree.goes_deeper(&folder);
+        let deeper = self.tree.goes_deeper(&directory);
         let mut steps = Vec::with_capacity(names.len());
         for entry in names {
-            if deeper && entry.kind == FileKind::Folder {
+            if deeper && entry.kind == FileKind::Directory {
                 let mut key = entry.name.clone();
                 key.push(b'/');
                 steps.push(Step {
@@ -229,8 +233,8 @@ impl Walk<'_, '_> {
         }
         steps.sort_unstable_by(|a, b| a.key.cmp(&b.key));
         let level = Level {
-            paths: EntryPaths::of(&folder),
-            folder,
+            paths: EntryPaths::of(&directory),
+            directory,
             steps: steps.into_iter(),
             skipped: HashSet::new(),
         };

@@ -1,8 +1,8 @@
 //! Resolving beneath a root by hand.
 //!
-//! Every component is opened from the handle of the folder before it and never
+//! Every component is opened from the handle of the directory before it and never
 //! followed; a link is read and its text put in front of what is left. `..` in a
-//! link goes back to a handle that is already held, so a folder that is moved in
+//! link goes back to a handle that is already held, so a directory that is moved in
 //! between takes nobody out of the root.
 
 use std::collections::VecDeque;
@@ -16,16 +16,16 @@ use super::roots::Roots;
 
 /// As many links as the kernel follows.
 const MOST_LINKS: usize = 40;
-/// Each folder on the way is an open descriptor.
-const MOST_FOLDERS: usize = 256;
+/// Each directory on the way is an open descriptor.
+const MOST_DIRECTORIES: usize = 256;
 /// How often a component is looked at again that was swapped under our eyes.
 const TRIES: usize = 128;
 
 struct Walk<'r> {
     roots: &'r Roots,
     root: usize,
-    /// The folders from the root down to here.
-    folders: Vec<(OwnedFd, Vec<u8>)>,
+    /// The directories from the root down to here.
+    directories: Vec<(OwnedFd, Vec<u8>)>,
     ahead: VecDeque<Vec<u8>>,
     links: usize,
     /// The last link that was followed, to name the one that led out.
@@ -42,7 +42,7 @@ pub(crate) fn open(roots: &Roots, root: usize, rel: &[u8], want: Want) -> Result
     let mut walk = Walk {
         roots,
         root,
-        folders: Vec::new(),
+        directories: Vec::new(),
         ahead,
         links: 0,
         link: Vec::new(),
@@ -52,7 +52,7 @@ pub(crate) fn open(roots: &Roots, root: usize, rel: &[u8], want: Want) -> Result
         match name.as_slice() {
             b"" | b"." => {}
             b".." => {
-                if walk.folders.pop().is_none() {
+                if walk.directories.pop().is_none() {
                     return Err(Miss::LeadsOut(walk.link));
                 }
             }
@@ -69,13 +69,13 @@ pub(crate) fn open(roots: &Roots, root: usize, rel: &[u8], want: Want) -> Result
 
 impl Walk<'_> {
     fn here(&self) -> Result<BorrowedFd<'_>, Miss> {
-        match self.folders.last() {
+        match self.directories.last() {
             Some((fd, _)) => Ok(fd.as_fd()),
             None => Ok(self.roots.get(self.root).ok_or(Miss::Missing)?.handle()),
         }
     }
 
-    /// Takes one component; returns the descriptor if it was the last and no folder.
+    /// Takes one component; returns the descriptor if it was the last and no directory.
     fn step(
         &mut self,
         name: &[u8],
@@ -85,9 +85,9 @@ impl Walk<'_> {
         let fd = open_at(self.here()?, name, Want::Look.flags())?;
         let kind = FileType::from_raw_mode(rustix::fs::fstat(&fd)?.st_mode);
         match kind {
-            FileType::Directory if self.folders.len() >= MOST_FOLDERS => Err(Miss::TooDeep),
+            FileType::Directory if self.directories.len() >= MOST_DIRECTORIES => Err(Miss::TooDeep),
             FileType::Directory => {
-                self.folders.push((fd, name.to_vec()));
+                self.directories.push((fd, name.to_vec()));
                 Ok(None)
             }
             FileType::Symlink => {
@@ -95,7 +95,7 @@ impl Walk<'_> {
                 Ok(None)
             }
             _ if !self.ahead.is_empty() || want.flags().contains(OFlags::DIRECTORY) => {
-                Err(Miss::NotFolder)
+                Err(Miss::NotDirectory)
             }
             _ if want == Want::Look => Ok(Some(fd)),
             _ => match open_at(self.here()?, name, want.flags()) {
@@ -133,15 +133,15 @@ impl Walk<'_> {
                 .roots
                 .containing(&named)
                 .ok_or_else(|| Miss::LeadsOut(self.link.clone()))?;
-            let ends_like_folder = parts.last().is_some_and(|part| part.is_empty());
+            let ends_like_directory = parts.last().is_some_and(|part| part.is_empty());
             parts = named.get(length..).unwrap_or_default().to_vec();
-            if ends_like_folder {
+            if ends_like_directory {
                 parts.push(b".");
             }
             self.root = root;
-            self.folders.clear();
+            self.directories.clear();
         }
-        // An empty last part (`x/`) stays as `.`: what comes before it must be a folder.
+        // An empty last part (`x/`) stays as `.`: what comes before it must be a directory.
         for part in parts.iter().rev() {
             let part: &[u8] = if part.is_empty() { b"." } else { part };
             self.ahead.push_front(part.to_vec());
@@ -151,7 +151,7 @@ impl Walk<'_> {
 
     fn name_in_root(&self, last: Option<&[u8]>) -> Vec<u8> {
         let names: Vec<&[u8]> = self
-            .folders
+            .directories
             .iter()
             .map(|(_, name)| name.as_slice())
             .chain(last)

@@ -1,11 +1,11 @@
-//! A private folder with a workspace, an outside, and a canary that must stay alone.
+//! A private directory with a workspace, an outside, and a canary that must stay alone.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use toolgate_sandbox::paths::{Method, PathError, PathRules, PathWall, StageOptions};
+use toolgate_sandbox::paths::{Method, PathError, PathRules, PathSandbox, StageOptions};
 
 /// What nobody may ever read.
 pub const CANARY: &str = "CANARY-7f3a\n";
@@ -16,7 +16,7 @@ pub const WRITTEN: &str = "written\n";
 pub const METHODS: [Method; 2] = [Method::Kernel, Method::Walk];
 
 pub struct Place {
-    folder: tempfile::TempDir,
+    directory: tempfile::TempDir,
 }
 
 impl Place {
@@ -33,18 +33,18 @@ impl Place {
         )
     }
 
-    fn inside(folder: tempfile::TempDir) -> Self {
-        std::fs::create_dir(folder.path().join("ws")).unwrap();
-        let out = folder.path().join("out");
+    fn inside(directory: tempfile::TempDir) -> Self {
+        std::fs::create_dir(directory.path().join("ws")).unwrap();
+        let out = directory.path().join("out");
         std::fs::create_dir_all(out.join("deep")).unwrap();
         std::fs::write(out.join("canary.txt"), CANARY).unwrap();
         std::fs::write(out.join("deep/canary.txt"), CANARY).unwrap();
-        Self { folder }
+        Self { directory }
     }
 
-    /// The folder that holds the others, links resolved.
+    /// The directory that holds the others, links resolved.
     pub fn top(&self) -> PathBuf {
-        self.folder.path().canonicalize().unwrap()
+        self.directory.path().canonicalize().unwrap()
     }
 
     pub fn ws(&self) -> PathBuf {
@@ -55,14 +55,14 @@ impl Place {
         self.top().join("out")
     }
 
-    pub fn wall(&self, method: Method) -> PathWall {
-        self.wall_with(method, |_| {})
+    pub fn sandbox(&self, method: Method) -> PathSandbox {
+        self.sandbox_with(method, |_| {})
     }
 
-    pub fn wall_with(&self, method: Method, change: impl FnOnce(&mut PathRules)) -> PathWall {
+    pub fn sandbox_with(&self, method: Method, change: impl FnOnce(&mut PathRules)) -> PathSandbox {
         let mut rules = PathRules::new(self.ws());
         change(&mut rules);
-        PathWall::open_with(&rules, method).unwrap()
+        PathSandbox::open_with(&rules, method).unwrap()
     }
 
     /// Puts the names of this place into a text.
@@ -112,7 +112,7 @@ impl Place {
         all
     }
 
-    /// When the folders outside last changed: something that was made there and removed
+    /// When the directories outside last changed: something that was made there and removed
     /// again leaves this trace.
     pub fn stamps(&self) -> Vec<(i64, i64)> {
         ["", "deep"]
@@ -136,13 +136,13 @@ pub fn content_of(name: &str) -> String {
     format!("ok-content of {name}\n")
 }
 
-fn collect(folder: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
+fn collect(directory: &Path, into: &mut BTreeMap<PathBuf, Vec<u8>>) {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         let meta = path.symlink_metadata().unwrap();
         if meta.is_dir() {
             collect(&path, into);
-            into.insert(path, b"a folder".to_vec());
+            into.insert(path, b"a directory".to_vec());
         } else if meta.is_file() {
             let content = std::fs::read(&path).unwrap();
             into.insert(path, content);
@@ -163,13 +163,13 @@ pub fn options(overwrite: bool) -> StageOptions {
     }
 }
 
-pub fn read(wall: &PathWall, path: &str) -> Result<String, PathError> {
-    let bytes = wall.open_read(path)?.read_all(1 << 20)?;
+pub fn read(sandbox: &PathSandbox, path: &str) -> Result<String, PathError> {
+    let bytes = sandbox.open_read(path)?.read_all(1 << 20)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-pub fn write(wall: &PathWall, path: &str, overwrite: bool) -> Result<PathBuf, PathError> {
-    let mut staged = wall.stage(path, options(overwrite))?;
+pub fn write(sandbox: &PathSandbox, path: &str, overwrite: bool) -> Result<PathBuf, PathError> {
+    let mut staged = sandbox.stage(path, options(overwrite))?;
     staged.write_all(WRITTEN.as_bytes())?;
     Ok(staged.commit()?.path)
 }

@@ -1,4 +1,4 @@
-//! What the wall has to answer, worked out without a file system.
+//! What the sandbox has to answer, worked out without a file system.
 //!
 //! A tree is a list of names with what they are; a path is resolved over it with a
 //! handful of naive rules. Tests build the tree on disk and compare; a fuzz target
@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 /// What a name is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
-    /// A folder.
-    Folder,
+    /// A directory.
+    Directory,
     /// A regular file; its content is its own path.
     File,
     /// A link with this target; an absolute one starts with `/ws` or `/out`.
@@ -30,12 +30,12 @@ pub enum Answer {
     Denied,
     /// Nothing is there.
     Missing,
-    /// Something on the way is no folder, or a file was named like one.
-    NotFolder,
+    /// Something on the way is no directory, or a file was named like one.
+    NotDirectory,
     /// Links in circles.
     Loop,
-    /// A folder.
-    Folder,
+    /// A directory.
+    Directory,
     /// This file, by its name in the workspace.
     File(String),
 }
@@ -103,9 +103,9 @@ fn resolve(tree: &Tree, parts: &[String]) -> Result<(Vec<String>, Node), Answer>
         here.push(part);
         match tree.get(&format!("ws/{}", here.join("/"))) {
             None => return Err(Answer::Missing),
-            Some(Node::Folder) => {}
+            Some(Node::Directory) => {}
             Some(Node::File) if ahead.is_empty() => return Ok((here, Node::File)),
-            Some(Node::File) => return Err(Answer::NotFolder),
+            Some(Node::File) => return Err(Answer::NotDirectory),
             Some(Node::Link(target)) => {
                 links += 1;
                 if links > 40 {
@@ -127,7 +127,7 @@ fn resolve(tree: &Tree, parts: &[String]) -> Result<(Vec<String>, Node), Answer>
             }
         }
     }
-    Ok((here, Node::Folder))
+    Ok((here, Node::Directory))
 }
 
 /// What opening `path` for reading has to answer.
@@ -143,17 +143,17 @@ pub fn read(tree: &Tree, path: &str) -> Answer {
         Ok(found) => found,
         Err(answer) => return answer,
     };
-    let names_folder = path.ends_with('/') || path.ends_with("/.") || path == ".";
+    let names_directory = path.ends_with('/') || path.ends_with("/.") || path == ".";
     match node {
         _ if is_denied(&real) => Answer::Denied,
-        Node::File if names_folder => Answer::NotFolder,
+        Node::File if names_directory => Answer::NotDirectory,
         Node::File => Answer::File(real.join("/")),
-        _ => Answer::Folder,
+        _ => Answer::Directory,
     }
 }
 
-/// What a write to `path` that replaces and makes folders has to answer. Paths that end
-/// like a folder are not asked for.
+/// What a write to `path` that replaces and makes directories has to answer. Paths that end
+/// like a directory are not asked for.
 pub fn write(tree: &Tree, path: &str) -> Landing {
     if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return Landing::Refused(Answer::Outside);
@@ -165,28 +165,28 @@ pub fn write(tree: &Tree, path: &str) -> Landing {
     if is_protected(&parts) {
         return Landing::Protected;
     }
-    let Some((name, folders)) = parts.split_last() else {
-        return Landing::Refused(Answer::Folder);
+    let Some((name, directories)) = parts.split_last() else {
+        return Landing::Refused(Answer::Directory);
     };
-    // The deepest folder that exists.
-    let mut length = folders.len();
+    // The deepest directory that exists.
+    let mut length = directories.len();
     let mut real = loop {
-        match resolve(tree, &folders[..length]) {
-            Ok((real, Node::Folder)) => break real,
-            Ok(_) => return Landing::Refused(Answer::NotFolder),
+        match resolve(tree, &directories[..length]) {
+            Ok((real, Node::Directory)) => break real,
+            Ok(_) => return Landing::Refused(Answer::NotDirectory),
             Err(Answer::Missing) if length > 0 => length -= 1,
             Err(answer) => return Landing::Refused(answer),
         }
     };
     let at = |real: &[String]| tree.get(&format!("ws/{}", real.join("/")));
-    if let Some(first) = folders.get(length) {
+    if let Some(first) = directories.get(length) {
         let mut link = real.clone();
         link.push(first.clone());
         if at(&link).is_some() {
             return Landing::Dangling;
         }
     }
-    real.extend(folders[length..].iter().cloned());
+    real.extend(directories[length..].iter().cloned());
     real.push(name.clone());
     if is_denied(&real) {
         return Landing::Refused(Answer::Denied);
@@ -196,14 +196,14 @@ pub fn write(tree: &Tree, path: &str) -> Landing {
     }
     match at(&real) {
         None => Landing::At(real.join("/"), false),
-        Some(Node::Folder) => Landing::Refused(Answer::Folder),
+        Some(Node::Directory) => Landing::Refused(Answer::Directory),
         Some(Node::File) => Landing::At(real.join("/"), true),
         Some(Node::Link(_)) => match resolve(tree, &parts) {
             Err(Answer::Missing) => Landing::Dangling,
             Err(answer) => Landing::Refused(answer),
             Ok((real, _)) if is_denied(&real) => Landing::Refused(Answer::Denied),
             Ok((real, _)) if is_protected(&real) => Landing::Protected,
-            Ok((_, Node::Folder)) => Landing::Refused(Answer::Folder),
+            Ok((_, Node::Directory)) => Landing::Refused(Answer::Directory),
             Ok((real, _)) => Landing::At(real.join("/"), true),
         },
     }

@@ -13,10 +13,10 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 use toolgate_sandbox::command::{
-    CommandSpec, CommandWall, Deadlines, Finished, Omit, Outcome, Rung, Stream, WallRules,
+    CommandSandbox, CommandSpec, Deadlines, Finished, Level, Omit, Outcome, SandboxRules, Stream,
 };
 use toolgate_sandbox::paths::{RootAccess, RootRule};
-use toolgate_sandbox::{PathRules, PathWall};
+use toolgate_sandbox::{PathRules, PathSandbox};
 
 /// A name that reads like a sentence, and its proof.
 pub type Trial = (&'static str, fn());
@@ -76,58 +76,58 @@ pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// A folder with `ws`, the only root, and `out`, outside.
+/// A directory with `ws`, the only root, and `out`, outside.
 pub struct Place {
-    pub folder: TempDir,
+    pub directory: TempDir,
     pub ws: PathBuf,
     pub out: PathBuf,
 }
 
 impl Place {
     pub fn new() -> Self {
-        Self::in_folder("/tmp")
+        Self::in_directory("/tmp")
     }
 
-    pub fn in_folder(folder: &str) -> Self {
-        let folder = tempfile::Builder::new()
-            .prefix("wall-")
+    pub fn in_directory(directory: &str) -> Self {
+        let directory = tempfile::Builder::new()
+            .prefix("sandbox-")
             .permissions(std::fs::Permissions::from_mode(0o755))
-            .tempdir_in(folder)
+            .tempdir_in(directory)
             .expect("a place");
-        let ws = folder.path().join("ws");
-        let out = folder.path().join("out");
+        let ws = directory.path().join("ws");
+        let out = directory.path().join("out");
         std::fs::create_dir(&ws).expect("ws");
         std::fs::create_dir(&out).expect("out");
-        Self { folder, ws, out }
+        Self { directory, ws, out }
     }
 
-    pub fn rules(&self) -> WallRules {
-        let paths = PathWall::open(&PathRules::new(&self.ws)).expect("paths");
-        let mut rules = WallRules::new(paths);
+    pub fn rules(&self) -> SandboxRules {
+        let paths = PathSandbox::open(&PathRules::new(&self.ws)).expect("paths");
+        let mut rules = SandboxRules::new(paths);
         // So that a look after a command sees what is left of it.
         rules.linger = Duration::ZERO;
         rules
     }
 
     pub fn write(&self, path: &str, text: &str) {
-        let path = self.folder.path().join(path);
-        std::fs::create_dir_all(path.parent().expect("parent")).expect("folders");
+        let path = self.directory.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("parent")).expect("directories");
         std::fs::write(path, text).expect("write");
     }
 
     pub fn read(&self, path: &str) -> String {
-        std::fs::read_to_string(self.folder.path().join(path)).expect("read")
+        std::fs::read_to_string(self.directory.path().join(path)).expect("read")
     }
 
     pub fn exists(&self, path: &str) -> bool {
-        self.folder.path().join(path).symlink_metadata().is_ok()
+        self.directory.path().join(path).symlink_metadata().is_ok()
     }
 
-    /// Prepares with a shell script, outside of any wall.
+    /// Prepares with a shell script, outside of any sandbox.
     pub fn setup(&self, script: &str) {
         let status = Command::new("bash")
             .args(["-ec", script])
-            .current_dir(self.folder.path())
+            .current_dir(self.directory.path())
             .env("WS", &self.ws)
             .env("OUT", &self.out)
             .status()
@@ -169,9 +169,9 @@ pub fn spec(line: &str, cwd: &Path) -> CommandSpec {
     spec
 }
 
-pub fn run_spec(wall: &CommandWall, spec: CommandSpec, deadlines: Deadlines) -> Ran {
+pub fn run_spec(sandbox: &CommandSandbox, spec: CommandSpec, deadlines: Deadlines) -> Ran {
     let begun = Instant::now();
-    let running = wall.run(spec).expect("started");
+    let running = sandbox.run(spec).expect("started");
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let finished = running.drive(deadlines, None, |stream, bytes| match stream {
         Stream::Stdout => stdout.extend_from_slice(bytes),
@@ -186,26 +186,26 @@ pub fn run_spec(wall: &CommandWall, spec: CommandSpec, deadlines: Deadlines) -> 
 }
 
 /// Runs a line in the workspace, with a deadline that no honest line needs.
-pub fn line(wall: &CommandWall, place: &Place, line: &str) -> Ran {
+pub fn line(sandbox: &CommandSandbox, place: &Place, line: &str) -> Ran {
     let deadlines = Deadlines {
         total: Some(Duration::from_secs(60)),
         idle: None,
     };
-    run_spec(wall, spec(line, &place.ws), deadlines)
+    run_spec(sandbox, spec(line, &place.ws), deadlines)
 }
 
-pub fn wall(rules: &WallRules) -> CommandWall {
-    CommandWall::start(rules).expect("a wall")
+pub fn sandbox(rules: &SandboxRules) -> CommandSandbox {
+    CommandSandbox::start(rules).expect("a sandbox")
 }
 
-pub fn only(place: &Place, rung: Rung, omit: Omit) -> CommandWall {
+pub fn only(place: &Place, level: Level, omit: Omit) -> CommandSandbox {
     let mut rules = place.rules();
-    rules.highest = rung;
-    rules.lowest = rung;
+    rules.highest = level;
+    rules.lowest = level;
     rules.omit = omit;
-    let wall = wall(&rules);
-    assert_eq!(wall.rung(), rung);
-    wall
+    let sandbox = sandbox(&rules);
+    assert_eq!(sandbox.level(), level);
+    sandbox
 }
 
 pub const ALL: Omit = Omit {
@@ -213,9 +213,9 @@ pub const ALL: Omit = Omit {
     seccomp: true,
 };
 
-pub fn refused(wall: &CommandWall, place: &Place, lines: &[&str]) {
+pub fn refused(sandbox: &CommandSandbox, place: &Place, lines: &[&str]) {
     for text in lines {
-        let ran = line(wall, place, text);
+        let ran = line(sandbox, place, text);
         assert!(
             matches!(ran.finished.outcome, Outcome::Exited(code) if code != 0),
             "got through: {text}: {ran:?}"
@@ -233,7 +233,7 @@ pub fn own_program(arguments: &[&str]) -> Command {
     command
 }
 
-pub fn with_roots(roots: &[(&std::path::Path, RootAccess)]) -> WallRules {
+pub fn with_roots(roots: &[(&std::path::Path, RootAccess)]) -> SandboxRules {
     let mut rules = PathRules::new("/");
     rules.roots = roots
         .iter()
@@ -242,7 +242,7 @@ pub fn with_roots(roots: &[(&std::path::Path, RootAccess)]) -> WallRules {
             access: *access,
         })
         .collect();
-    WallRules::new(PathWall::open(&rules).unwrap())
+    SandboxRules::new(PathSandbox::open(&rules).unwrap())
 }
 
 pub fn names(place: &Place) -> Vec<String> {

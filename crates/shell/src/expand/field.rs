@@ -17,9 +17,9 @@ pub(crate) struct Field {
     pub(crate) holes: Vec<usize>,
     /// The unknown part is not quoted: it may become several words, or none.
     pub(crate) loose: bool,
-    /// The pattern stands for a selection, not for everything in a folder.
+    /// The pattern stands for a selection, not for everything in a directory.
     pub(crate) narrow: bool,
-    /// Every single name below a folder: what is done to each is done to the whole tree.
+    /// Every single name below a directory: what is done to each is done to the whole tree.
     pub(crate) deep: bool,
     /// The word comes from standard input, and nothing is known about that.
     pub(crate) from_input: bool,

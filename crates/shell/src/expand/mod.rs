@@ -232,7 +232,7 @@ impl Walker {
                     };
                     builder.quoted(rest);
                     if rest.contains(":~") || rest.contains("=~") {
-                        // A list of folders, each of which may start at home.
+                        // A list of directories, each of which may start at home.
                         builder.value(&Field::guess(""), true);
                     }
                 }

@@ -109,7 +109,7 @@ impl Walker {
             "HOME" => Field::literal(self.places.home()),
             "PWD" => self
                 .scope
-                .folder
+                .directory
                 .as_deref()
                 .map_or_else(Field::unknown, Field::literal),
             "OLDPWD" => self

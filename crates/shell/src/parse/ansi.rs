@@ -1,7 +1,7 @@
 //! `$'…'`: the escapes of ANSI C, decoded.
 
 use super::{Parsed, Parser};
-use crate::syntax::Fault;
+use crate::syntax::SyntaxError;
 
 impl Parser<'_> {
     /// Reads behind `$'` up to the closing quote, which is looked for first: no
@@ -17,7 +17,7 @@ impl Parser<'_> {
         loop {
             match self.bytes.get(end) {
                 None => {
-                    return Err(Fault::Unclosed {
+                    return Err(SyntaxError::Unclosed {
                         what: "quote",
                         at: opened,
                     });

@@ -1,7 +1,7 @@
 //! `name=value`, `name[index]=value`, `name=(…)`.
 
 use super::{Parsed, Parser};
-use crate::syntax::{Assignment, Fault, Part, Word};
+use crate::syntax::{Assignment, Part, SyntaxError, Word};
 
 /// Commands whose words may be assignments, arrays included.
 pub(crate) const DECLARING: &[&str] = &["declare", "typeset", "local", "export", "readonly"];
@@ -129,7 +129,7 @@ impl Parser<'_> {
             self.skip_newlines()?;
             match self.peek() {
                 None => {
-                    return Err(Fault::Unclosed {
+                    return Err(SyntaxError::Unclosed {
                         what: "array",
                         at: opened,
                     });

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Parsed, Parser};
-use crate::syntax::{Arm, Compound, Fault, Node, Part, Script, Simple, Word};
+use crate::syntax::{Arm, Compound, Node, Part, Script, Simple, SyntaxError, Word};
 
 /// Words that start something where a command starts.
 const KEYWORDS: &[&str] = &[
@@ -255,7 +255,7 @@ impl Parser<'_> {
                     Some(b'|') => self.advance(1),
                     Some(b')') => break,
                     None => {
-                        return Err(Fault::Unclosed {
+                        return Err(SyntaxError::Unclosed {
                             what: "case",
                             at: opened,
                         });
@@ -298,7 +298,7 @@ impl Parser<'_> {
         self.advance(1);
         let script = self.filled_list(&[])?;
         if self.peek() != Some(b')') {
-            return Err(Fault::Unclosed {
+            return Err(SyntaxError::Unclosed {
                 what: "bracket",
                 at: opened,
             });
@@ -317,7 +317,7 @@ impl Parser<'_> {
             }
             match self.peek() {
                 None => {
-                    return Err(Fault::Unclosed {
+                    return Err(SyntaxError::Unclosed {
                         what: "[[",
                         at: opened,
                     });

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::word::{Context, Parts};
 use super::{Parsed, Parser, parse};
-use crate::syntax::{Fault, Operation, Parameter, Part, Script, Word};
+use crate::syntax::{Operation, Parameter, Part, Script, SyntaxError, Word};
 
 impl Parser<'_> {
     /// Reads what starts with the dollar sign at the cursor.
@@ -67,7 +67,7 @@ impl Parser<'_> {
         let outside = std::mem::take(&mut self.pending);
         let script = self.deeper(|parser| parser.list(&[]))?;
         if self.peek() != Some(b')') || !self.pending.is_empty() {
-            return Err(Fault::Unclosed {
+            return Err(SyntaxError::Unclosed {
                 what: "substitution",
                 at: opened,
             });
@@ -84,7 +84,7 @@ impl Parser<'_> {
         loop {
             match self.take_char() {
                 None => {
-                    return Err(Fault::Unclosed {
+                    return Err(SyntaxError::Unclosed {
                         what: "backquote",
                         at: opened,
                     });
@@ -98,7 +98,7 @@ impl Parser<'_> {
                         text.push(other);
                     }
                     None => {
-                        return Err(Fault::Unclosed {
+                        return Err(SyntaxError::Unclosed {
                             what: "backquote",
                             at: opened,
                         });
@@ -207,7 +207,7 @@ impl Parser<'_> {
         opened: usize,
     ) -> Parsed<Parameter> {
         if self.peek() != Some(b'}') {
-            return Err(Fault::Unclosed {
+            return Err(SyntaxError::Unclosed {
                 what: "parameter",
                 at: opened,
             });
@@ -379,7 +379,7 @@ impl Parser<'_> {
     pub(super) fn arithmetic_until_close(&mut self, opened: usize) -> Parsed<Vec<Part>> {
         match self.arithmetic_end(self.position) {
             Some(end) => self.arithmetic_parts(end),
-            None => Err(Fault::Unclosed {
+            None => Err(SyntaxError::Unclosed {
                 what: "arithmetic",
                 at: opened,
             }),

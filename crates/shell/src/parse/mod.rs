@@ -7,7 +7,7 @@
 //!
 //! In comes any text; out comes a [`Script`]. What can go wrong: the text is
 //! not what a shell accepts, or it uses something this parser does not know.
-//! Both become a [`Fault`] beside what was read before it, because a shell
+//! Both become a [`SyntaxError`] beside what was read before it, because a shell
 //! runs the complete lines before a mistake. Reading goes on at the next line,
 //! so that a later command is seen even if an earlier line was not understood.
 //! Nesting is bounded; nothing else is, and every step is linear in the text.
@@ -25,7 +25,7 @@ use std::rc::Rc;
 pub(crate) use assignment::DECLARING;
 
 use crate::syntax::{
-    Fault, Item, Junction, Node, Part, Redirect, RedirectKind, Script, Target, Word,
+    Item, Junction, Node, Part, Redirect, RedirectKind, Script, SyntaxError, Target, Word,
 };
 
 /// How deep brackets, substitutions and compound commands may nest.
@@ -34,7 +34,7 @@ pub(crate) const MAX_DEPTH: usize = 80;
 /// After so many mistakes the rest of a text is not worth reading.
 const MAX_FAULTS: usize = 32;
 
-type Parsed<T> = Result<T, Fault>;
+type Parsed<T> = Result<T, SyntaxError>;
 
 /// A here-document whose body has not been reached yet.
 struct PendingDocument {
@@ -69,7 +69,7 @@ pub(crate) fn parse(source: &str, depth: usize) -> Script {
         parser.skip_line();
     }
     if parser.read_documents().is_err() || !parser.pending.is_empty() {
-        script.faults.push(Fault::Unclosed {
+        script.faults.push(SyntaxError::Unclosed {
             what: "here-document",
             at: parser.position,
         });
@@ -128,7 +128,7 @@ impl<'a> Parser<'a> {
         Some(character)
     }
 
-    fn unexpected(&self) -> Fault {
+    fn unexpected(&self) -> SyntaxError {
         let rest = self.source.get(self.position..).unwrap_or_default();
         let found: String = rest.chars().take(12).collect();
         let found = if found.is_empty() {
@@ -136,7 +136,7 @@ impl<'a> Parser<'a> {
         } else {
             found
         };
-        Fault::Unexpected {
+        SyntaxError::Unexpected {
             found,
             at: self.position,
         }
@@ -144,7 +144,7 @@ impl<'a> Parser<'a> {
 
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
         if self.depth >= MAX_DEPTH {
-            return Err(Fault::TooDeep);
+            return Err(SyntaxError::TooDeep);
         }
         self.depth += 1;
         let result = read(self);
@@ -235,7 +235,7 @@ impl<'a> Parser<'a> {
             return Ok(());
         }
         if self.position >= self.bytes.len() {
-            return Err(Fault::Unclosed {
+            return Err(SyntaxError::Unclosed {
                 what: keyword,
                 at: opened,
             });
@@ -434,6 +434,6 @@ mod tests {
     #[test]
     fn nesting_has_an_end() {
         let deep = format!("{}true{}", "( ".repeat(500), " )".repeat(500));
-        assert!(parse(&deep, 0).faults.contains(&Fault::TooDeep));
+        assert!(parse(&deep, 0).faults.contains(&SyntaxError::TooDeep));
     }
 }

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use super::word::Parts;
 use super::{Parsed, Parser, PendingDocument};
-use crate::syntax::{Fault, Part, Redirect, RedirectKind, Target, Word};
+use crate::syntax::{Part, Redirect, RedirectKind, SyntaxError, Target, Word};
 
 impl<'a> Parser<'a> {
     /// The redirection at the cursor, if there is one.
@@ -123,7 +123,7 @@ impl<'a> Parser<'a> {
             let mut text = String::new();
             loop {
                 if self.position >= self.bytes.len() {
-                    return Err(Fault::Unclosed {
+                    return Err(SyntaxError::Unclosed {
                         what: "here-document",
                         at: opened,
                     });

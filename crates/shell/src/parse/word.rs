@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::{Parsed, Parser};
-use crate::syntax::{Fault, Operation, Part, Word};
+use crate::syntax::{Operation, Part, SyntaxError, Word};
 
 /// Where a word ends, and how its quotes work.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -214,7 +214,7 @@ impl Parser<'_> {
                 return Ok(true);
             }
         }
-        Err(Fault::Unclosed {
+        Err(SyntaxError::Unclosed {
             what: "pattern",
             at: opened,
         })
@@ -262,7 +262,7 @@ impl Parser<'_> {
             }
             self.advance(1);
         }
-        Err(Fault::Unclosed {
+        Err(SyntaxError::Unclosed {
             what: "quote",
             at: opened,
         })
@@ -276,7 +276,7 @@ impl Parser<'_> {
         self.expanding_text(parts, Some(b'"'))?;
         parts.drop_empty_around_list(before);
         if self.peek() != Some(b'"') {
-            return Err(Fault::Unclosed {
+            return Err(SyntaxError::Unclosed {
                 what: "double quote",
                 at: opened,
             });

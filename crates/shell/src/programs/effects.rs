@@ -24,7 +24,7 @@ const TAME_DEVICES: &[&str] = &[
     "/dev/console",
 ];
 
-/// Folders of the system whose mode or owner is an administrator's choice.
+/// Directories of the system whose mode or owner is an administrator's choice.
 const SHARED: &[&str] = &[
     "/Applications",
     "/Volumes",
@@ -55,9 +55,9 @@ impl Walker {
 
     pub(crate) fn write_path(&mut self, field: &Field) {
         if field.deep
-            && let Some(folder) = self.scope.folder.clone()
+            && let Some(directory) = self.scope.directory.clone()
             && let Some(grave) = self
-                .grave_at(&folder, field)
+                .grave_at(&directory, field)
                 .filter(|grave| grave.is_system())
         {
             let path = field.text.clone();
@@ -84,18 +84,18 @@ impl Walker {
         }
         self.touch(field, Touch::Delete);
         if (tree || field.deep) && field.is_pattern() && field.is_known() {
-            self.delete_folder_of(field);
+            self.delete_directory_of(field);
         }
     }
 
-    /// What removes trees by a pattern may remove anything in the folder it starts from, so that
+    /// What removes trees by a pattern may remove anything in the directory it starts from, so that
     /// a rule about something in there is met.
-    fn delete_folder_of(&mut self, field: &Field) {
-        if self.scope.folder.is_none() && !field.text.starts_with('/') {
+    fn delete_directory_of(&mut self, field: &Field) {
+        if self.scope.directory.is_none() && !field.text.starts_with('/') {
             return;
         }
-        for folder in self.folders(field) {
-            let (fixed, _) = place::leading_folder(&folder, field);
+        for directory in self.directories(field) {
+            let (fixed, _) = place::leading_directory(&directory, field);
             let name = self.places.name(&fixed);
             self.found.delete(name);
         }
@@ -105,10 +105,10 @@ impl Walker {
     pub(crate) fn change_attributes(&mut self, field: &Field, tree: bool) {
         let mut fields = self.behind_links(field, true);
         fields.push(field.clone());
-        for folder in self.folders(field) {
+        for directory in self.directories(field) {
             if fields
                 .iter()
-                .any(|field| self.is_sealed(&folder, field, tree))
+                .any(|field| self.is_sealed(&directory, field, tree))
             {
                 self.found.catastrophe(Catastrophe::Attributes {
                     path: field.text.clone(),
@@ -119,16 +119,16 @@ impl Walker {
     }
 
     /// Whether other modes or owners of this path lock everybody out of a system or a home.
-    fn is_sealed(&self, folder: &str, field: &Field, tree: bool) -> bool {
+    fn is_sealed(&self, directory: &str, field: &Field, tree: bool) -> bool {
         let relative = !field.text.starts_with('/');
-        if field.text.is_empty() || (relative && self.scope.folder.is_none()) {
+        if field.text.is_empty() || (relative && self.scope.directory.is_none()) {
             return false;
         }
         if field.is_pattern() {
-            let grave = self.places.grave_pattern(folder, field);
+            let grave = self.places.grave_pattern(directory, field);
             return grave.is_some_and(place::Grave::is_system) && (tree || !field.narrow);
         }
-        let path = join(folder, &field.text);
+        let path = join(directory, &field.text);
         let system = self
             .places
             .grave(&path)
@@ -137,7 +137,7 @@ impl Walker {
         (system && !shared) || self.places.is_home(&path)
     }
 
-    /// The folder a command would work in, if no path is given.
+    /// The directory a command would work in, if no path is given.
     pub(crate) fn read_here(&mut self) {
         self.read_path(&Field::literal("."));
     }
@@ -154,14 +154,14 @@ impl Walker {
         if field.text.is_empty() || field.text == "-" {
             return;
         }
-        if self.scope.folder.is_none() && !field.text.starts_with('/') {
-            self.found.opaque(Opacity::Folder);
+        if self.scope.directory.is_none() && !field.text.starts_with('/') {
+            self.found.opaque(Opacity::Directory);
             return;
         }
-        let folders = self.folders(field);
-        if folders
+        let directories = self.directories(field);
+        if directories
             .iter()
-            .any(|folder| place::is_led_away(folder, &field.text))
+            .any(|directory| place::is_led_away(directory, &field.text))
         {
             self.found.opaque(Opacity::Expansion {
                 word: field.text.clone(),
@@ -175,29 +175,29 @@ impl Walker {
             }
             self.following -= 1;
         }
-        for folder in &folders {
+        for directory in &directories {
             if field.is_pattern() {
-                self.touch_pattern(folder, field, touch);
+                self.touch_pattern(directory, field, touch);
             } else {
-                let path = join(folder, &field.text);
+                let path = join(directory, &field.text);
                 self.touch_path(&path, touch);
             }
         }
     }
 
-    /// The folders a path may start from; one is enough for an absolute path.
-    fn folders(&self, field: &Field) -> Vec<Rc<str>> {
-        let folder = self.scope.folder.clone().unwrap_or_else(|| "".into());
-        let mut folders = vec![folder];
+    /// The directories a path may start from; one is enough for an absolute path.
+    fn directories(&self, field: &Field) -> Vec<Rc<str>> {
+        let directory = self.scope.directory.clone().unwrap_or_else(|| "".into());
+        let mut directories = vec![directory];
         if !field.text.starts_with('/') {
-            folders.extend(self.scope.alternatives().cloned());
+            directories.extend(self.scope.alternatives().cloned());
         }
-        folders
+        directories
     }
 
-    fn touch_pattern(&mut self, folder: &str, field: &Field, touch: Touch) {
-        let (fixed, stays_below) = place::leading_folder(folder, field);
-        if !stays_below || place::crosses_folders(field) {
+    fn touch_pattern(&mut self, directory: &str, field: &Field, touch: Touch) {
+        let (fixed, stays_below) = place::leading_directory(directory, field);
+        if !stays_below || place::crosses_directories(field) {
             self.found.opaque(Opacity::Expansion {
                 word: field.text.clone(),
             });
@@ -214,7 +214,7 @@ impl Walker {
             self.touch_path(&fixed, touch);
             return;
         }
-        let path = join(folder, &field.text);
+        let path = join(directory, &field.text);
         if fixed == "/dev" || place::beneath("/dev", &fixed).is_some() {
             self.found
                 .catastrophe(Catastrophe::Device { path: path.clone() });
@@ -271,7 +271,7 @@ impl Walker {
             self.found.catastrophe(Catastrophe::RemovesFromInput);
             return;
         }
-        let Some(folder) = self.scope.folder.clone() else {
+        let Some(directory) = self.scope.directory.clone() else {
             // Not known where, but known that it takes everything there.
             if matches!(field.text.as_str(), "." | ".." | "*" | "./" | "./*" | "../") {
                 self.found.catastrophe(Catastrophe::Removes {
@@ -281,13 +281,13 @@ impl Walker {
             }
             return self.look_for_loss_from("/", field, false);
         };
-        self.look_for_loss_from(&folder, field, true);
+        self.look_for_loss_from(&directory, field, true);
         let others: Vec<Rc<str>> = self.scope.alternatives().cloned().collect();
         for other in others {
             match self.grave_at(&other, field) {
                 None => {}
                 // Only where a `cd` fails, which a guard (`cd x && …`) rules out.
-                Some(place::Grave::Workspace) => self.found.opaque(Opacity::Folder),
+                Some(place::Grave::Workspace) => self.found.opaque(Opacity::Directory),
                 Some(grave) => {
                     let path = field.text.clone();
                     self.found.catastrophe(Catastrophe::Removes { path, grave });
@@ -296,24 +296,24 @@ impl Walker {
         }
     }
 
-    fn look_for_loss_from(&mut self, folder: &str, field: &Field, relative: bool) {
+    fn look_for_loss_from(&mut self, directory: &str, field: &Field, relative: bool) {
         if !relative && !field.text.starts_with('/') {
             return;
         }
-        if let Some(grave) = self.grave_at(folder, field) {
+        if let Some(grave) = self.grave_at(directory, field) {
             let path = field.text.clone();
             self.found.catastrophe(Catastrophe::Removes { path, grave });
         }
     }
 
-    fn grave_at(&self, folder: &str, field: &Field) -> Option<place::Grave> {
+    fn grave_at(&self, directory: &str, field: &Field) -> Option<place::Grave> {
         if field.text.is_empty() {
             return None;
         }
         if field.is_pattern() {
-            return self.places.grave_pattern(folder, field);
+            return self.places.grave_pattern(directory, field);
         }
-        self.places.grave(&join(folder, &field.text))
+        self.places.grave(&join(directory, &field.text))
     }
 
     /// Contacts the host that a word names.

@@ -160,8 +160,8 @@ impl Walker {
 
     /// Whether a word names no file of its own, but what something else writes.
     pub(super) fn is_stream(&self, file: &Field) -> bool {
-        let folder = self.scope.folder.as_deref().unwrap_or("/");
-        is_stream(folder, &file.text)
+        let directory = self.scope.directory.as_deref().unwrap_or("/");
+        is_stream(directory, &file.text)
     }
 
     /// Commands after which the line may end, or print elsewhere.
@@ -208,8 +208,8 @@ impl Walker {
 }
 
 /// Standard input, or a descriptor that something else fills.
-fn is_stream(folder: &str, text: &str) -> bool {
-    let path = join(folder, text);
+fn is_stream(directory: &str, text: &str) -> bool {
+    let path = join(directory, text);
     let mut parts = path.split('/').skip(1);
     let inside = (parts.next(), parts.next(), parts.next());
     text == "-"

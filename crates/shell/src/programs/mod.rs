@@ -40,7 +40,7 @@ use scan::{Scan, Use, scan};
 use table::{Effect, End, Harm, Program};
 
 /// Where the system's programs are; elsewhere a name says nothing.
-const BIN_FOLDERS: &[&str] = &[
+const BIN_DIRECTORIES: &[&str] = &[
     "/bin",
     "/sbin",
     "/usr/bin",
@@ -68,7 +68,7 @@ const HIDDEN_BY_PATTERNS: &[&str] = &[
     "bash",
 ];
 
-/// Programs that write below the folder they are sent to.
+/// Programs that write below the directory they are sent to.
 const BUILDERS: &[&str] = &[
     "bmake",
     "bun",
@@ -217,8 +217,8 @@ impl Walker {
         if !text.contains('/') {
             return Some(text.to_owned());
         }
-        let folder = self.scope.folder.as_deref().unwrap_or("/");
-        let path = join(folder, text);
+        let directory = self.scope.directory.as_deref().unwrap_or("/");
+        let path = join(directory, text);
         let (parent, name) = path.rsplit_once('/')?;
         if let Some((_, tool)) = runners::WRAPPER_SCRIPTS
             .iter()
@@ -229,7 +229,7 @@ impl Walker {
         if LOADERS.iter().any(|loader| name.starts_with(loader)) && !self.places.is_inside(&path) {
             return Some("ld.so".to_owned());
         }
-        BIN_FOLDERS.contains(&parent).then(|| name.to_owned())
+        BIN_DIRECTORIES.contains(&parent).then(|| name.to_owned())
     }
 
     fn run_known(
@@ -254,7 +254,7 @@ impl Walker {
         self.clear_environment(name, &scan);
         let moved = scan.uses.iter().any(moves);
         let place = moved.then(|| self.scope.place());
-        self.apply_folder(name, &scan);
+        self.apply_directory(name, &scan);
         for used in &scan.uses {
             self.apply(name, used, &scan);
         }
@@ -373,18 +373,18 @@ impl Walker {
         });
     }
 
-    /// `-C folder`: later paths of the same command start there.
-    fn apply_folder(&mut self, name: &str, scan: &Scan) {
+    /// `-C directory`: later paths of the same command start there.
+    fn apply_directory(&mut self, name: &str, scan: &Scan) {
         for used in scan.uses.iter().filter(|used| moves(used)) {
-            let guess = (used.effect != Effect::Folder && !used.value.text.contains(UNKNOWN))
+            let guess = (used.effect != Effect::Directory && !used.value.text.contains(UNKNOWN))
                 .then_some(used.value.text.as_str());
-            match (used.value.exact().or(guess), &self.scope.folder) {
-                (Some(path), Some(folder)) => {
+            match (used.value.exact().or(guess), &self.scope.directory) {
+                (Some(path), Some(directory)) => {
                     let path = match path.strip_prefix('~') {
-                        Some(rest) if used.effect != Effect::Folder => {
+                        Some(rest) if used.effect != Effect::Directory => {
                             join("/", &format!("{}{rest}", self.places.home()))
                         }
-                        _ => join(folder, path),
+                        _ => join(directory, path),
                     };
                     let path = self.places_behind(&path).pop().unwrap_or(path);
                     if !self.places.is_inside(&path) {
@@ -393,12 +393,12 @@ impl Walker {
                             self.write_path(&Field::literal(path.clone()));
                         }
                     }
-                    self.scope.change_folder(Some(&path));
+                    self.scope.change_directory(Some(&path));
                     self.scope.unmoved.clear();
                 }
                 _ => {
                     self.unknown_word(&used.value);
-                    self.scope.lose_folder();
+                    self.scope.lose_directory();
                 }
             }
         }
@@ -407,7 +407,7 @@ impl Walker {
     fn apply(&mut self, name: &str, used: &Use, scan: &Scan) {
         let value = &used.value;
         match used.effect {
-            Effect::Folder | Effect::Split => {}
+            Effect::Directory | Effect::Split => {}
             Effect::Data => {
                 self.file_in_data(name, used);
                 let any = value.number || table::find(name).is_some_and(|p| p.row.traits.any);
@@ -426,7 +426,7 @@ impl Walker {
             }
             Effect::Replace => self.replace_path(value),
             Effect::Delete => {
-                // Folders that `rmdir` can remove are empty.
+                // Directories that `rmdir` can remove are empty.
                 let each = value.deep && !name.ends_with("rmdir");
                 self.delete_path(value, each || scan.marked('R'));
             }
@@ -464,9 +464,9 @@ impl Walker {
     }
 }
 
-/// Whether a word moves the command to another folder.
+/// Whether a word moves the command to another directory.
 fn moves(used: &Use) -> bool {
-    used.effect == Effect::Folder || used.option == "--work-tree"
+    used.effect == Effect::Directory || used.option == "--work-tree"
 }
 
 /// What became of a command that the table knows.

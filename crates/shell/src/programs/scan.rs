@@ -349,7 +349,7 @@ fn may_be_option(text: &str) -> bool {
     })
 }
 
-/// A single character is a delimiter, however much it looks like a folder.
+/// A single character is a delimiter, however much it looks like a directory.
 pub(super) fn looks_like_path(text: &str) -> bool {
     text.chars().nth(1).is_some() && (text.starts_with(['.', '~']) || text.contains('/'))
 }
@@ -433,7 +433,7 @@ mod tests {
         assert!(lost.is_empty(), "{lost:?}");
     }
 
-    /// Programs that read all their operands and whose options name folders and patterns too.
+    /// Programs that read all their operands and whose options name directories and patterns too.
     const NAME_MORE: &[&str] = &[
         "gcc",
         "g++",

@@ -96,7 +96,7 @@ impl Walker {
         let before = self.scope.place();
         let output = self.node(node);
         let after = self.scope.clone();
-        if !matches!(node, Node::Simple(_)) || after.folder == before.folder {
+        if !matches!(node, Node::Simple(_)) || after.directory == before.directory {
             return (output, after.clone(), after);
         }
         // A `cd`: it went there, or it did not.
@@ -105,7 +105,7 @@ impl Walker {
             ..after.clone()
         };
         let failure = Scope {
-            folder: before.folder,
+            directory: before.directory,
             others: before.others,
             unmoved: before.unmoved,
             ..after
@@ -186,7 +186,7 @@ impl Walker {
         let mut results: Vec<Scope> = Vec::new();
         let mut output = Output::nothing();
         for (condition, body) in arms {
-            let folder = self.scope.folder.clone();
+            let directory = self.scope.directory.clone();
             let tested = self.script(condition);
             output = output.then(if results.is_empty() {
                 tested
@@ -196,7 +196,7 @@ impl Walker {
             let tested = self.scope.clone();
             let simple = matches!(condition.items.as_slice(), [item]
                 if matches!(item.node, Node::Simple(_)) && !item.background);
-            if simple && self.scope.folder != folder {
+            if simple && self.scope.directory != directory {
                 // `if cd x`: the body runs only where that worked.
                 self.scope.unmoved.clear();
             }

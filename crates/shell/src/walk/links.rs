@@ -66,11 +66,11 @@ impl Walker {
             .map(|(at, _)| at)
             .chain(itself.then_some(text.len()))
             .filter(|end| *end > 0 && *end <= first);
-        let folders = self.scope.folder.iter().chain(self.scope.alternatives());
+        let directories = self.scope.directory.iter().chain(self.scope.alternatives());
         let mut found = Vec::new();
-        for folder in folders {
+        for directory in directories {
             for end in ends.clone() {
-                let start = join(folder, text.get(..end).unwrap_or_default());
+                let start = join(directory, text.get(..end).unwrap_or_default());
                 for place in self.places_behind(&start) {
                     let mut led = Field::literal(place);
                     led.append(&field.tail(end));

@@ -31,7 +31,7 @@ use crate::findings::Findings;
 use crate::parse::{MAX_DEPTH, parse};
 use crate::place::Places;
 use crate::reasons::{Catastrophe, Opacity};
-use crate::syntax::{Fault, Item, Node, Script};
+use crate::syntax::{Item, Node, Script, SyntaxError};
 use crate::{Analysis, LineContext};
 
 use jumps::Jumps;
@@ -191,8 +191,8 @@ impl Walker {
         self.depth
     }
 
-    pub(crate) fn fault(&mut self, fault: &Fault) {
-        if *fault == Fault::TooDeep {
+    pub(crate) fn fault(&mut self, fault: &SyntaxError) {
+        if *fault == SyntaxError::TooDeep {
             self.unchecked("the line is nested too deeply");
         }
         self.found.opaque(Opacity::Unreadable {

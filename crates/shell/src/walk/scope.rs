@@ -7,8 +7,8 @@ use crate::expand::field::{Field, UNKNOWN};
 use crate::place::join;
 use crate::syntax::Node;
 
-/// More folders than this at once, and the working folder counts as unknown.
-const MAX_FOLDERS: usize = 8;
+/// More directories than this at once, and the working directory counts as unknown.
+const MAX_DIRECTORIES: usize = 8;
 
 /// A longer path is no place to work in, and following it from line to line takes too long.
 const MAX_PATH: usize = 4096;
@@ -26,7 +26,7 @@ pub(crate) struct Variable {
     pub(crate) fixed: bool,
 }
 
-/// Variables, functions, arguments and the working folder. It is copied wherever a line may
+/// Variables, functions, arguments and the working directory. It is copied wherever a line may
 /// go two ways, so what every line has is shared.
 #[derive(Clone, Debug)]
 pub(crate) struct Scope {
@@ -37,8 +37,8 @@ pub(crate) struct Scope {
     pub(crate) arguments: Option<Vec<Field>>,
     /// What an argument may be where they are not known.
     pub(crate) argument_guess: Rc<Field>,
-    /// The working folder as an absolute path, if it is known.
-    pub(crate) folder: Option<Rc<str>>,
+    /// The working directory as an absolute path, if it is known.
+    pub(crate) directory: Option<Rc<str>>,
     /// Where the line may be instead.
     pub(crate) others: Vec<Rc<str>>,
     /// Where it is if the last `cd` failed.
@@ -61,20 +61,20 @@ pub(crate) struct Scope {
 
 /// Where a line is, or may be.
 pub(crate) struct Place {
-    pub(crate) folder: Option<Rc<str>>,
+    pub(crate) directory: Option<Rc<str>>,
     pub(crate) others: Vec<Rc<str>>,
     pub(crate) unmoved: Vec<Rc<str>>,
     previous: Option<Rc<str>>,
 }
 
 impl Scope {
-    pub(crate) fn new(folder: String) -> Self {
+    pub(crate) fn new(directory: String) -> Self {
         Self {
             variables: Variables::default(),
             arrays: Rc::default(),
             arguments: None,
             argument_guess: Rc::new(Field::guess("")),
-            folder: Some(folder.into()),
+            directory: Some(directory.into()),
             others: Vec::new(),
             unmoved: Vec::new(),
             previous: None,
@@ -194,24 +194,24 @@ impl Scope {
         }
     }
 
-    /// All folders the line may be in but the likeliest.
+    /// All directories the line may be in but the likeliest.
     pub(crate) fn alternatives(&self) -> impl Iterator<Item = &Rc<str>> {
         self.others.iter().chain(&self.unmoved)
     }
 
     /// Goes to `target`, or to nobody knows where; and maybe stays, because that may fail.
-    pub(crate) fn change_folder(&mut self, target: Option<&str>) {
-        let (Some(target), Some(folder)) = (target, self.folder.take()) else {
-            self.lose_folder();
+    pub(crate) fn change_directory(&mut self, target: Option<&str>) {
+        let (Some(target), Some(directory)) = (target, self.directory.take()) else {
+            self.lose_directory();
             return;
         };
         let alternatives: Vec<Rc<str>> = self.alternatives().cloned().collect();
-        let moved = join(&folder, target);
+        let moved = join(&directory, target);
         if moved.len() > MAX_PATH {
-            self.lose_folder();
+            self.lose_directory();
             return;
         }
-        self.folder = Some(moved.into());
+        self.directory = Some(moved.into());
         self.others.clear();
         self.unmoved.clear();
         for other in &alternatives {
@@ -220,17 +220,17 @@ impl Scope {
                 self.others.push(moved);
             }
         }
-        for other in alternatives.into_iter().chain([folder.clone()]) {
+        for other in alternatives.into_iter().chain([directory.clone()]) {
             if self.is_new(&other) {
                 self.unmoved.push(other);
             }
         }
-        self.previous = Some(folder);
-        self.limit_folders();
+        self.previous = Some(directory);
+        self.limit_directories();
     }
 
-    pub(crate) fn lose_folder(&mut self) {
-        self.folder = None;
+    pub(crate) fn lose_directory(&mut self) {
+        self.directory = None;
         self.others.clear();
         self.unmoved.clear();
         self.previous = None;
@@ -239,7 +239,7 @@ impl Scope {
     /// Where the line is.
     pub(crate) fn place(&self) -> Place {
         Place {
-            folder: self.folder.clone(),
+            directory: self.directory.clone(),
             others: self.others.clone(),
             unmoved: self.unmoved.clone(),
             previous: self.previous.clone(),
@@ -248,26 +248,27 @@ impl Scope {
 
     /// Goes back to a place.
     pub(crate) fn return_to(&mut self, place: Place) {
-        self.folder = place.folder;
+        self.directory = place.directory;
         self.others = place.others;
         self.unmoved = place.unmoved;
         self.previous = place.previous;
     }
 
-    fn is_new(&self, folder: &Rc<str>) -> bool {
-        self.folder.as_ref() != Some(folder) && !self.alternatives().any(|other| other == folder)
+    fn is_new(&self, directory: &Rc<str>) -> bool {
+        self.directory.as_ref() != Some(directory)
+            && !self.alternatives().any(|other| other == directory)
     }
 
-    fn may_be_in(&mut self, folder: &Rc<str>) {
-        if self.is_new(folder) {
-            self.others.push(Rc::clone(folder));
-            self.limit_folders();
+    fn may_be_in(&mut self, directory: &Rc<str>) {
+        if self.is_new(directory) {
+            self.others.push(Rc::clone(directory));
+            self.limit_directories();
         }
     }
 
-    fn limit_folders(&mut self) {
-        if self.others.len() + self.unmoved.len() > MAX_FOLDERS {
-            self.lose_folder();
+    fn limit_directories(&mut self) {
+        if self.others.len() + self.unmoved.len() > MAX_DIRECTORIES {
+            self.lose_directory();
         }
     }
 
@@ -323,16 +324,16 @@ impl Scope {
         if self.previous != other.previous {
             self.previous = None;
         }
-        match (&self.folder, &other.folder) {
+        match (&self.directory, &other.directory) {
             (Some(_), Some(theirs)) => {
-                for folder in other.alternatives().chain([theirs]) {
-                    if self.folder.is_some() {
-                        self.may_be_in(folder);
+                for directory in other.alternatives().chain([theirs]) {
+                    if self.directory.is_some() {
+                        self.may_be_in(directory);
                     }
                 }
             }
             (None, None) => {}
-            _ => self.lose_folder(),
+            _ => self.lose_directory(),
         }
         if self.stack != other.stack {
             self.stack = None;
@@ -390,7 +391,7 @@ impl Scope {
                             && pairs.all(|(one, other)| Rc::ptr_eq(one, other))
                     },
                 ));
-        self.folder != other.folder
+        self.directory != other.directory
             || self.others != other.others
             || self.unmoved != other.unmoved
             || self.previous != other.previous
@@ -403,8 +404,8 @@ impl Scope {
 
     /// Forgets what changed since `before`.
     pub(crate) fn forget_changes(&mut self, before: &Self) {
-        if self.folder != before.folder {
-            self.lose_folder();
+        if self.directory != before.directory {
+            self.lose_directory();
         }
         if self.stack != before.stack {
             self.stack = None;

@@ -7,10 +7,10 @@ use super::analyse_line;
 
 /// Runs a script and hands back how `c` was called, call by call.
 pub fn calls_in_bash(script: &str) -> Vec<Vec<String>> {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let record = folder.path().join("record");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let record = directory.path().join("record");
     // A pattern must not find the record.
-    let empty = folder.path().join("empty");
+    let empty = directory.path().join("empty");
     std::fs::create_dir(&empty).expect("an empty directory");
     let prelude = "c() { local s; printf -v s '%s\\037' \"$#\" \"$@\"; printf '%s\\036' \"$s\" >> \"$RECORD\"; }";
     let output = Command::new(bash())
@@ -44,7 +44,7 @@ pub fn bash() -> std::path::PathBuf {
 fn on_path(program: &str) -> std::path::PathBuf {
     let path = std::env::var_os("PATH").expect("a search path");
     std::env::split_paths(&path)
-        .map(|folder| folder.join(program))
+        .map(|directory| directory.join(program))
         .find(|file| file.is_file())
         .expect("bash and timeout are installed: these tests compare with them")
 }

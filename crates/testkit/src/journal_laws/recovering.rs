@@ -6,7 +6,7 @@ use futures::executor::block_on;
 use toolgate_gate::journal::{
     Body, Class, Filter, FullJournal, Image, Intended, JournalErrorKind, Prune, Record, Recovered,
 };
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
 use super::Store;
 use super::parts::{commit, entries, entry, finished, is_sound, lines, said, start, whole};
@@ -92,31 +92,31 @@ fn half_made(journal: &dyn FullJournal, root: &Path) {
 
 /// A change of files that was cut off is completed or taken back from its images.
 pub fn a_half_made_change_is_brought_to_an_end(store: &dyn Store) {
-    let folder = tempfile::tempdir().unwrap();
-    let root = std::fs::canonicalize(folder.path()).unwrap();
-    let wall = PathWall::open(&PathRules::new(&root)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    let root = std::fs::canonicalize(directory.path()).unwrap();
+    let sandbox = PathSandbox::open(&PathRules::new(&root)).unwrap();
     half_made(&*store.open(), &root);
     let journal = store.open();
     let left = block_on(journal.unfinished(None)).unwrap();
     assert!(left[0].half_changed);
-    let recovery = block_on(journal.recover(&left[0], &wall)).unwrap();
+    let recovery = block_on(journal.recover(&left[0], &sandbox)).unwrap();
     // The new content of b is nowhere, so a goes back.
     assert_eq!(recovery.outcome, Recovered::Back);
     assert_eq!(std::fs::read(root.join("a")).unwrap(), b"old a");
     assert_eq!(std::fs::read(root.join("b")).unwrap(), b"old b");
     block_on(journal.settle(&left[0], left[0].result(Some(&recovery)))).unwrap();
-    assert!(block_on(journal.recover(&left[0], &wall)).is_err());
+    assert!(block_on(journal.recover(&left[0], &sandbox)).is_err());
     assert_eq!(block_on(journal.unfinished(None)).unwrap(), []);
     is_sound(&*journal);
 }
 
 /// Pruning takes what entries say and nothing else, and spares what open calls need.
 pub fn pruning_keeps_the_chain_and_what_open_calls_need(store: &dyn Store) {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let journal = store.open();
     commit(&*journal, vec![said("old", 1, "once upon a time")]).unwrap();
     whole(&*journal, "old", "0", 1);
-    half_made(&*journal, folder.path());
+    half_made(&*journal, directory.path());
     commit(&*journal, vec![said("old", 100, "now")]).unwrap();
     let before = lines(&*journal, Filter::default());
     let image = Image::of(b"old a".to_vec()).sha256;

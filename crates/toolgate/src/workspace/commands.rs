@@ -8,9 +8,9 @@ use toolgate_sandbox::command::Network;
 #[cfg(feature = "tools")]
 use {
     toolgate_gate::middleware::{AskAlways, Middleware},
-    toolgate_sandbox::command::{CommandWall, Rung, WallRules},
+    toolgate_sandbox::command::{CommandSandbox, Level, SandboxRules},
     toolgate_sandbox::env,
-    toolgate_sandbox::paths::PathWall,
+    toolgate_sandbox::paths::PathSandbox,
     toolgate_tools::CommandSettings,
 };
 
@@ -29,16 +29,16 @@ pub(super) struct Started {
 
 #[cfg(feature = "tools")]
 impl Commands {
-    pub(super) fn start(&self, paths: &PathWall, settings: &CommandSettings) -> Started {
-        let mut rules = WallRules::new(paths.clone());
+    pub(super) fn start(&self, paths: &PathSandbox, settings: &CommandSettings) -> Started {
+        let mut rules = SandboxRules::new(paths.clone());
         rules.network = self.network;
         let none: [&str; 0] = [];
         let variables = self.environment.iter().map(|(name, value)| (name, value));
-        let wall = CommandWall::start(&rules).map_err(|error| error.to_string());
+        let sandbox = CommandSandbox::start(&rules).map_err(|error| error.to_string());
         let roots = paths.roots().iter();
         Started {
             settings: CommandSettings {
-                wall: OnceLock::from(wall),
+                sandbox: OnceLock::from(sandbox),
                 roots: roots.map(|root| root.path().to_path_buf()).collect(),
                 env: env::clean(variables, &none, &none),
                 ..settings.clone()
@@ -49,19 +49,19 @@ impl Commands {
 
 #[cfg(feature = "tools")]
 impl Started {
-    fn wall(&self) -> Option<&CommandWall> {
-        self.settings.wall.get()?.as_ref().ok()
+    fn sandbox(&self) -> Option<&CommandSandbox> {
+        self.settings.sandbox.get()?.as_ref().ok()
     }
 
     pub(super) fn is_up(&self) -> bool {
-        self.wall().is_some()
+        self.sandbox().is_some()
     }
 
     /// Landlock alone cannot hide denied files inside the roots, so every command needs approval.
     pub(super) fn asks(&self) -> Option<Arc<dyn Middleware>> {
         let reason = "this machine cannot hide denied files of the workspace from commands";
-        let wall = self.wall()?;
-        (wall.rung() == Rung::Landlock)
+        let sandbox = self.sandbox()?;
+        (sandbox.level() == Level::Landlock)
             .then(|| Arc::new(AskAlways::about("run_command", reason)) as Arc<dyn Middleware>)
     }
 }

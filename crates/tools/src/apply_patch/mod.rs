@@ -3,7 +3,7 @@
 //! ```text
 //!  patch ──▶ formats (parsed once) ──▶ facts ──▶ policy, person
 //!                 └──▶ files on a desk, in memory ──▶ every step fits? ──▶ lines known? ──▶ change
-//!                      read through the wall          exactly, or said     as shown to      all in
+//!                      read through the sandbox          exactly, or said     as shown to      all in
 //!                                                                          the model        one step
 //! ```
 //!
@@ -16,9 +16,9 @@
 //! operation needs the file.
 
 mod apply;
-mod desk;
 pub mod formats;
 mod outcome;
+mod patch_files;
 mod told;
 
 use std::collections::{BTreeMap, HashMap};
@@ -40,11 +40,11 @@ use crate::secrets::Secrets;
 use crate::settings::{PatchSettings, WriteSettings};
 use crate::write_file::PREVIEW;
 use apply::{Failure, Fit, Remark};
-use desk::Desk;
 use formats::{Patch, PatchError};
 use outcome::{Outcome, outcomes};
+use patch_files::PatchFiles;
 
-const DESCRIPTION: &str = "Changes one or more files of the working folder by a patch: all of them, \
+const DESCRIPTION: &str = "Changes one or more files of the working directory by a patch: all of them, \
     or none. Three formats are understood, told by the first line. LP1: `LP1`, then `F path` and \
     operations `R` replace, `I` insert after, `P` insert before, `E` erase (each with a block of \
     whole lines to find, ended by a line with a single `.`; R, I and P with a second block), `T` \
@@ -141,7 +141,7 @@ impl Patch {
         &self,
         files: &BTreeMap<String, Vec<u8>>,
     ) -> Result<BTreeMap<String, Option<Vec<u8>>>, PatchError> {
-        let mut desk = Desk::new(|path| Ok(files.get(&fact_path(path)).cloned()));
+        let mut desk = PatchFiles::new(|path| Ok(files.get(&fact_path(path)).cloned()));
         match apply::apply(self, &mut desk) {
             Err(Failure::Patch(error)) => return Err(error),
             // Files in memory give no trouble of their own.
@@ -205,7 +205,7 @@ impl Invocation for Patching {
 impl Patching {
     fn shown(&self, view: &View<'_>) -> Result<Preview, ToolError> {
         let mut rests_on = Vec::new();
-        let mut desk = Desk::new(|path| {
+        let mut desk = PatchFiles::new(|path| {
             let seen = view.read(path, LARGEST)?;
             rests_on.push(seen.digest);
             Ok(seen.content)
@@ -254,8 +254,8 @@ async fn patch(patching: Patching, cx: Arc<RunCtx>) -> Result<Output, ToolError>
     let changed = change::make(changes, &cx).await?;
     let made: Vec<String> = changed
         .iter()
-        .flat_map(|file| &file.made_folders)
-        .map(|folder| crate::place::shown(folder))
+        .flat_map(|file| &file.made_directories)
+        .map(|directory| crate::place::shown(directory))
         .collect();
     let mut output = told::done(&outcomes, &remarks)
         .with("changed", true)
@@ -263,7 +263,7 @@ async fn patch(patching: Patching, cx: Arc<RunCtx>) -> Result<Output, ToolError>
     let worst = remarks.iter().map(|remark| remark.fit).max();
     output = output.with("strategy", worst.unwrap_or(Fit::Exact).name());
     if !made.is_empty() {
-        output = output.with("made_folders", made);
+        output = output.with("made_directories", made);
     }
     Ok(output)
 }
@@ -278,8 +278,8 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         let name = fact_path(path);
         patching.facts.writes.contains(&name) || patching.facts.deletes.contains(&name)
     };
-    let mut desk = Desk::new(|path| {
-        let current = Current::look(cx.wall(), path)?;
+    let mut desk = PatchFiles::new(|path| {
+        let current = Current::look(cx.sandbox(), path)?;
         let Some(current) = current else {
             return Ok(None);
         };

@@ -6,7 +6,7 @@ use toolgate_gate::tool::RunCtx;
 use toolgate_model::{ErrorKind, ToolError};
 
 use super::Found;
-use super::desk::{Item, Now};
+use super::patch_files::{Item, Now};
 use crate::change::{After, Change, Difference, Region, find_elision};
 use crate::lines;
 use crate::place::fact_path;

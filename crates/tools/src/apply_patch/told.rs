@@ -6,7 +6,7 @@ use toolgate_gate::tool::{Output, RunCtx, path_error};
 use toolgate_model::{ErrorKind, ToolError};
 
 use super::apply::{Fit, Remark};
-use super::formats::{PatchError, Problem, Sought};
+use super::formats::{PatchError, PatchProblem, Sought};
 use super::outcome::Outcome;
 use crate::change::{closest, numbered};
 use crate::place::fact_path;
@@ -25,11 +25,11 @@ pub(super) fn unreadable(error: &PatchError) -> ToolError {
 }
 
 /// The text that an error shows lines of.
-pub(super) fn text_of(problem: &Problem) -> &str {
+pub(super) fn text_of(problem: &PatchProblem) -> &str {
     match problem {
-        Problem::NotFound(sought)
-        | Problem::NotAtEnd(sought)
-        | Problem::Ambiguous { sought, .. } => &sought.text,
+        PatchProblem::NotFound(sought)
+        | PatchProblem::NotAtEnd(sought)
+        | PatchProblem::Ambiguous { sought, .. } => &sought.text,
         _ => "",
     }
 }
@@ -39,14 +39,14 @@ pub(super) fn failed(error: &PatchError, format: &str, secrets: &Secrets) -> Too
     let kind = match &*error.problem {
         // Whatever goes wrong with a line patch is one kind.
         _ if format == "lp1" => ErrorKind::PatchFailed,
-        Problem::Missing { .. } => ErrorKind::NotFound,
-        Problem::Exists => ErrorKind::AlreadyExists,
-        Problem::Binary => ErrorKind::Binary,
+        PatchProblem::Missing { .. } => ErrorKind::NotFound,
+        PatchProblem::Exists => ErrorKind::AlreadyExists,
+        PatchProblem::Binary => ErrorKind::Binary,
         _ => ErrorKind::PatchFailed,
     };
     let there = match &*error.problem {
-        Problem::NotFound(sought) => instead(sought, secrets),
-        Problem::NotAtEnd(sought) => {
+        PatchProblem::NotFound(sought) => instead(sought, secrets),
+        PatchProblem::NotAtEnd(sought) => {
             let total = sought.text.lines().count();
             let last = total.saturating_sub(sought.lines.len().max(1))..total;
             format!(
@@ -54,7 +54,7 @@ pub(super) fn failed(error: &PatchError, format: &str, secrets: &Secrets) -> Too
                 numbered(&sought.text, last, secrets)
             )
         }
-        Problem::Ambiguous {
+        PatchProblem::Ambiguous {
             sought,
             places,
             count,
@@ -124,10 +124,10 @@ pub(super) fn nearest(error: ToolError, why: &PatchError, cx: &RunCtx) -> ToolEr
     let Some(path) = why.path.as_deref() else {
         return error;
     };
-    if *why.problem != (Problem::Missing { removed: false }) {
+    if *why.problem != (PatchProblem::Missing { removed: false }) {
         return error;
     }
-    match cx.wall().open_read(path) {
+    match cx.sandbox().open_read(path) {
         Err(near) => ToolError {
             message: format!("{} {}", error.message, path_error(&near).message),
             ..error

@@ -8,7 +8,7 @@ use toolgate_gate::place;
 use toolgate_gate::session::{Seen, Staleness};
 use toolgate_gate::tool::{RunCtx, hex, path_error};
 use toolgate_model::{ErrorKind, ToolError};
-use toolgate_sandbox::paths::{FileStat, PathError, PathWall};
+use toolgate_sandbox::paths::{FileStat, PathError, PathSandbox};
 
 use super::difference::Touch;
 use crate::lines;
@@ -29,8 +29,8 @@ pub(crate) struct Current {
 
 impl Current {
     /// Reads a file; nothing if there is none.
-    pub(crate) fn look(wall: &PathWall, path: &str) -> Result<Option<Self>, ToolError> {
-        match wall.open_read(path) {
+    pub(crate) fn look(sandbox: &PathSandbox, path: &str) -> Result<Option<Self>, ToolError> {
+        match sandbox.open_read(path) {
             Ok(mut handle) => {
                 let bytes = handle
                     .read_all(LARGEST)

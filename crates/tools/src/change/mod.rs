@@ -1,7 +1,7 @@
 //! The one way by which tools change files.
 //!
 //! ```text
-//!  changes of a call ──▶ stage all ──▶ sync ──▶ still the same? ──▶ intend ──▶ rename all ──▶ sync folders ──▶ note
+//!  changes of a call ──▶ stage all ──▶ sync ──▶ still the same? ──▶ intend ──▶ rename all ──▶ sync directories ──▶ note
 //!                        out of sight   once      read again        journal    one fails:      once each      what is
 //!                                                                              take all back                  known now
 //! ```
@@ -13,7 +13,7 @@
 //! a crash can be mended too.
 //!
 //! What can go wrong: somebody else changed a file meanwhile, two names of the
-//! call are one file, the wall or the disk says no, or the journal cannot be
+//! call are one file, the sandbox or the disk says no, or the journal cannot be
 //! written. The error says whether anything was changed.
 
 mod current;
@@ -39,7 +39,7 @@ pub(crate) use current::{Current, LARGEST};
 pub(crate) use difference::{Difference, Region};
 pub(crate) use elision::{check as check_elision, find as find_elision};
 pub(crate) use hints::{closest, numbered};
-pub(crate) use sheet::{Ending, EndingTrouble, Row, Sheet};
+pub(crate) use sheet::{Ending, LineEndingError, Row, Sheet};
 
 /// What a file is to become.
 #[derive(Clone, Debug)]
@@ -81,8 +81,8 @@ pub(crate) struct Change {
 pub(crate) struct Changed {
     /// Whether there was no file before.
     pub(crate) created: bool,
-    /// Folders that were made for it, outermost first.
-    pub(crate) made_folders: Vec<PathBuf>,
+    /// Directories that were made for it, outermost first.
+    pub(crate) made_directories: Vec<PathBuf>,
     /// SHA-256 of what it holds now; nothing if it is gone.
     pub(crate) sha256: Option<String>,
 }
@@ -140,15 +140,15 @@ struct Prepared {
 
 impl Drop for Prepared {
     fn drop(&mut self) {
-        // Folders made for the first can only go when the others have left them.
+        // Directories made for the first can only go when the others have left them.
         while self.steps.pop().is_some() {}
     }
 }
 
 impl Prepared {
     fn new(changes: Vec<Change>, cx: &RunCtx) -> Result<Self, ToolError> {
-        let wall = cx.wall();
-        let roots = (0..).map_while(|root| wall.roots().get(root));
+        let sandbox = cx.sandbox();
+        let roots = (0..).map_while(|root| sandbox.roots().get(root));
         let roots = roots.map(|root| root.path().to_path_buf()).collect();
         let mut prepared = Self {
             steps: Vec::with_capacity(changes.len()),
@@ -179,7 +179,7 @@ impl Prepared {
         Ok(prepared)
     }
 
-    /// Refuses two changes of one file, and a file where another change needs a folder.
+    /// Refuses two changes of one file, and a file where another change needs a directory.
     fn one_name_each(&self) -> Result<(), ToolError> {
         let mut names: BTreeMap<(usize, PathBuf), &str> = BTreeMap::new();
         for (step, change) in self.steps.iter().zip(&self.changes) {
@@ -192,10 +192,10 @@ impl Prepared {
         }
         for ((root, path), asked) in &names {
             let above = path.ancestors().skip(1);
-            for folder in above.filter(|folder| *folder != Path::new("")) {
-                if let Some(file) = names.get(&(*root, folder.to_path_buf())) {
+            for directory in above.filter(|directory| *directory != Path::new("")) {
+                if let Some(file) = names.get(&(*root, directory.to_path_buf())) {
                     return Err(ToolError::bad_args(format!(
-                        "`{file}` cannot be a file and the folder of `{asked}` in one call."
+                        "`{file}` cannot be a file and the directory of `{asked}` in one call."
                     )));
                 }
             }
@@ -314,7 +314,8 @@ impl Prepared {
             let placed = change.after.as_ref().and_then(|_| committed.next());
             Changed {
                 created: change.before.is_none() && change.after.is_some(),
-                made_folders: placed.map_or_else(Vec::new, |file: Committed| file.made_folders),
+                made_directories: placed
+                    .map_or_else(Vec::new, |file: Committed| file.made_directories),
                 sha256: sha256.clone(),
             }
         });
@@ -353,9 +354,9 @@ fn write(step: &mut Step) -> Option<&mut Staged> {
 }
 
 fn stage(change: &Change, cx: &RunCtx) -> Result<Step, ToolError> {
-    let wall = cx.wall();
+    let sandbox = cx.sandbox();
     let Some(after) = &change.after else {
-        let staged = wall.stage_delete(&change.path);
+        let staged = sandbox.stage_delete(&change.path);
         return staged.map(Step::Delete).map_err(|error| failed(&error));
     };
     let nonce = cx
@@ -367,7 +368,7 @@ fn stage(change: &Change, cx: &RunCtx) -> Result<Step, ToolError> {
         create_parents: true,
         nonce,
     };
-    let staged = wall.stage(&change.path, options);
+    let staged = sandbox.stage(&change.path, options);
     let mut staged = staged.map_err(|error| failed(&error))?;
     if let Some(like) = &after.like {
         staged.takes_after(like);
@@ -382,7 +383,7 @@ fn stage(change: &Change, cx: &RunCtx) -> Result<Step, ToolError> {
 
 /// Reads a file again: what is staged rests on what it was.
 fn still_the_same(change: &Change, cx: &RunCtx) -> Result<(), ToolError> {
-    let now = match cx.wall().open_read(&change.path) {
+    let now = match cx.sandbox().open_read(&change.path) {
         Ok(mut handle) => {
             let bytes = handle.read_all(LARGEST);
             Some(bytes.map_err(|error| failed(&error))?)

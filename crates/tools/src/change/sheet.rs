@@ -45,7 +45,7 @@ impl Row {
 
 /// What is wrong with the line endings of a text that may have one kind only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum EndingTrouble {
+pub(crate) enum LineEndingError {
     /// Both kinds, with the first line that differs from the one before, counted from 1.
     Mixed(usize),
     /// A carriage return that ends nothing, with its line.
@@ -125,16 +125,16 @@ impl Sheet {
     }
 
     /// The one kind of line ending, or what stands against it.
-    pub(crate) fn one_ending(&self) -> Result<Ending, EndingTrouble> {
+    pub(crate) fn one_ending(&self) -> Result<Ending, LineEndingError> {
         let last = self.rows.len().saturating_sub(1);
         let mut kind: Option<Ending> = None;
         for (at, row) in self.rows.iter().enumerate() {
             if row.text.contains('\r') {
-                return Err(EndingTrouble::LoneCr(at + 1));
+                return Err(LineEndingError::LoneCr(at + 1));
             }
             if at < last || self.final_newline {
                 match kind {
-                    Some(kind) if kind != row.ending => return Err(EndingTrouble::Mixed(at + 1)),
+                    Some(kind) if kind != row.ending => return Err(LineEndingError::Mixed(at + 1)),
                     _ => kind = Some(row.ending),
                 }
             }
@@ -238,10 +238,10 @@ mod tests {
             ("", Ok(Ending::Lf)),
             ("a", Ok(Ending::Lf)),
             ("a\r\nb", Ok(Ending::CrLf)),
-            ("a\nb\r\n", Err(EndingTrouble::Mixed(2))),
-            ("a\r\nb\n", Err(EndingTrouble::Mixed(2))),
-            ("a\rb\n", Err(EndingTrouble::LoneCr(1))),
-            ("a\r\nb\r", Err(EndingTrouble::LoneCr(2))),
+            ("a\nb\r\n", Err(LineEndingError::Mixed(2))),
+            ("a\r\nb\n", Err(LineEndingError::Mixed(2))),
+            ("a\rb\n", Err(LineEndingError::LoneCr(1))),
+            ("a\r\nb\r", Err(LineEndingError::LoneCr(2))),
         ] {
             assert_eq!(Sheet::of(text).one_ending(), found, "{text:?}");
         }

@@ -39,7 +39,7 @@ use crate::write_file::PREVIEW;
 use find::{Found, Miss, Strategy, find, line_number, one_ending, with_ending};
 use splices::Edited;
 
-const DESCRIPTION: &str = "Replaces exact pieces of text in a file of the working folder. Each \
+const DESCRIPTION: &str = "Replaces exact pieces of text in a file of the working directory. Each \
     edit names a target, which has to be in the file exactly once, with all blanks and line breaks \
     as read_file showed them, and its replacement, which is taken literally. All edits are made, or \
     none; each one sees the text as the edits before it left it. The lines have to be read first. A \
@@ -48,7 +48,7 @@ const DESCRIPTION: &str = "Replaces exact pieces of text in a file of the workin
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EditFile {
-    /// The file, relative to the working folder, such as `src/lib.rs`.
+    /// The file, relative to the working directory, such as `src/lib.rs`.
     #[schemars(length(min = 1))]
     path: String,
     /// The edits, in the order in which they are made.
@@ -174,7 +174,7 @@ async fn edit(
 /// Whether the edits can be made, and what comes of them.
 fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, ToolError> {
     let path = fact_path(&args.path);
-    let current = Current::look(cx.wall(), &args.path)?;
+    let current = Current::look(cx.sandbox(), &args.path)?;
     let Some(current) = current else {
         return Err(missing(&args.path, cx));
     };
@@ -365,7 +365,7 @@ fn binary(path: &str) -> ToolError {
 
 /// The error for a file that is not there, with what is near.
 pub(crate) fn missing(path: &str, cx: &RunCtx) -> ToolError {
-    match cx.wall().open_read(path) {
+    match cx.sandbox().open_read(path) {
         Err(error) => toolgate_gate::tool::path_error(&error),
         // Somebody made it in this very moment.
         Ok(_) => ToolError::new(ErrorKind::NotFound, format!("File not found: {path}")),

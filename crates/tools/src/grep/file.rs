@@ -37,7 +37,7 @@ pub(super) struct Search<'a> {
 }
 
 /// What one worker searches with.
-pub(super) struct Desk {
+pub(super) struct WorkerState {
     /// A copy: workers that share one wait for each other.
     matcher: RegexMatcher,
     searcher: Searcher,
@@ -51,7 +51,7 @@ pub(super) struct Counts {
     pub(super) files: usize,
     pub(super) binary: usize,
     pub(super) unreadable: usize,
-    /// Whether folders were left out that lie too deep.
+    /// Whether directories were left out that lie too deep.
     pub(super) too_deep: bool,
     /// Files that rules left out.
     pub(super) left_out: usize,
@@ -79,10 +79,10 @@ impl Counts {
 }
 
 impl Surveyor for Search<'_> {
-    type Desk = Desk;
+    type WorkerState = WorkerState;
     type Run = Run;
 
-    fn desk(&self) -> Desk {
+    fn desk(&self) -> WorkerState {
         let searcher = SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
             .line_number(true)
@@ -93,7 +93,7 @@ impl Surveyor for Search<'_> {
             .memory_map(MmapChoice::never())
             .binary_detection(BinaryDetection::quit(0))
             .build();
-        Desk {
+        WorkerState {
             matcher: self.matcher.clone(),
             searcher,
             space: Vec::new(),
@@ -104,12 +104,12 @@ impl Surveyor for Search<'_> {
         self.cx.cancel().is_cancelled()
     }
 
-    fn enters(&self, folder: &WalkEntry<'_>) -> bool {
+    fn enters(&self, directory: &WalkEntry<'_>) -> bool {
         let unwanted = self.filters.unwanted.as_ref();
-        !unwanted.is_some_and(|filter| filter.fits(folder.beneath()))
+        !unwanted.is_some_and(|filter| filter.fits(directory.beneath()))
     }
 
-    fn look(&self, desk: &mut Desk, entry: &WalkEntry<'_>, run: &mut Run) {
+    fn look(&self, desk: &mut WorkerState, entry: &WalkEntry<'_>, run: &mut Run) {
         if run.full
             || entry.kind != FileKind::File
             || !self.filters.pick(entry.beneath())
@@ -143,13 +143,19 @@ impl Surveyor for Search<'_> {
 
 impl Search<'_> {
     /// Searches one file under the name it is to be shown by.
-    pub(super) fn file(&self, desk: &mut Desk, path: &Path, mut handle: ReadHandle, run: &mut Run) {
+    pub(super) fn file(
+        &self,
+        desk: &mut WorkerState,
+        path: &Path,
+        mut handle: ReadHandle,
+        run: &mut Run,
+    ) {
         run.counts.files += 1;
         let room = self
             .most
             .saturating_sub(self.certain.load(Ordering::Relaxed));
         let room = room.saturating_sub(run.hits);
-        let Desk {
+        let WorkerState {
             matcher,
             searcher,
             space,

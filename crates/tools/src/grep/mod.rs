@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  pattern ──▶ matcher (linear time, bounded)              ┌─▶ small: whole in memory, secrets of the whole file
-//!  folder ──▶ wall.survey (all cores, nothing denied) ──▶ file ┤
+//!  directory ──▶ sandbox.survey (all cores, nothing denied) ──▶ file ┤
 //!                                                          └─▶ large: streamed, line by line
 //!                              answer, sorted by path ◀── `path:line: text` ◀──┘
 //! ```
@@ -28,7 +28,7 @@ use toolgate_sandbox::paths::{Flow, PathError, Surveyor, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
 use crate::pattern::FilePattern;
-use crate::place::{LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, unsearched, working_folder};
+use crate::place::{LEFT_OUT, LEFT_OUT_COUNT, TOO_DEEP, fact_path, unsearched, working_directory};
 use crate::settings::SearchSettings;
 use file::{Counts, Run, Search};
 
@@ -48,14 +48,14 @@ pub(crate) struct Grep {
     /// A regular expression in the syntax of Rust and ripgrep, or literal text with literal = true.
     #[schemars(length(min = 1, max = 10_000))]
     pattern: String,
-    /// The folder or file to search, relative to the working folder.
-    #[serde(default = "working_folder")]
+    /// The directory or file to search, relative to the working directory.
+    #[serde(default = "working_directory")]
     #[schemars(length(min = 1))]
     directory: String,
     /// Search only files that fit this pattern: by name such as `*.rs`, or by path such as `src/**/*.rs`.
     #[serde(default)]
     file_pattern: Option<String>,
-    /// Pass over files and folders that fit this pattern.
+    /// Pass over files and directories that fit this pattern.
     #[serde(default)]
     exclude: Option<String>,
     /// Whether upper and lower case differ.
@@ -74,7 +74,7 @@ pub(crate) struct Grep {
     /// The most hits to return: the first ones by path and line.
     #[serde(default)]
     max_results: Option<NonZeroUsize>,
-    /// Whether files and folders whose names start with a dot are searched.
+    /// Whether files and directories whose names start with a dot are searched.
     #[serde(default)]
     include_hidden: bool,
     /// Whether what ignore files exclude is searched.
@@ -133,7 +133,7 @@ struct Filters {
 }
 
 impl Filters {
-    /// Whether a file with this path beneath the searched folder is searched.
+    /// Whether a file with this path beneath the searched directory is searched.
     fn pick(&self, path: &Path) -> bool {
         !self.unwanted.as_ref().is_some_and(|f| f.fits(path))
             && self.wanted.as_ref().is_none_or(|f| f.fits(path))
@@ -199,15 +199,15 @@ fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
     };
     let mut answer = Answer::default();
     let walked = cx
-        .wall()
+        .sandbox()
         .survey(&args.directory, &options, &search, &mut |run| {
             answer.take(&search, run)
         });
     match walked {
         Ok(()) => {}
-        // The path of a file is as good as a folder's.
+        // The path of a file is as good as a directory's.
         Err(PathError::NotADirectory { .. }) => {
-            let opened = cx.wall().open_read(&args.directory);
+            let opened = cx.sandbox().open_read(&args.directory);
             let handle = opened.map_err(|error| path_error(&error))?;
             let mut run = Run::default();
             let name = fact_path(&args.directory);
@@ -264,7 +264,7 @@ impl Answer {
             self.text = nothing(args, files);
         } else if self.more && args.max_results.is_none_or(|asked| asked.get() > most) {
             self.text.push_str(&format!(
-                "[only the first {most} hits; narrow the pattern or the folder, or set max_results]"
+                "[only the first {most} hits; narrow the pattern or the directory, or set max_results]"
             ));
         } else {
             // The last line needs no end.

@@ -38,7 +38,7 @@ impl From<FileKind> for Kind {
     fn from(kind: FileKind) -> Self {
         match kind {
             FileKind::File => Self::File,
-            FileKind::Folder => Self::Dir,
+            FileKind::Directory => Self::Dir,
             FileKind::Link => Self::Symlink,
             FileKind::Other => Self::Other,
             FileKind::Unknown => Self::Unknown,
@@ -142,12 +142,12 @@ impl Listing {
         text
     }
 
-    /// The listing as indented names, folders before what is in them.
+    /// The listing as indented names, directories before what is in them.
     pub(super) fn tree(&mut self) -> String {
         if self.entries.is_empty() && !self.truncated {
             return "(empty)".to_owned();
         }
-        // Paths compare name by name, so that nothing stands between a folder and its entries.
+        // Paths compare name by name, so that nothing stands between a directory and its entries.
         self.entries.sort_by(|a, b| a.real.cmp(&b.real));
         let mut out = String::new();
         for entry in &self.entries {
@@ -169,7 +169,7 @@ impl Listing {
         }
         if self.truncated {
             out.push_str(&format!(
-                "[only the first {} entries by path; list a folder further down for the others]\n",
+                "[only the first {} entries by path; list a directory further down for the others]\n",
                 self.entries.len()
             ));
         }
@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_keeps_folders_and_their_entries_together() {
+    fn a_tree_keeps_directories_and_their_entries_together() {
         let mut listing = Listing::new(".".into(), 4);
         for path in ["a", "a-b.txt", "a/x.txt", "b.txt"] {
             listing.add(entry(path));

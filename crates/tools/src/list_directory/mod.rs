@@ -1,11 +1,11 @@
-//! `list_directory`: what is in a folder, as JSON or as a tree.
+//! `list_directory`: what is in a directory, as JSON or as a tree.
 //!
 //! ```text
-//!  path, bounds ──▶ wall.walk (sorted, ignore files, nothing denied) ──▶ entries ──▶ JSON within the limit | tree
+//!  path, bounds ──▶ sandbox.walk (sorted, ignore files, nothing denied) ──▶ entries ──▶ JSON within the limit | tree
 //! ```
 //!
 //! Links are listed and never followed. An entry that cannot be looked at is
-//! listed with its error; only a folder that cannot be opened fails the call.
+//! listed with its error; only a directory that cannot be opened fails the call.
 
 mod listing;
 
@@ -18,25 +18,25 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::{FileKind, Flow, PathError, Visit, WalkOptions};
 
 use crate::blocking::{blocking, cancelled};
-use crate::place::{LEFT_OUT_COUNT, fact_path, is_hidden, working_folder};
+use crate::place::{LEFT_OUT_COUNT, fact_path, is_hidden, working_directory};
 use crate::settings::ListSettings;
 use listing::{Entry, Listing};
 
-const DESCRIPTION: &str = "Lists a folder of the working folder: names, kinds, sizes and times, \
-    sorted by path. With recursive = true also what is in its folders. Files that ignore files \
+const DESCRIPTION: &str = "Lists a directory of the working directory: names, kinds, sizes and times, \
+    sorted by path. With recursive = true also what is in its directories. Files that ignore files \
     exclude are left out unless include_ignored is true. Links are listed and not followed.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ListDirectory {
-    /// The folder, relative to the working folder; `.` is the working folder itself.
-    #[serde(default = "working_folder")]
+    /// The directory, relative to the working directory; `.` is the working directory itself.
+    #[serde(default = "working_directory")]
     #[schemars(length(min = 1))]
     path: String,
-    /// Whether folders in it are listed too.
+    /// Whether directories in it are listed too.
     #[serde(default)]
     recursive: Option<bool>,
-    /// How deep: 1 is the folder's own entries.
+    /// How deep: 1 is the directory's own entries.
     #[serde(default)]
     max_depth: Option<NonZeroUsize>,
     /// The most entries to return.
@@ -48,7 +48,7 @@ pub(crate) struct ListDirectory {
     /// Whether files are listed.
     #[serde(default = "yes")]
     include_files: bool,
-    /// Whether folders are listed.
+    /// Whether directories are listed.
     #[serde(default = "yes")]
     include_dirs: bool,
     /// Whether symbolic links are listed.
@@ -87,7 +87,7 @@ impl ListDirectory {
                 && value.get() > cap
             {
                 return Err(ToolError::bad_args(format!(
-                    "{name} can be at most {cap}, got {value}; list a folder further down instead"
+                    "{name} can be at most {cap}, got {value}; list a directory further down instead"
                 )));
             }
         }
@@ -114,7 +114,7 @@ impl ListDirectory {
     fn includes(&self, kind: FileKind) -> bool {
         match kind {
             FileKind::File => self.include_files,
-            FileKind::Folder => self.include_dirs,
+            FileKind::Directory => self.include_dirs,
             FileKind::Link => self.include_symlinks,
             FileKind::Other => self.include_other,
             // What it is nobody knows, and leaving it out would hide an error.
@@ -159,7 +159,7 @@ fn list(args: &ListDirectory, cx: &RunCtx, caps: ListSettings) -> Result<Output,
     let mut listing = Listing::new(fact_path(&args.path), most);
     let hidden = cx.hidden();
     let mut left_out = 0_usize;
-    let walked = cx.wall().walk(&args.path, &options, &mut |visit| {
+    let walked = cx.sandbox().walk(&args.path, &options, &mut |visit| {
         if cx.cancel().is_cancelled() {
             return Flow::Stop;
         }
@@ -167,14 +167,14 @@ fn list(args: &ListDirectory, cx: &RunCtx, caps: ListSettings) -> Result<Output,
             Visit::Entry(entry) => {
                 if is_hidden(hidden.as_ref(), entry.path) {
                     left_out += 1;
-                    return Flow::SkipFolder;
+                    return Flow::SkipDirectory;
                 }
                 if args.includes(entry.kind) && !listing.add(Entry::of(entry)) {
                     return Flow::Stop;
                 }
                 // What git keeps for itself is listed by name, like anything hidden.
                 if entry.name == ".git" && !args.include_ignored {
-                    return Flow::SkipFolder;
+                    return Flow::SkipDirectory;
                 }
                 Flow::Continue
             }
@@ -190,7 +190,7 @@ fn list(args: &ListDirectory, cx: &RunCtx, caps: ListSettings) -> Result<Output,
     walked.map_err(|error| match &error {
         PathError::NotADirectory { path, part } if path == part => ToolError::new(
             ErrorKind::NotADirectory,
-            format!("{error} Read it with read_file, or list the folder it is in."),
+            format!("{error} Read it with read_file, or list the directory it is in."),
         ),
         _ => path_error(&error),
     })?;

@@ -39,7 +39,7 @@ impl fmt::Debug for Notes {
 
 /// The part of the store that belongs to the workspace of a call.
 pub(crate) fn space(cx: &RunCtx, name: &str) -> Space {
-    let root = cx.wall().roots().get(0);
+    let root = cx.sandbox().roots().get(0);
     let workspace = root.map(|root| root.path().to_string_lossy().into_owned());
     Space::new(workspace.unwrap_or_default(), name)
 }

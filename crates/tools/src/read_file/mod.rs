@@ -1,7 +1,7 @@
 //! `read_file`: the exact text of a file, or of some of its lines.
 //!
 //! ```text
-//!  path, lines ──▶ wall.open_read ──▶ first 8 KiB ─┬─▶ text ──▶ whole, or the lines asked for
+//!  path, lines ──▶ sandbox.open_read ──▶ first 8 KiB ─┬─▶ text ──▶ whole, or the lines asked for
 //!                                                  └─▶ binary ──▶ base64, within the limit
 //! ```
 //!
@@ -9,7 +9,7 @@
 //! be changed only as the model knows them. Lines in which something was redacted
 //! are not noted, and neither are those that did not fit into the result.
 //!
-//! What can go wrong: nothing is there, it is a folder, it is too large to be
+//! What can go wrong: nothing is there, it is a directory, it is too large to be
 //! returned whole or to be searched for lines, or it is binary and lines were wanted.
 
 mod binary;
@@ -33,14 +33,14 @@ use crate::secrets::Secrets;
 use crate::settings::ReadSettings;
 use crate::text::{Decoded, SNIFF_BYTES, decode, looks_like_text};
 
-const DESCRIPTION: &str = "Reads a file of the working folder and returns its exact text. \
+const DESCRIPTION: &str = "Reads a file of the working directory and returns its exact text. \
     Give start_line and end_line to read a part of a long file; without them a file that is too \
     long is refused. Binary files come as base64. A file has to be read before it can be overwritten.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadFile {
-    /// The file, relative to the working folder, such as `src/lib.rs`.
+    /// The file, relative to the working directory, such as `src/lib.rs`.
     #[schemars(length(min = 1))]
     path: String,
     /// The first line to return, counted from 1.

@@ -6,27 +6,27 @@ use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle};
 
 use crate::place::fact_path;
 
-/// How many names of a folder an error shows.
+/// How many names of a directory an error shows.
 const NAMES_SHOWN: usize = 20;
 
-/// Opens a file through the wall.
+/// Opens a file through the sandbox.
 pub(super) fn open(path: &str, cx: &RunCtx) -> Result<ReadHandle, ToolError> {
-    cx.wall().open_read(path).map_err(|error| match &error {
+    cx.sandbox().open_read(path).map_err(|error| match &error {
         PathError::NotFound { .. } => {
             ToolError::new(ErrorKind::NotFound, format!("File not found: {error}"))
         }
         PathError::NotAFile {
-            kind: FileKind::Folder,
+            kind: FileKind::Directory,
             ..
-        } => folder(path, cx, &error),
+        } => directory(path, cx, &error),
         _ => path_error(&error),
     })
 }
 
-/// A folder that was taken for a file, with what is in it.
-fn folder(path: &str, cx: &RunCtx, error: &PathError) -> ToolError {
+/// A directory that was taken for a file, with what is in it.
+fn directory(path: &str, cx: &RunCtx, error: &PathError) -> ToolError {
     let name = fact_path(path);
-    let Ok(entries) = cx.wall().read_dir(path) else {
+    let Ok(entries) = cx.sandbox().read_dir(path) else {
         return path_error(error);
     };
     let names: Vec<String> = entries
@@ -34,7 +34,7 @@ fn folder(path: &str, cx: &RunCtx, error: &PathError) -> ToolError {
         .take(NAMES_SHOWN)
         .map(|entry| {
             let name = crate::place::one_line(&entry.name.to_string_lossy());
-            let slash = if entry.kind == FileKind::Folder {
+            let slash = if entry.kind == FileKind::Directory {
                 "/"
             } else {
                 ""
@@ -51,7 +51,7 @@ fn folder(path: &str, cx: &RunCtx, error: &PathError) -> ToolError {
     ToolError::new(
         error.kind(),
         format!(
-            "`{name}` is a folder, not a file. {inside} Read one of its files, or list it with list_directory."
+            "`{name}` is a directory, not a file. {inside} Read one of its files, or list it with list_directory."
         ),
     )
 }

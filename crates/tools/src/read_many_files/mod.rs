@@ -21,7 +21,7 @@ use crate::place::{fact_path, one_line};
 use crate::read_file::read_whole;
 use crate::settings::ReadSettings;
 
-const DESCRIPTION: &str = "Reads several text files of the working folder at once and returns each \
+const DESCRIPTION: &str = "Reads several text files of the working directory at once and returns each \
     under a line with its path. A file that cannot be read, or does not fit into what is left of the \
     result, is told of in its place and does not stop the others. What is shown counts as read.";
 
@@ -31,7 +31,7 @@ const RESERVED: usize = 256;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ReadManyFiles {
-    /// The files, relative to the working folder, in the order in which they are wanted.
+    /// The files, relative to the working directory, in the order in which they are wanted.
     #[schemars(length(min = 1, max = 200))]
     paths: Vec<String>,
 }

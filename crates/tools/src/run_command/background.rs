@@ -7,15 +7,17 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
 use tokio::sync::{oneshot, watch};
-use toolgate_gate::session::{Belonging, Spool};
+use toolgate_gate::session::{Resource, Spool};
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{ErrorKind, ToolError};
-use toolgate_sandbox::command::{Appeared, CommandSpec, CommandWall, Deadlines, InForce, Stream};
+use toolgate_sandbox::command::{
+    Appeared, CommandSandbox, CommandSpec, Deadlines, InForce, Stream,
+};
 
 use super::capture::Lane;
 use super::ending::{Ending, Limits};
 use super::foreground::no_pipe;
-use super::{RunCommand, begin, walls};
+use super::{RunCommand, begin, sandboxes};
 
 /// More commands than this do not run at once in one conversation.
 const MOST: usize = 16;
@@ -39,7 +41,7 @@ pub(super) struct Background {
     pub(super) in_force: InForce,
     log: Mutex<Log>,
     /// Where what it left is reported if nobody reads its end.
-    wall: CommandWall,
+    sandbox: CommandSandbox,
     /// Dropping it ends the command.
     stop: Mutex<Option<PipeWriter>>,
     /// Changes with every piece of output, and when the command is over.
@@ -76,10 +78,10 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) async fn start(
     args: &RunCommand,
     spec: CommandSpec,
-    wall: &CommandWall,
+    sandbox: &CommandSandbox,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
-    let commands = cx.session().belonging::<Commands>();
+    let commands = cx.session().resource::<Commands>();
     commands.has_room()?;
     let (stopped, stop) = std::io::pipe().map_err(|error| no_pipe(&error))?;
     let limits = Limits {
@@ -90,9 +92,9 @@ pub(super) async fn start(
     let lanes = [Lane::new(cx.redactor()), Lane::new(cx.redactor())];
     let line = args.command.clone();
     let (tell, told) = oneshot::channel();
-    let wall = wall.clone();
+    let sandbox = sandbox.clone();
     let work = move || {
-        let running = match begin(&wall, spec) {
+        let running = match begin(&sandbox, spec) {
             Ok(poised) => poised.go(),
             Err(error) => return drop(tell.send(Err(error))),
         };
@@ -105,7 +107,7 @@ pub(super) async fn start(
                 ending: None,
                 appeared: Vec::new(),
             }),
-            wall: wall.clone(),
+            sandbox: sandbox.clone(),
             stop: Mutex::new(Some(stop)),
             news: watch::Sender::new(()),
         });
@@ -135,7 +137,7 @@ pub(super) async fn start(
         .spawn(work)
         .map_err(|error| no_pipe(&error))?;
     let background = told.await.unwrap_or_else(|_| Err(lost()))?;
-    let sandbox = walls(background.in_force);
+    let sandbox = sandboxes(background.in_force);
     let handle = commands.add(background);
     Ok(Output::plain(format!(
         "Started in the background as {handle}. Read what it writes with command_output, end it with stop_command. At the latest it ends with the program that started it."
@@ -187,7 +189,7 @@ impl Commands {
     }
 }
 
-impl Belonging for Commands {
+impl Resource for Commands {
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(async {
             let all: Vec<_> = locked(&self.state).known.values().cloned().collect();
@@ -236,7 +238,8 @@ impl Background {
     fn report_unread(&self) {
         let mut log = locked(&self.log);
         if log.read < log.text.total() {
-            self.wall.keep_unreported(std::mem::take(&mut log.appeared));
+            self.sandbox
+                .keep_unreported(std::mem::take(&mut log.appeared));
         }
     }
 

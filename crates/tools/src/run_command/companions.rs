@@ -8,7 +8,7 @@ use toolgate_gate::tool::{Output, RunCtx, TypedTool, typed};
 use toolgate_model::{Category, Facts, Risk, ToolError};
 
 use super::background::{Background, Commands, Piece};
-use super::walls;
+use super::sandboxes;
 
 const OUTPUT: &str = "Returns what a background command wrote since it was read last, both outputs \
     in order of arrival, and how it ended if it has. With wait_seconds it waits for something new.";
@@ -69,7 +69,7 @@ pub(crate) fn stop_tool() -> TypedTool<StopCommand> {
 }
 
 async fn read(args: CommandOutput, cx: RunCtx) -> Result<Output, ToolError> {
-    let background = cx.session().belonging::<Commands>().get(&args.handle)?;
+    let background = cx.session().resource::<Commands>().get(&args.handle)?;
     let wait = Duration::from_secs(args.wait_seconds.min(MOST_WAIT));
     tokio::select! {
         () = background.news_behind(args.from) => {}
@@ -80,7 +80,7 @@ async fn read(args: CommandOutput, cx: RunCtx) -> Result<Output, ToolError> {
 }
 
 async fn stop(args: StopCommand, cx: RunCtx) -> Result<Output, ToolError> {
-    let background = cx.session().belonging::<Commands>().get(&args.handle)?;
+    let background = cx.session().resource::<Commands>().get(&args.handle)?;
     background.stop();
     tokio::select! {
         () = background.over() => {}
@@ -122,7 +122,7 @@ fn shown(
         .with("running", ending.is_none())
         .with("next", next)
         .with("more", more)
-        .with("sandbox", walls(background.in_force));
+        .with("sandbox", sandboxes(background.in_force));
     if let Some(ending) = ending {
         if let Some(code) = ending.exit_code {
             output = output.with("exit_code", code);

@@ -1,9 +1,9 @@
-//! What a wall may have had to do with a failure.
+//! What a sandbox may have had to do with a failure.
 //!
 //! The kernel tells a command that it may not, and nobody else: from outside it cannot be
-//! known which wall a command ran into, or whether it did. What can be known is which paths
-//! the command complains about, and what the walls let it do there. So every hint says
-//! "possibly", names the wall, and says as a line to paste what a person could change.
+//! known which sandbox a command ran into, or whether it did. What can be known is which paths
+//! the command complains about, and what the sandbox let it do there. So every hint says
+//! "possibly", names the sandbox, and says as a line to paste what a person could change.
 
 use std::path::Path;
 
@@ -81,28 +81,38 @@ pub(super) fn hints(
     hints
 }
 
-/// A program may stand in a folder of `PATH` that commands do not see.
+/// A program may stand in a directory of `PATH` that commands do not see.
 fn unseen_program(program: &str, settings: &CommandSettings) -> Option<String> {
     let path = settings.env.iter().find(|(name, _)| name == "PATH")?;
-    let mut folders: Vec<String> = Vec::new();
-    for folder in std::env::split_paths(&path.1) {
-        let inside = settings.roots.iter().any(|root| folder.starts_with(root));
-        if inside || seen_by_all(&folder) || settings.grants.iter().any(|g| folder.starts_with(g)) {
+    let mut directories: Vec<String> = Vec::new();
+    for directory in std::env::split_paths(&path.1) {
+        let inside = settings
+            .roots
+            .iter()
+            .any(|root| directory.starts_with(root));
+        if inside
+            || seen_by_all(&directory)
+            || settings.grants.iter().any(|g| directory.starts_with(g))
+        {
             continue;
         }
         // Programs of `x/bin` need what is in `x` beside it.
-        let whole = match folder.file_name() {
-            Some(name) if name == "bin" => folder.parent(),
-            _ => Some(folder.as_path()),
+        let whole = match directory.file_name() {
+            Some(name) if name == "bin" => directory.parent(),
+            _ => Some(directory.as_path()),
         };
         let whole = whole.and_then(Path::to_str).map(str::to_owned);
-        folders.extend(whole.filter(|folder| folder.len() > 1 && !folders.contains(folder)));
+        directories.extend(
+            whole.filter(|directory| directory.len() > 1 && !directories.contains(directory)),
+        );
     }
-    let list = folders.iter().map(|folder| format!("\"{folder}\""));
+    let list = directories
+        .iter()
+        .map(|directory| format!("\"{directory}\""));
     let list = list.collect::<Vec<_>>().join(", ");
     (!list.is_empty()).then(|| {
         format!(
-            "{program} may be in a folder of PATH that commands do not see. A person can let them: grants = [{list}] under [tools.sandbox] in the user's configuration"
+            "{program} may be in a directory of PATH that commands do not see. A person can let them: grants = [{list}] under [tools.sandbox] in the user's configuration"
         )
     })
 }
@@ -153,16 +163,16 @@ fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_sandbox::command::{Rung, WallRules};
-    use toolgate_sandbox::paths::{PathRules, PathWall};
+    use toolgate_sandbox::command::{Level, SandboxRules};
+    use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
     use super::*;
 
     #[test]
     fn a_complaint_about_a_path_says_what_to_grant() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path().canonicalize().unwrap();
-        let wall = PathWall::open(&PathRules::new(&root)).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path().canonicalize().unwrap();
+        let sandbox = PathSandbox::open(&PathRules::new(&root)).unwrap();
         let settings = CommandSettings {
             roots: vec![root.clone()],
             env: vec![(
@@ -173,7 +183,7 @@ mod tests {
             home: Some("/home/ann".into()),
             ..CommandSettings::default()
         };
-        let reach = WallRules::new(wall).reach(Rung::Namespaces, &[]);
+        let reach = SandboxRules::new(sandbox).reach(Level::Namespaces, &[]);
         let hints = |stderr: &str, network| hints(stderr, &root, network, &settings, &reach, &[]);
         let said = |stderr: &str| hints(stderr, Network::Off).join("\n");
         for (stderr, part) in [
@@ -199,7 +209,7 @@ mod tests {
             ),
             (
                 "/bin/bash: line 1: cargo: command not found",
-                "cargo may be in a folder of PATH that commands do not see. A person can let them: grants = [\"/home/ann/.cargo\", \"/home/ann/tools\"]",
+                "cargo may be in a directory of PATH that commands do not see. A person can let them: grants = [\"/home/ann/.cargo\", \"/home/ann/tools\"]",
             ),
             (
                 "curl: (6) Could not resolve host: example.org",

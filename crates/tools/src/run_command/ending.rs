@@ -6,7 +6,7 @@ use std::time::Duration;
 use toolgate_model::characters::seen;
 use toolgate_model::{ErrorKind, ToolError};
 use toolgate_sandbox::command::{
-    Appeared, Cause, Finished, Hidden, Outcome, Settled, SetupFailure, Step,
+    Appeared, Cause, Finished, Hidden, Outcome, Settled, SetupError, Step,
 };
 
 /// The end of a command as a result tells it.
@@ -103,7 +103,7 @@ impl Ending {
     }
 }
 
-fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
+fn setup(failure: &SetupError) -> (ErrorKind, String) {
     match failure.step {
         Step::Cwd => (
             match std::io::Error::from_raw_os_error(failure.errno).kind() {
@@ -122,7 +122,7 @@ fn setup(failure: &SetupFailure) -> (ErrorKind, String) {
         Step::Exec => (ErrorKind::Failed, format!("nothing was run: {failure}")),
         _ => (
             ErrorKind::SandboxUnavailable,
-            format!("nothing was run: {failure}. `toolgate doctor` shows each wall"),
+            format!("nothing was run: {failure}. `toolgate doctor` shows each sandbox"),
         ),
     }
 }

@@ -10,14 +10,14 @@ use tokio::time::Instant;
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{Stream as EventStream, ToolError};
 use toolgate_sandbox::command::{
-    Cause, CommandWall, Deadlines, Finished, Grant, InForce, Poised, Stream,
+    Cause, CommandSandbox, Deadlines, Finished, Grant, InForce, Poised, Stream,
 };
 
 use super::capture::Capture;
 use super::denial;
 use super::ending::{Ending, Limits};
 use super::settings::CommandSettings;
-use super::{RunCommand, opened, walls};
+use super::{RunCommand, opened, sandboxes};
 use crate::blocking::blocking;
 
 /// How many chunks may wait for a listener before the command waits for it too.
@@ -37,7 +37,7 @@ struct Over {
 pub(super) async fn run(
     args: &RunCommand,
     poised: Poised,
-    around: &Around<'_>,
+    around: &HintContext<'_>,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
     let limits = Limits {
@@ -85,10 +85,10 @@ pub(super) async fn run(
 }
 
 /// What a hint about a denial rests on.
-pub(super) struct Around<'a> {
+pub(super) struct HintContext<'a> {
     pub(super) cwd: &'a Path,
     pub(super) settings: &'a CommandSettings,
-    pub(super) wall: &'a CommandWall,
+    pub(super) sandbox: &'a CommandSandbox,
 }
 
 /// A pipe that stands for the order to stop could not be made.
@@ -129,7 +129,7 @@ impl Listener {
 fn settle(
     over: Over,
     limits: Limits,
-    around: &Around<'_>,
+    around: &HintContext<'_>,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
     let Over {
@@ -141,23 +141,23 @@ fn settle(
     let mut hints = Vec::new();
     if ending.error.is_some() && finished.cause == Cause::Itself {
         let stderr = capture.start_of_stderr(MOST_COMPLAINTS);
-        let Around {
+        let HintContext {
             cwd,
             settings,
-            wall,
+            sandbox,
         } = around;
         let more: Vec<Grant> = cx.opened().iter().map(opened).collect();
-        let reach = wall.reach(&more);
+        let reach = sandbox.reach(&more);
         let refused = &finished.refused;
         hints = denial::hints(&stderr, cwd, in_force.network, settings, &reach, refused);
         for hint in &hints {
             ending
                 .last_word
-                .push_str(&format!("[possibly the command wall: {hint}]\n"));
+                .push_str(&format!("[possibly the command sandbox: {hint}]\n"));
         }
     }
     let mut output = capture.into_output(&ending.last_word, cx)?;
-    output = output.with("sandbox", walls(in_force));
+    output = output.with("sandbox", sandboxes(in_force));
     if let Some(code) = ending.exit_code {
         output = output.with("exit_code", code);
     }

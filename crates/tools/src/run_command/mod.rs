@@ -1,14 +1,14 @@
-//! `run_command`, `command_output` and `stop_command`: real commands behind the command wall.
+//! `run_command`, `command_output` and `stop_command`: real commands in the command sandbox.
 //!
 //! ```text
-//!  args ──▶ facts (shell) ──▶ policy, person ──▶ CommandWall::poise ──▶ go ──▶ Running
+//!  args ──▶ facts (shell) ──▶ policy, person ──▶ CommandSandbox::poise ──▶ go ──▶ Running
 //!                                                                              │ a thread of its own
 //!                        events ◀── chunks, in order of arrival ◀──────────────┤
 //!                        Output ◀── stdout, then [stderr] ◀── Capture ◀────────┘
 //!                                   the rest under a handle
 //! ```
 //!
-//! The walls around a command are put up while its start goes on record; its program begins
+//! The sandbox around a command are put up while its start goes on record; its program begins
 //! after that.
 //!
 //! A command ends in one of few ways (by itself, by a signal, out of time, cancelled, never
@@ -32,12 +32,14 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::tool::{Ahead, Output, Preview, RunCtx, TypedTool, typed};
 use toolgate_model::{Access, Category, ErrorKind, Facts, NeededDirectory, Risk, ToolError};
-use toolgate_sandbox::command::{CommandSpec, CommandWall, ExactDirectory, Grant, InForce, Poised};
-use toolgate_sandbox::paths::{PathWall, RootAccess, check_text};
+use toolgate_sandbox::command::{
+    CommandSandbox, CommandSpec, ExactDirectory, Grant, InForce, Poised,
+};
+use toolgate_sandbox::paths::{PathSandbox, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse, lookalikes};
 
 pub(crate) use companions::{output_tool, stop_tool};
-use foreground::Around;
+use foreground::HintContext;
 use place::Place;
 pub use settings::CommandSettings;
 
@@ -62,7 +64,7 @@ pub(crate) struct RunCommand {
     /// The line to run.
     #[schemars(length(min = 1))]
     command: String,
-    /// The folder to run it in, relative to the workspace. The workspace itself if not given.
+    /// The directory to run it in, relative to the workspace. The workspace itself if not given.
     #[serde(default)]
     cwd: Option<String>,
     /// After how many seconds the command is ended.
@@ -85,7 +87,7 @@ pub(crate) struct RunCommand {
 /// A command that was made ready before its start was on record.
 #[derive(Debug)]
 struct MadeAhead {
-    /// The folders that were open to the call then.
+    /// The directories that were open to the call then.
     opened: Vec<NeededDirectory>,
     poised: Begun<Poised>,
 }
@@ -173,9 +175,9 @@ impl RunCommand {
     }
 
     /// The first path of the line that rules deny to commands, or protect from them. Only
-    /// names are told from, and the wall holds whatever a line says.
+    /// names are told from, and the sandbox holds whatever a line says.
     fn refused(&self, facts: &Facts, settings: &CommandSettings) -> Option<ToolError> {
-        let rules = settings.wall().ok()?.rules_about();
+        let rules = settings.sandbox().ok()?.rules_about();
         let place = Place::of(self.cwd.as_deref(), &settings.roots).ok()?;
         let root = place.roots.first()?;
         let mut paths = facts.paths().filter(|(_, path)| !path.starts_with('~'));
@@ -223,11 +225,11 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
 }
 
 impl RunCommand {
-    /// The command that this asks for, in a folder that it may run in.
+    /// The command that this asks for, in a directory that it may run in.
     fn spec(
         &self,
         settings: &CommandSettings,
-        paths: &PathWall,
+        paths: &PathSandbox,
         open: &[NeededDirectory],
     ) -> Result<CommandSpec, ToolError> {
         let place = Place::of(self.cwd.as_deref(), &settings.roots)?;
@@ -239,16 +241,16 @@ impl RunCommand {
     }
 }
 
-/// Puts the walls up around a command that is waited for. What stands in the way of that is
+/// Puts the sandbox up around a command that is waited for. What stands in the way of that is
 /// told when the command is to run.
 fn prepare(args: &mut RunCommand, ahead: &Ahead<'_>, settings: &CommandSettings) {
     if !args.background
-        && let Ok(wall) = settings.wall().cloned()
-        && let Ok(spec) = args.spec(settings, ahead.wall(), ahead.opened())
+        && let Ok(sandbox) = settings.sandbox().cloned()
+        && let Ok(spec) = args.spec(settings, ahead.sandbox(), ahead.opened())
     {
         args.ahead = Some(MadeAhead {
             opened: ahead.opened().to_vec(),
-            poised: Begun::with(move || begin(&wall, spec)),
+            poised: Begun::with(move || begin(&sandbox, spec)),
         });
     }
 }
@@ -258,18 +260,18 @@ async fn run(
     cx: RunCtx,
     settings: Arc<CommandSettings>,
 ) -> Result<Output, ToolError> {
-    let wall = settings.wall()?;
-    let spec = args.spec(&settings, cx.wall(), cx.opened())?;
+    let sandbox = settings.sandbox()?;
+    let spec = args.spec(&settings, cx.sandbox(), cx.opened())?;
     if args.background {
-        return background::start(&args, spec, wall, &cx).await;
+        return background::start(&args, spec, sandbox, &cx).await;
     }
     let cwd = spec.cwd.clone();
     let ahead = args.ahead.take();
     let poised = match ahead.filter(|ahead| ahead.opened == cx.opened()) {
         Some(ahead) => ahead.poised,
         None => {
-            let wall = wall.clone();
-            Begun::with(move || begin(&wall, spec))
+            let sandbox = sandbox.clone();
+            Begun::with(move || begin(&sandbox, spec))
         }
     };
     let poised = tokio::select! {
@@ -277,10 +279,10 @@ async fn run(
         poised = poised.ended() => poised?,
         () = cx.cancel().cancelled() => return Err(cancelled()),
     };
-    let around = Around {
+    let around = HintContext {
         cwd: &cwd,
         settings: &settings,
-        wall,
+        sandbox,
     };
     foreground::run(&args, poised, &around, &cx).await
 }
@@ -302,8 +304,8 @@ fn opened(needed: &NeededDirectory) -> Grant {
     }
 }
 
-/// The walls in force, by name.
-fn walls(in_force: InForce) -> String {
+/// The sandbox in force, by name.
+fn sandboxes(in_force: InForce) -> String {
     let names = in_force.to_string();
     if names.is_empty() {
         "none".to_owned()
@@ -313,8 +315,8 @@ fn walls(in_force: InForce) -> String {
 }
 
 /// Makes a command ready to begin, from a thread that may wait.
-fn begin(wall: &CommandWall, spec: CommandSpec) -> Result<Poised, ToolError> {
-    wall.poise(spec).map_err(|error| {
+fn begin(sandbox: &CommandSandbox, spec: CommandSpec) -> Result<Poised, ToolError> {
+    sandbox.poise(spec).map_err(|error| {
         let kind = if error.is_busy() {
             ErrorKind::Quota
         } else {

@@ -1,4 +1,4 @@
-//! The folder a command starts in.
+//! The directory a command starts in.
 
 use std::path::{Path, PathBuf};
 
@@ -6,25 +6,25 @@ use toolgate_gate::tool::path_error;
 use toolgate_model::{ErrorKind, Status, ToolError};
 use toolgate_sandbox::paths::{PathError, Resolved, Roots};
 
-/// A folder of one of the roots.
+/// A directory of one of the roots.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     /// The roots, the one it lies in first.
     pub(super) roots: Vec<PathBuf>,
-    /// The folder from that root, with forward slashes; empty for the root itself.
+    /// The directory from that root, with forward slashes; empty for the root itself.
     pub(super) relative: String,
-    /// The folder.
+    /// The directory.
     pub(super) absolute: PathBuf,
 }
 
 impl Place {
-    /// The folder that an argument names, by its words alone.
+    /// The directory that an argument names, by its words alone.
     pub(super) fn of(cwd: Option<&str>, roots: &[PathBuf]) -> Result<Self, ToolError> {
         let cwd = cwd.unwrap_or_default();
         let outside = || {
             ToolError::new(
                 ErrorKind::OutsideSandbox,
-                format!("cwd {cwd:?} is outside the workspace; name a folder in it"),
+                format!("cwd {cwd:?} is outside the workspace; name a directory in it"),
             )
         };
         let first = roots.first().cloned().unwrap_or_default();
@@ -66,7 +66,7 @@ impl Place {
         })
     }
 
-    /// Whether a link leads out of the root, or a rule denies the folder.
+    /// Whether a link leads out of the root, or a rule denies the directory.
     pub(super) fn check(
         &self,
         roots: &Roots,
@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_named_from_its_root() {
+    fn a_directory_is_named_from_its_root() {
         let roots = [PathBuf::from("/w"), "/w/inner".into(), "/other".into()];
         for (cwd, relative, absolute, root) in [
             (None, "", "/w", "/w"),

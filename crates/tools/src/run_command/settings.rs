@@ -6,19 +6,19 @@ use std::sync::OnceLock;
 use std::time::Duration;
 
 use toolgate_model::{ErrorKind, Facts, NeededDirectory, ToolError};
-use toolgate_sandbox::command::{CommandWall, ExactDirectory, seen_by_all};
+use toolgate_sandbox::command::{CommandSandbox, ExactDirectory, seen_by_all};
 
 /// Settings of `run_command` and its companions.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
-    /// The wall, or why there is none. Without one, no command runs. It takes its time to
+    /// The sandbox, or why there is none. Without one, no command runs. It takes its time to
     /// stand, and the tools can be there before.
-    pub wall: OnceLock<Result<CommandWall, String>>,
-    /// The workspace's roots; the first is the working folder.
+    pub sandbox: OnceLock<Result<CommandSandbox, String>>,
+    /// The workspace's roots; the first is the working directory.
     pub roots: Vec<PathBuf>,
-    /// The person's home folder, which `~` may mean and which nothing may remove.
+    /// The person's home directory, which `~` may mean and which nothing may remove.
     pub home: Option<String>,
-    /// Folders beyond the roots that commands may use.
+    /// Directories beyond the roots that commands may use.
     pub grants: Vec<PathBuf>,
     /// The variables that commands get.
     pub env: Vec<(OsString, OsString)>,
@@ -29,7 +29,7 @@ pub struct CommandSettings {
 impl Default for CommandSettings {
     fn default() -> Self {
         Self {
-            wall: OnceLock::new(),
+            sandbox: OnceLock::new(),
             roots: Vec::new(),
             home: None,
             grants: Vec::new(),
@@ -82,11 +82,11 @@ impl CommandSettings {
                 .any(|part| part == Component::ParentDir)
     }
 
-    pub(super) fn wall(&self) -> Result<&CommandWall, ToolError> {
-        let why = match self.wall.get() {
-            Some(Ok(wall)) => return Ok(wall),
+    pub(super) fn sandbox(&self) -> Result<&CommandSandbox, ToolError> {
+        let why = match self.sandbox.get() {
+            Some(Ok(sandbox)) => return Ok(sandbox),
             Some(Err(why)) => why,
-            None => "this program has started no command wall",
+            None => "this program has started no command sandbox",
         };
         Err(ToolError::new(
             ErrorKind::SandboxUnavailable,

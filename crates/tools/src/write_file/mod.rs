@@ -11,7 +11,7 @@
 //! its start and cannot mean to remove it.
 //!
 //! What can go wrong: the file exists and was not to be replaced, it was not read
-//! or has changed since, the content stands for code it leaves out, or the wall
+//! or has changed since, the content stands for code it leaves out, or the sandbox
 //! says no.
 
 use std::sync::Arc;
@@ -30,8 +30,8 @@ use crate::place::{fact_path, names_a_file};
 use crate::settings::WriteSettings;
 use crate::text::{Encoding, decode};
 
-const DESCRIPTION: &str = "Writes a whole file of the working folder in one step and makes missing \
-    folders on the way. An existing file is replaced only with overwrite = true, and only if all of \
+const DESCRIPTION: &str = "Writes a whole file of the working directory in one step and makes missing \
+    directories on the way. An existing file is replaced only with overwrite = true, and only if all of \
     it was read in this conversation and has not changed since. Always send the complete content: \
     a comment that stands for code left out is refused.";
 
@@ -45,7 +45,7 @@ pub(crate) const PREVIEW: Limits = Limits {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteFile {
-    /// The file, relative to the working folder, such as `src/lib.rs`.
+    /// The file, relative to the working directory, such as `src/lib.rs`.
     #[schemars(length(min = 1))]
     path: String,
     /// The complete text of the file.
@@ -116,7 +116,7 @@ async fn write(args: WriteFile, cx: Arc<RunCtx>) -> Result<Output, ToolError> {
     let mut changed = change::make(vec![change], &cx).await?;
     let Changed {
         created,
-        made_folders,
+        made_directories,
         sha256,
     } = changed.pop().unwrap_or_default();
 
@@ -139,10 +139,12 @@ async fn write(args: WriteFile, cx: Arc<RunCtx>) -> Result<Output, ToolError> {
         .with("bytes", bytes)
         .with("encoding", encoding.name())
         .with("sha256", sha256);
-    if !made_folders.is_empty() {
-        let made = made_folders.iter();
-        let made: Vec<String> = made.map(|folder| crate::place::shown(folder)).collect();
-        output = output.with("made_folders", made);
+    if !made_directories.is_empty() {
+        let made = made_directories.iter();
+        let made: Vec<String> = made
+            .map(|directory| crate::place::shown(directory))
+            .collect();
+        output = output.with("made_directories", made);
     }
     Ok(output)
 }
@@ -150,7 +152,7 @@ async fn write(args: WriteFile, cx: Arc<RunCtx>) -> Result<Output, ToolError> {
 /// Whether the file may be written, and with which bytes.
 fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
     let path = fact_path(&args.path);
-    let current = Current::look(cx.wall(), &args.path)?;
+    let current = Current::look(cx.sandbox(), &args.path)?;
     let decoded = current.as_ref().and_then(Current::decoded);
     if let Some(current) = &current
         && !args.overwrite

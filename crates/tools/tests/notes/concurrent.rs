@@ -9,17 +9,17 @@ use toolgate_gate::store::Store;
 use toolgate_journal::{MemoryStore, Options, SqliteJournal};
 use toolgate_tools::Notes;
 
-use crate::fixture::{Desk, folder};
+use crate::fixture::{WorkerState, directory};
 
 const DESKS: usize = 8;
 
 /// Eight desks of one workspace, each with its own way to the store, work at once.
 fn nothing_is_lost(each: usize, store: impl Fn() -> Arc<dyn Store>) {
-    let place = folder();
-    let desks: Vec<Desk> = (0..DESKS)
-        .map(|_| Desk::with(Arc::clone(&place), Notes::kept_in(store())))
+    let place = directory();
+    let desks: Vec<WorkerState> = (0..DESKS)
+        .map(|_| WorkerState::with(Arc::clone(&place), Notes::kept_in(store())))
         .collect();
-    let at_once = |work: &(dyn Fn(usize, &Desk) + Sync)| {
+    let at_once = |work: &(dyn Fn(usize, &WorkerState) + Sync)| {
         std::thread::scope(|threads| {
             for (number, desk) in desks.iter().enumerate() {
                 let desk = desk.again();
@@ -75,7 +75,7 @@ fn conversations_at_once_lose_nothing_in_memory() {
 
 #[test]
 fn conversations_at_once_lose_nothing_in_one_file() {
-    let file = folder();
+    let file = directory();
     let file = file.path().join("journal.db");
     nothing_is_lost(4, || {
         Arc::new(SqliteJournal::open(&file, Options::default()).unwrap())

@@ -7,65 +7,65 @@ use tempfile::TempDir;
 use tokio::runtime::Runtime;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::{BatchContext, Gate};
 use toolgate_journal::{MemoryJournal, MemoryStore};
 use toolgate_model::{Call, ErrorKind, ToolCall, ToolResult};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::{Notes, ToolSettings, register_all};
 
 /// A conversation in a workspace. Nobody is there to ask: notes need nobody's yes.
-pub(crate) struct Desk {
-    folder: Arc<TempDir>,
+pub(crate) struct WorkerState {
+    directory: Arc<TempDir>,
     tools: Arc<Registry>,
     runtime: Runtime,
     gate: Gate,
     session: Arc<Session>,
 }
 
-impl Desk {
+impl WorkerState {
     /// A new workspace with a store of its own.
     pub(crate) fn new() -> Self {
-        Self::with(folder(), Notes::kept_in(Arc::new(MemoryStore::new())))
+        Self::with(directory(), Notes::kept_in(Arc::new(MemoryStore::new())))
     }
 
     /// A new workspace for which nobody gave a store.
     pub(crate) fn without_store() -> Self {
-        Self::with(folder(), Notes::default())
+        Self::with(directory(), Notes::default())
     }
 
     /// A workspace whose notes are kept there.
-    pub(crate) fn with(folder: Arc<TempDir>, notes: Notes) -> Self {
+    pub(crate) fn with(directory: Arc<TempDir>, notes: Notes) -> Self {
         let settings = ToolSettings {
             notes,
             ..ToolSettings::default()
         };
         let registry = Registry::new();
         register_all(&registry, &settings).unwrap();
-        Self::at(folder, Arc::new(registry))
+        Self::at(directory, Arc::new(registry))
     }
 
     /// Another conversation in the same workspace.
     pub(crate) fn again(&self) -> Self {
-        Self::at(Arc::clone(&self.folder), Arc::clone(&self.tools))
+        Self::at(Arc::clone(&self.directory), Arc::clone(&self.tools))
     }
 
     /// Another workspace with the same store.
     pub(crate) fn elsewhere(&self) -> Self {
-        Self::at(folder(), Arc::clone(&self.tools))
+        Self::at(directory(), Arc::clone(&self.tools))
     }
 
-    fn at(folder: Arc<TempDir>, tools: Arc<Registry>) -> Self {
-        let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+    fn at(directory: Arc<TempDir>, tools: Arc<Registry>) -> Self {
+        let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
         let gate = Gate::builder(
             Arc::clone(&tools),
             toolgate_gate::Rules::default(),
-            wall,
+            sandbox,
             Arc::new(MemoryJournal::new()),
         )
         .build()
         .unwrap();
         Self {
-            folder,
+            directory,
             tools,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_time()
@@ -82,7 +82,7 @@ impl Desk {
             panic!("arguments are an object: {args}")
         };
         let call = Call::Whole(ToolCall::new("c0", tool, args));
-        let passage = Passage::default();
+        let passage = BatchContext::default();
         let run = self.gate.run(&self.session, vec![call], &passage);
         let mut results = self.runtime.block_on(run);
         assert_eq!(results.len(), 1);
@@ -106,6 +106,6 @@ impl Desk {
     }
 }
 
-pub(crate) fn folder() -> Arc<TempDir> {
+pub(crate) fn directory() -> Arc<TempDir> {
     Arc::new(TempDir::new().unwrap())
 }

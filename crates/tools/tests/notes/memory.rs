@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolgate_model::ErrorKind;
 
-use crate::fixture::Desk;
+use crate::fixture::WorkerState;
 
 /// Names as models choose them, and as they do not.
 fn keys() -> impl Strategy<Value = String> {
@@ -23,8 +23,8 @@ fn values() -> impl Strategy<Value = String> {
 }
 
 /// A workspace for each case of a law.
-fn law<S: Strategy>(cases: S, law: impl Fn(&Desk, S::Value)) {
-    let desk = Desk::new();
+fn law<S: Strategy>(cases: S, law: impl Fn(&WorkerState, S::Value)) {
+    let desk = WorkerState::new();
     let mut runner = proptest::test_runner::TestRunner::new(toolgate_testkit::laws(256));
     let ran = runner.run(&cases, |case| {
         law(&desk.elsewhere(), case);
@@ -103,7 +103,7 @@ fn property_52_the_list_is_exactly_the_keys() {
 
 #[test]
 fn notes_belong_to_a_workspace_and_outlive_a_conversation() {
-    let desk = Desk::new();
+    let desk = WorkerState::new();
     desk.ok(
         "memory",
         json!({"action": "set", "key": "k", "value": "here"}),
@@ -124,7 +124,7 @@ fn notes_belong_to_a_workspace_and_outlive_a_conversation() {
 
 #[test]
 fn without_a_store_notes_live_as_long_as_the_tools() {
-    let desk = Desk::without_store();
+    let desk = WorkerState::without_store();
     desk.ok("memory", json!({"action": "set", "key": "k", "value": "v"}));
     assert_eq!(desk.ok("memory", json!({"action": "get", "key": "k"})), "v");
     desk.ok("memory", json!({"action": "delete", "key": "k"}));
@@ -138,7 +138,7 @@ fn without_a_store_notes_live_as_long_as_the_tools() {
         "[ ] 1: t"
     );
     let large = "x".repeat((1 << 20) + 1);
-    for desk in [&desk, &Desk::new()] {
+    for desk in [&desk, &WorkerState::new()] {
         let args = json!({"action": "set", "key": "k", "value": large});
         // The arguments of a call are bounded before the store sees them.
         let (kind, _) = desk.fails("memory", args);
@@ -151,7 +151,7 @@ fn without_a_store_notes_live_as_long_as_the_tools() {
         assert_eq!(kind, ErrorKind::TooLarge);
     }
     // Other tools know nothing of it.
-    let other = Desk::without_store();
+    let other = WorkerState::without_store();
     assert_eq!(
         other.ok("write_todos", json!({"action": "list"})),
         "No todos."
@@ -160,7 +160,7 @@ fn without_a_store_notes_live_as_long_as_the_tools() {
 
 #[test]
 fn a_missing_key_tells_which_there_are() {
-    let desk = Desk::new();
+    let desk = WorkerState::new();
     for key in ["a", "b"] {
         desk.ok("memory", json!({"action": "set", "key": key, "value": ""}));
     }
@@ -173,7 +173,7 @@ fn a_missing_key_tells_which_there_are() {
 
 #[test]
 fn arguments_that_do_not_fit_the_action_are_refused() {
-    let desk = Desk::new();
+    let desk = WorkerState::new();
     for (args, told) in [
         (json!({}), "action"),
         (json!({"action": "clear"}), "action"),

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolgate_model::ErrorKind;
 
-use crate::fixture::Desk;
+use crate::fixture::WorkerState;
 
 fn tasks() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -17,8 +17,8 @@ fn tasks() -> impl Strategy<Value = String> {
 }
 
 /// A workspace for each case of a law.
-fn law<S: Strategy>(cases: S, law: impl Fn(&Desk, S::Value)) {
-    let desk = Desk::new();
+fn law<S: Strategy>(cases: S, law: impl Fn(&WorkerState, S::Value)) {
+    let desk = WorkerState::new();
     let mut runner = proptest::test_runner::TestRunner::new(toolgate_testkit::laws(256));
     let ran = runner.run(&cases, |case| {
         law(&desk.elsewhere(), case);
@@ -27,7 +27,7 @@ fn law<S: Strategy>(cases: S, law: impl Fn(&Desk, S::Value)) {
     ran.unwrap();
 }
 
-fn add(desk: &Desk, task: &str) -> String {
+fn add(desk: &WorkerState, task: &str) -> String {
     let result = desk.call("write_todos", json!({"action": "add", "task": task}));
     assert_eq!(result.error, None, "{task:?}");
     let id = result.metadata["id"].as_str().unwrap().to_owned();
@@ -35,7 +35,7 @@ fn add(desk: &Desk, task: &str) -> String {
     id
 }
 
-fn list(desk: &Desk) -> String {
+fn list(desk: &WorkerState) -> String {
     desk.ok("write_todos", json!({"action": "list"}))
 }
 
@@ -150,7 +150,7 @@ fn property_56_the_list_is_every_task_as_it_is() {
 
 #[test]
 fn more_than_nine_tasks_stay_in_order() {
-    let desk = Desk::new();
+    let desk = WorkerState::new();
     let ids: Vec<String> = (0..12).map(|n| add(&desk, &format!("task {n}"))).collect();
     let listed: Vec<String> = list(&desk)
         .lines()
@@ -165,7 +165,7 @@ fn more_than_nine_tasks_stay_in_order() {
 
 #[test]
 fn a_task_that_is_not_there_tells_which_there_are() {
-    let desk = Desk::new();
+    let desk = WorkerState::new();
     for action in ["complete", "remove"] {
         let (kind, message) = desk.fails("write_todos", json!({"action": action, "id": "7"}));
         assert_eq!(kind, ErrorKind::NotFound);
@@ -179,7 +179,7 @@ fn a_task_that_is_not_there_tells_which_there_are() {
 
 #[test]
 fn arguments_that_do_not_fit_the_action_are_refused() {
-    let desk = Desk::new();
+    let desk = WorkerState::new();
     for (args, told) in [
         (json!({}), "action"),
         (json!({"action": "done"}), "action"),

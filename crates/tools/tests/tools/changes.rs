@@ -71,9 +71,9 @@ fn names(ws: &Workspace) -> Vec<String> {
     names
 }
 
-fn walk(folder: PathBuf) -> Vec<PathBuf> {
+fn walk(directory: PathBuf) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
+    for entry in std::fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(walk(path.clone()));

@@ -6,16 +6,16 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::fixture::Workspace;
-use crate::tree::{Folders, Tree, fits, folders, is_hidden, name_fits, trees};
+use crate::tree::{Directories, Tree, directories, fits, is_hidden, name_fits, trees};
 
 const CASES: u32 = 256;
 
-/// Runs a law over trees with one gate for all cases. Paths in the law are beneath the tree's folder.
+/// Runs a law over trees with one gate for all cases. Paths in the law are beneath the tree's directory.
 fn hold<S: Strategy>(
     strategy: S,
     law: impl Fn(&Place<'_>, &Tree, S::Value) -> Result<(), TestCaseError>,
 ) {
-    let (ws, fresh) = (Workspace::new(), Folders::default());
+    let (ws, fresh) = (Workspace::new(), Directories::default());
     let config = ProptestConfig {
         failure_persistence: None,
         ..toolgate_testkit::laws(CASES)
@@ -24,7 +24,7 @@ fn hold<S: Strategy>(
     let held = runner.run(&(trees(), strategy), |(tree, value)| {
         let place = Place {
             ws: &ws,
-            folder: fresh.plant(&ws, &tree),
+            directory: fresh.plant(&ws, &tree),
         };
         law(&place, &tree, value)
     });
@@ -35,14 +35,14 @@ fn hold<S: Strategy>(
 
 struct Place<'a> {
     ws: &'a Workspace,
-    folder: String,
+    directory: String,
 }
 
 impl Place<'_> {
     /// The paths that `glob` finds.
     fn glob(&self, args: Value) -> Vec<String> {
         let mut args = args;
-        args["directory"] = self.folder.as_str().into();
+        args["directory"] = self.directory.as_str().into();
         let result = self.ws.call("glob", args);
         assert_eq!(result.error, None);
         if result.metadata["matches"] == 0 {
@@ -58,7 +58,7 @@ impl Place<'_> {
     /// The lines that `grep` finds.
     fn grep(&self, args: Value) -> Vec<String> {
         let mut args = args;
-        args["directory"] = self.folder.as_str().into();
+        args["directory"] = self.directory.as_str().into();
         let result = self.ws.call("grep", args);
         assert_eq!(result.error, None);
         if result.metadata["matches"] == 0 {
@@ -74,7 +74,7 @@ impl Place<'_> {
     /// Path and kind of everything in a listing.
     fn list(&self, args: Value) -> Vec<(String, String)> {
         let mut args = args;
-        args["path"] = self.folder.as_str().into();
+        args["path"] = self.directory.as_str().into();
         let listing: Value = serde_json::from_str(&self.ws.ok("list_directory", args)).unwrap();
         assert_eq!(listing["truncated"], false);
         let entry = |entry: &Value| {
@@ -90,19 +90,19 @@ impl Place<'_> {
     }
 
     fn inside(&self, path: &str) -> String {
-        path.strip_prefix(&format!("{}/", self.folder))
+        path.strip_prefix(&format!("{}/", self.directory))
             .unwrap()
             .to_owned()
     }
 }
 
 fn patterns() -> impl Strategy<Value = String> {
-    let folder = prop::sample::select(vec!["**", "*", "d0", "d*", ".dh", "d?"]);
+    let directory = prop::sample::select(vec!["**", "*", "d0", "d*", ".dh", "d?"]);
     let file = prop::sample::select(vec![
         "*", "*.rs", "*.txt", "a.rs", "?", "**", ".*", "[ab].*",
     ]);
-    (prop::collection::vec(folder, 0..3), file).prop_map(|(folders, file)| {
-        let mut parts = folders;
+    (prop::collection::vec(directory, 0..3), file).prop_map(|(directories, file)| {
+        let mut parts = directories;
         parts.push(file);
         parts.join("/")
     })
@@ -227,11 +227,11 @@ fn property_21_grep_file_pattern_filtering() {
 
 /// What a listing has to show, in its order.
 fn entries(tree: &Tree, deepest: usize, wanted: impl Fn(&str) -> bool) -> Vec<(String, String)> {
-    let folders = folders(tree)
+    let directories = directories(tree)
         .into_iter()
         .map(|path| (path, "dir".to_owned()));
     let files = tree.keys().map(|path| (path.clone(), "file".to_owned()));
-    let mut all: Vec<(String, String)> = folders
+    let mut all: Vec<(String, String)> = directories
         .chain(files)
         .filter(|(path, _)| path.split('/').count() <= deepest && wanted(path))
         .collect();
@@ -264,24 +264,24 @@ fn property_23_directory_listing_recursion() {
 }
 
 /// Whether rules ignore a path: the last rule that fits decides, and nothing comes back out of
-/// a folder that is ignored.
-fn is_ignored(rules: &[&str], path: &str, is_folder: bool) -> bool {
+/// a directory that is ignored.
+fn is_ignored(rules: &[&str], path: &str, is_directory: bool) -> bool {
     let parts: Vec<&str> = path.split('/').collect();
     for length in 1..=parts.len() {
-        let folder = is_folder || length < parts.len();
+        let directory = is_directory || length < parts.len();
         let mut ignored = false;
         for rule in rules {
             let (again, rule) = rule
                 .strip_prefix('!')
                 .map_or((false, *rule), |rest| (true, rest));
-            let (only_folders, rule) = rule
+            let (only_directories, rule) = rule
                 .strip_suffix('/')
                 .map_or((false, rule), |rest| (true, rest));
             let fit = match rule.strip_prefix('/') {
                 Some(anchored) => length == 1 && name_fits(anchored, parts[0]),
                 None => name_fits(rule, parts[length - 1]),
             };
-            if fit && (folder || !only_folders) {
+            if fit && (directory || !only_directories) {
                 ignored = !again;
             }
         }
@@ -301,8 +301,8 @@ fn property_24_gitignore_respect() {
     hold(prop::collection::vec(rule, 1..4), |place, tree, rules| {
         place
             .ws
-            .put(&format!("{}/.gitignore", place.folder), rules.join("\n"));
-        let kept = |path: &str, folder| !is_hidden(path) && !is_ignored(&rules, path, folder);
+            .put(&format!("{}/.gitignore", place.directory), rules.join("\n"));
+        let kept = |path: &str, directory| !is_hidden(path) && !is_ignored(&rules, path, directory);
         let files: Vec<&String> = tree.keys().filter(|path| kept(path, false)).collect();
 
         let globbed = place.glob(json!({"pattern": "**/*"}));
@@ -318,8 +318,8 @@ fn property_24_gitignore_respect() {
             .map(|path| (*path).clone())
             .collect();
         prop_assert_eq!(searched, full);
-        let folder_set: BTreeSet<String> = folders(tree).into_iter().collect();
-        let expected = entries(tree, 4, |path| kept(path, folder_set.contains(path)));
+        let directory_set: BTreeSet<String> = directories(tree).into_iter().collect();
+        let expected = entries(tree, 4, |path| kept(path, directory_set.contains(path)));
         prop_assert_eq!(place.list(json!({"recursive": true})), expected);
         Ok(())
     });

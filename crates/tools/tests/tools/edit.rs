@@ -226,7 +226,7 @@ fn files_that_cannot_be_edited_say_why() {
     ws.put("b.dat", b"a\0b");
     for (path, kind, part) in [
         ("src/mian.rs", ErrorKind::NotFound, "`main.rs`"),
-        ("d", ErrorKind::NotAFile, "folder"),
+        ("d", ErrorKind::NotAFile, "directory"),
         ("b.dat", ErrorKind::Binary, "binary"),
         (".env", ErrorKind::DeniedPattern, ""),
         (".bashrc", ErrorKind::ProtectedPath, ""),

@@ -5,7 +5,7 @@ use serde_json::json;
 use toolgate_model::ErrorKind;
 
 use crate::fixture::Workspace;
-use crate::tree::Folders;
+use crate::tree::Directories;
 
 const CASES: u32 = 256;
 
@@ -14,13 +14,13 @@ pub(crate) fn hold<S: Strategy>(
     strategy: S,
     law: impl Fn(&Workspace, &str, S::Value) -> Result<(), TestCaseError>,
 ) {
-    let (ws, folders) = (Workspace::new(), Folders::default());
+    let (ws, directories) = (Workspace::new(), Directories::default());
     let config = ProptestConfig {
         failure_persistence: None,
         ..toolgate_testkit::laws(CASES)
     };
     let mut runner = proptest::test_runner::TestRunner::new(config);
-    let held = runner.run(&strategy, |value| law(&ws, &folders.next(), value));
+    let held = runner.run(&strategy, |value| law(&ws, &directories.next(), value));
     if let Err(error) = held {
         panic!("{error}");
     }
@@ -38,8 +38,8 @@ fn texts() -> impl Strategy<Value = String> {
 
 #[test]
 fn property_06_file_read_round_trip() {
-    hold(texts(), |ws, folder, text| {
-        let path = format!("{folder}/f.txt");
+    hold(texts(), |ws, directory, text| {
+        let path = format!("{directory}/f.txt");
         ws.ok("write_file", json!({"path": path, "content": text}));
         prop_assert_eq!(ws.get(&path), text.as_bytes());
         prop_assert_eq!(ws.read(&path), text);
@@ -51,8 +51,8 @@ fn property_06_file_read_round_trip() {
 fn property_07_file_read_line_range_slicing() {
     let lines = prop::collection::vec("[a-c\r]{0,4}", 1..12);
     let strategy = (lines, any::<bool>(), 1_usize..14, 0_usize..14);
-    hold(strategy, |ws, folder, (lines, ended, start, more)| {
-        let path = format!("{folder}/f.txt");
+    hold(strategy, |ws, directory, (lines, ended, start, more)| {
+        let path = format!("{directory}/f.txt");
         let text = lines.join("\n") + if ended { "\n" } else { "" };
         ws.put(&path, &text);
         let end = start + more;
@@ -83,8 +83,8 @@ fn property_07_file_read_line_range_slicing() {
 
 #[test]
 fn property_08_file_read_error_handling() {
-    hold("[a-z]{1,8}(/[a-z]{1,8}){0,3}", |ws, folder, name| {
-        let (kind, message) = ws.fails("read_file", json!({"path": format!("{folder}/{name}")}));
+    hold("[a-z]{1,8}(/[a-z]{1,8}){0,3}", |ws, directory, name| {
+        let (kind, message) = ws.fails("read_file", json!({"path": format!("{directory}/{name}")}));
         prop_assert_eq!(kind, ErrorKind::NotFound);
         prop_assert!(message.contains(&name), "{}", message);
         Ok(())
@@ -94,10 +94,10 @@ fn property_08_file_read_error_handling() {
 #[test]
 fn property_09_multiple_file_read_formatting() {
     let names = prop::collection::btree_map("[a-z]{1,6}", prop::option::of(texts()), 1..6);
-    hold(names, |ws, folder, files| {
+    hold(names, |ws, directory, files| {
         let mut paths = Vec::new();
         for (name, text) in &files {
-            let path = format!("{folder}/{name}");
+            let path = format!("{directory}/{name}");
             if let Some(text) = text {
                 ws.put(&path, text);
             }
@@ -129,8 +129,8 @@ fn property_09_multiple_file_read_formatting() {
 #[test]
 fn property_10_file_write_overwrite_protection() {
     let strategy = (texts(), texts(), any::<bool>());
-    hold(strategy, |ws, folder, (old, new, read)| {
-        let path = format!("{folder}/f.txt");
+    hold(strategy, |ws, directory, (old, new, read)| {
+        let path = format!("{directory}/f.txt");
         ws.put(&path, &old);
         if read {
             ws.read(&path);
@@ -144,8 +144,8 @@ fn property_10_file_write_overwrite_protection() {
 
 #[test]
 fn property_11_file_write_overwrite_behavior() {
-    hold((texts(), texts()), |ws, folder, (old, new)| {
-        let path = format!("{folder}/f.txt");
+    hold((texts(), texts()), |ws, directory, (old, new)| {
+        let path = format!("{directory}/f.txt");
         ws.put(&path, &old);
         ws.read(&path);
         let args = json!({"path": path, "content": new, "overwrite": true});
@@ -159,15 +159,21 @@ fn property_11_file_write_overwrite_behavior() {
 
 #[test]
 fn property_12_parent_directory_creation() {
-    hold("[a-z]{1,4}(/[a-z]{1,4}){0,4}", |ws, folder, folders| {
-        let path = format!("{folder}/{folders}/f.txt");
-        let result = ws.call("write_file", json!({"path": path, "content": "x"}));
-        prop_assert_eq!(result.error, None);
-        prop_assert_eq!(ws.get(&path), b"x");
-        let made = result.metadata["made_folders"].as_array().unwrap().len();
-        prop_assert_eq!(made, folders.split('/').count() + 1);
-        Ok(())
-    });
+    hold(
+        "[a-z]{1,4}(/[a-z]{1,4}){0,4}",
+        |ws, directory, directories| {
+            let path = format!("{directory}/{directories}/f.txt");
+            let result = ws.call("write_file", json!({"path": path, "content": "x"}));
+            prop_assert_eq!(result.error, None);
+            prop_assert_eq!(ws.get(&path), b"x");
+            let made = result.metadata["made_directories"]
+                .as_array()
+                .unwrap()
+                .len();
+            prop_assert_eq!(made, directories.split('/').count() + 1);
+            Ok(())
+        },
+    );
 }
 
 /// A text with a target that stands in it so many times, apart from each other.
@@ -191,8 +197,8 @@ fn edited(path: &str, target: &str, replacement: &str) -> serde_json::Value {
 #[test]
 fn property_13_file_edit_target_uniqueness() {
     let strategy = (around(TARGET, 1), "[a-c$&\\\\1 \n]{0,6}");
-    hold(strategy, |ws, folder, (text, replacement)| {
-        let path = format!("{folder}/f.txt");
+    hold(strategy, |ws, directory, (text, replacement)| {
+        let path = format!("{directory}/f.txt");
         ws.put(&path, &text);
         ws.read(&path);
         let result = ws.call("edit_file", edited(&path, TARGET, &replacement));
@@ -206,8 +212,8 @@ fn property_13_file_edit_target_uniqueness() {
 
 #[test]
 fn property_14_file_edit_target_not_found() {
-    hold(around("T", 1), |ws, folder, text| {
-        let path = format!("{folder}/f.txt");
+    hold(around("T", 1), |ws, directory, text| {
+        let path = format!("{directory}/f.txt");
         ws.put(&path, &text);
         ws.read(&path);
         let (kind, message) = ws.fails("edit_file", edited(&path, TARGET, "x"));
@@ -221,8 +227,8 @@ fn property_14_file_edit_target_not_found() {
 #[test]
 fn property_15_file_edit_target_ambiguity() {
     let strategy = (2_usize..5).prop_flat_map(|times| (Just(times), around(TARGET, times)));
-    hold(strategy, |ws, folder, (times, text)| {
-        let path = format!("{folder}/f.txt");
+    hold(strategy, |ws, directory, (times, text)| {
+        let path = format!("{directory}/f.txt");
         ws.put(&path, &text);
         ws.read(&path);
         let (kind, message) = ws.fails("edit_file", edited(&path, TARGET, "x"));

@@ -43,7 +43,7 @@ fn ruled(trust: LayerTrust, rules: Vec<RuleSpec>) -> Workspace {
     ws
 }
 
-/// The files that a search in a folder comes across, by each tool that does it.
+/// The files that a search in a directory comes across, by each tool that does it.
 fn found(ws: &Workspace, directory: &str) -> [Vec<String>; 3] {
     let lines = |tool: &str, args: Value| -> Vec<String> {
         let result = ws.call(tool, args);
@@ -141,9 +141,9 @@ fn a_search_says_that_rules_left_something_out_and_names_nothing_of_it() {
     assert_eq!(none.metadata.get("left_out_by_rules"), None);
 }
 
-/// A rule that asks is asked about the folder; with a yes to that, its files are there.
+/// A rule that asks is asked about the directory; with a yes to that, its files are there.
 #[test]
-fn what_was_asked_about_as_a_folder_is_found_and_what_was_not_asked_about_is_not() {
+fn what_was_asked_about_as_a_directory_is_found_and_what_was_not_asked_about_is_not() {
     let ws = ruled(
         LayerTrust::Trusted,
         vec![rule("*", Action::Ask, &["private/**"])],

@@ -43,7 +43,7 @@ fn what_is_wrong_with_one_file_leaves_the_others_alone() {
     assert_eq!(result.error, None);
     for part in [
         "=== nothing.txt ===\nError: File not found",
-        "=== d ===\nError: `d` is a folder",
+        "=== d ===\nError: `d` is a directory",
         "=== b.dat ===\nError: `b.dat` is binary (2 bytes)",
         "=== long.txt ===\nError: `long.txt` has 400000 bytes",
         "=== a.txt ===\n1\n",
@@ -71,7 +71,7 @@ fn what_is_wrong_with_one_file_leaves_the_others_alone() {
     ] {
         assert_eq!(ws.fails("read_many_files", args).0, ErrorKind::BadArgs);
     }
-    // What a wall refuses is refused for the whole call, before anything is read.
+    // What a sandbox refuses is refused for the whole call, before anything is read.
     assert_eq!(
         ws.fails("read_many_files", json!({"paths": ["a.txt", ".env"]}))
             .0,
@@ -101,7 +101,7 @@ fn there_is_one_budget_and_what_was_not_shown_was_not_read() {
         assert!(!one.truncated);
         let mut shown = 0;
         for name in &names {
-            let seen = ws.gate.wall().open_read(name).unwrap();
+            let seen = ws.gate.sandbox().open_read(name).unwrap();
             let seen = ws.session.reads(|log| log.seen(&place(&seen)).is_some());
             let text = format!("=== {name} ===\n0123456789\n");
             assert_eq!(one.content.contains(&text), seen, "{capacity} {name}");
@@ -127,7 +127,7 @@ fn secrets_are_masked_in_every_file() {
         !content.contains(token) && content.contains("[redacted"),
         "{content}"
     );
-    let known = place(&ws.gate.wall().open_read("a.txt").unwrap());
+    let known = place(&ws.gate.sandbox().open_read("a.txt").unwrap());
     let lines = ws
         .session
         .reads(|log| log.seen(&known).unwrap().lines.clone());

@@ -113,7 +113,7 @@ fn fr_tool_patch_02b_files_have_to_be_as_they_were_read() {
 }
 
 #[test]
-fn fr_tool_patch_02d_the_wall_speaks_before_staleness() {
+fn fr_tool_patch_02d_the_sandbox_speaks_before_staleness() {
     let ws = Workspace::new();
     ws.put("f.txt", "a\n");
     let result = patch(&ws, &appending(&["f.txt", "../out/x"]));
@@ -393,7 +393,7 @@ fn links_and_second_names_are_one_file_or_refused() {
     ws.put("f.txt", "a\n");
     ws.put("other/keep.txt", "");
     symlink("f.txt", ws.path("link.txt")).unwrap();
-    symlink("other", ws.path("folder")).unwrap();
+    symlink("other", ws.path("directory")).unwrap();
     symlink("nowhere", ws.path("dangling.txt")).unwrap();
     ws.read("link.txt");
     // A change through a link changes the file, and the link stays.
@@ -405,7 +405,7 @@ fn links_and_second_names_are_one_file_or_refused() {
         assert_eq!(error.kind, ErrorKind::BadArgs);
         assert!(error.message.contains("are the same file"), "{error}");
     }
-    let error = patch(&ws, &appending(&["other/n.txt", "folder/n.txt"]))
+    let error = patch(&ws, &appending(&["other/n.txt", "directory/n.txt"]))
         .error
         .unwrap();
     assert!(error.message.contains("are the same file"), "{error}");

@@ -13,8 +13,8 @@ use crate::fixture::{Workspace, rows};
 
 /// Every file of the workspace with its content.
 fn all(ws: &Workspace) -> BTreeMap<String, String> {
-    fn walk(folder: &std::path::Path, name: &str, into: &mut BTreeMap<String, String>) {
-        for entry in std::fs::read_dir(folder).unwrap() {
+    fn walk(directory: &std::path::Path, name: &str, into: &mut BTreeMap<String, String>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
             let entry = entry.unwrap();
             let name = format!("{name}{}", entry.file_name().to_string_lossy());
             if entry.file_type().unwrap().is_dir() {
@@ -58,7 +58,7 @@ fn check(case: &Value) -> Result<(), String> {
             return Err(format!("failed: {error}"));
         }
         let mut wanted = files(wanted);
-        // Folders that a deletion or a move empties stay.
+        // Directories that a deletion or a move empties stay.
         for name in before.keys().filter(|name| name.ends_with('/')) {
             wanted.insert(name.clone(), String::new());
         }

@@ -127,12 +127,12 @@ fn line_patch(path: &str, old: &[String], new: &[String], ended: bool) -> String
 #[test]
 fn a_line_patch_made_from_two_texts_leads_from_one_to_the_other() {
     let strategy = (pairs("[ab.# ]{0,2}"), forms());
-    hold(strategy, |ws, folder, ((old, new), form)| {
+    hold(strategy, |ws, directory, ((old, new), form)| {
         // An open end after an empty line is a final newline.
         let open =
             |lines: &[String], ended: bool| ended || lines.last().is_some_and(String::is_empty);
         let (old_ended, new_ended) = (open(&old, form.old_final), open(&new, form.new_final));
-        let path = format!("{folder}/f.txt");
+        let path = format!("{directory}/f.txt");
         let patch = line_patch(&path, &old, &new, new_ended);
         // Nothing to find out about line endings from: such a file counts as LF.
         let crlf = form.crlf && form.text(&old, old_ended).contains('\n');
@@ -151,7 +151,7 @@ fn a_line_patch_made_from_two_texts_leads_from_one_to_the_other() {
 #[test]
 fn an_envelope_made_from_two_texts_leads_from_one_to_the_other() {
     let strategy = (pairs("[ab ]{0,2}"), forms());
-    hold(strategy, |ws, folder, ((old, new), form)| {
+    hold(strategy, |ws, directory, ((old, new), form)| {
         // The envelope says nothing about the last newline: it stays.
         let ended = form.old_final
             || [&old, &new]
@@ -162,7 +162,7 @@ fn an_envelope_made_from_two_texts_leads_from_one_to_the_other() {
         }
         let crlf = form.crlf && form.text(&old, ended).contains('\n');
         let form = Form { crlf, ..form };
-        let path = format!("{folder}/f.txt");
+        let path = format!("{directory}/f.txt");
         let mut patch = format!("*** Begin Patch\n*** Update File: {path}\n@@\n");
         for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
             let sign = |sign: char, lines: &[String]| -> String {
@@ -191,9 +191,9 @@ fn an_envelope_with_little_context_finds_its_places() {
         prop::collection::btree_set("[a-z]{3}", 1..20),
         prop::collection::btree_set(0_usize..20, 1..4),
     );
-    hold(strategy, |ws, folder, (lines, changed)| {
+    hold(strategy, |ws, directory, (lines, changed)| {
         let lines: Vec<String> = lines.into_iter().collect();
-        let path = format!("{folder}/f.txt");
+        let path = format!("{directory}/f.txt");
         let mut new = lines.clone();
         let mut patch = format!("*** Begin Patch\n*** Update File: {path}\n");
         for at in changed.into_iter().filter(|at| *at < lines.len()) {
@@ -240,12 +240,12 @@ fn mixed() -> impl Strategy<Value = (String, String)> {
 #[test]
 fn a_unified_diff_made_from_two_texts_leads_from_one_to_the_other() {
     let strategy = (mixed(), 1_usize..5, any::<bool>());
-    hold(strategy, |ws, folder, ((old, new), context, mark)| {
+    hold(strategy, |ws, directory, ((old, new), context, mark)| {
         // The program that makes the diff takes a last carriage return for a newline.
         if old == new || old.ends_with('\r') || new.ends_with('\r') {
             return Ok(());
         }
-        let path = format!("{folder}/f.txt");
+        let path = format!("{directory}/f.txt");
         let diff = TextDiff::from_lines(&old, &new);
         let mut unified = diff.unified_diff();
         let patch = unified
@@ -262,29 +262,29 @@ fn a_unified_diff_made_from_two_texts_leads_from_one_to_the_other() {
     });
 }
 
-/// Two folders with a program that compares and applies.
+/// Two directories with a program that compares and applies.
 struct Git {
-    folder: TempDir,
+    directory: TempDir,
 }
 
 impl Git {
     fn new() -> Self {
-        let folder = TempDir::new().unwrap();
+        let directory = TempDir::new().unwrap();
         for name in ["a", "b", "apply"] {
-            std::fs::create_dir(folder.path().join(name)).unwrap();
+            std::fs::create_dir(directory.path().join(name)).unwrap();
         }
-        Self { folder }
+        Self { directory }
     }
 
-    fn run(&self, folder: &str, args: &[&str], input: &str) -> (bool, Vec<u8>) {
+    fn run(&self, directory: &str, args: &[&str], input: &str) -> (bool, Vec<u8>) {
         use std::io::Write;
         let mut child = Command::new("git")
             .args(["-c", "core.autocrlf=false", "-c", "core.safecrlf=false"])
             .args(args)
-            .current_dir(self.folder.path().join(folder))
+            .current_dir(self.directory.path().join(directory))
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
-            .env("GIT_CEILING_DIRECTORIES", self.folder.path())
+            .env("GIT_CEILING_DIRECTORIES", self.directory.path())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
@@ -302,8 +302,8 @@ impl Git {
 
     /// The diff of two texts.
     fn diff(&self, old: &str, new: &str, context: usize) -> String {
-        std::fs::write(self.folder.path().join("a/f.txt"), old).unwrap();
-        std::fs::write(self.folder.path().join("b/f.txt"), new).unwrap();
+        std::fs::write(self.directory.path().join("a/f.txt"), old).unwrap();
+        std::fs::write(self.directory.path().join("b/f.txt"), new).unwrap();
         let context = format!("-U{context}");
         let args = [
             "diff",
@@ -319,7 +319,7 @@ impl Git {
 
     /// What git makes of a text with a patch, if it takes it.
     fn apply(&self, text: &str, patch: &str) -> Option<Vec<u8>> {
-        let file = self.folder.path().join("apply/f.txt");
+        let file = self.directory.path().join("apply/f.txt");
         std::fs::write(&file, text).unwrap();
         let (taken, _) = self.run("apply", &["apply", "--whitespace=nowarn", "-"], patch);
         taken.then(|| std::fs::read(file).unwrap())
@@ -367,8 +367,8 @@ fn unified_diffs_do_what_git_does_with_them() {
     let compared = std::cell::Cell::new((0, 0));
     hold(
         strategy,
-        |ws, folder, ((old, new), (apart, other), context, above)| {
-            let path = format!("{folder}/f.txt");
+        |ws, directory, ((old, new), (apart, other), context, above)| {
+            let path = format!("{directory}/f.txt");
             let ours = |text: &str, patch: &str| {
                 ws.put(&path, text);
                 ws.read(&path);

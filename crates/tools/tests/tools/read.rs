@@ -145,7 +145,7 @@ fn ac_13_a_missing_file_says_so_and_names_what_is_near() {
 }
 
 #[test]
-fn a_folder_read_as_a_file_shows_what_is_in_it() {
+fn a_directory_read_as_a_file_shows_what_is_in_it() {
     let ws = Workspace::new();
     for n in 0..25 {
         ws.put(&format!("d/f{n:02}.txt"), "");
@@ -286,7 +286,7 @@ fn what_was_shown_is_remembered_line_by_line() {
     ws.put("a.txt", "1\n2\n3\n4\n");
     symlink("a.txt", ws.path("link.txt")).unwrap();
     let seen = || {
-        let known = place(&ws.gate.wall().open_read("a.txt").unwrap());
+        let known = place(&ws.gate.sandbox().open_read("a.txt").unwrap());
         ws.session.reads(|log| log.seen(&known).cloned())
     };
     assert_eq!(seen(), None);
@@ -324,7 +324,7 @@ fn lines_with_secrets_are_masked_said_and_not_counted_as_read() {
         "{}",
         middle.content
     );
-    let known = place(&ws.gate.wall().open_read("conf.txt").unwrap());
+    let known = place(&ws.gate.sandbox().open_read("conf.txt").unwrap());
     let lines = ws
         .session
         .reads(|log| log.seen(&known).unwrap().lines.clone());
@@ -339,7 +339,7 @@ fn what_did_not_fit_into_the_result_was_not_read() {
     ws.session.set_available_capacity(2_000);
     let result = ws.call("read_file", json!({"path": "a.txt", "start_line": 1}));
     assert!(result.truncated && result.content.len() <= 2_000);
-    let known = place(&ws.gate.wall().open_read("a.txt").unwrap());
+    let known = place(&ws.gate.sandbox().open_read("a.txt").unwrap());
     let lines = ws
         .session
         .reads(|log| log.seen(&known).unwrap().lines.clone());

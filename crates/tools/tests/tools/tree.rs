@@ -7,15 +7,15 @@ use proptest::prelude::*;
 
 use crate::fixture::Workspace;
 
-/// Files by their path beneath the tree's folder.
+/// Files by their path beneath the tree's directory.
 pub(crate) type Tree = BTreeMap<String, String>;
 
-/// Trees of a few files, some of them hidden, in folders that are some of them hidden too.
+/// Trees of a few files, some of them hidden, in directories that are some of them hidden too.
 pub(crate) fn trees() -> impl Strategy<Value = Tree> {
-    let folder = prop::sample::select(vec!["d0", "d1", "d-2", ".dh"]);
+    let directory = prop::sample::select(vec!["d0", "d1", "d-2", ".dh"]);
     let file = prop::sample::select(vec!["a.rs", "b.txt", "c", "e.rs", ".hid.rs", "d0.txt"]);
-    let path = (prop::collection::vec(folder, 0..3), file).prop_map(|(folders, file)| {
-        let mut parts = folders;
+    let path = (prop::collection::vec(directory, 0..3), file).prop_map(|(directories, file)| {
+        let mut parts = directories;
         parts.push(file);
         parts.join("/")
     });
@@ -27,23 +27,23 @@ pub(crate) fn trees() -> impl Strategy<Value = Tree> {
     prop::collection::btree_map(path, text, 0..10)
 }
 
-/// A folder of its own for every case, so that one gate serves all of them.
+/// A directory of its own for every case, so that one gate serves all of them.
 #[derive(Default)]
-pub(crate) struct Folders(AtomicUsize);
+pub(crate) struct Directories(AtomicUsize);
 
-impl Folders {
+impl Directories {
     pub(crate) fn next(&self) -> String {
         format!("case{}", self.0.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Puts a tree into a fresh folder and returns its name.
+    /// Puts a tree into a fresh directory and returns its name.
     pub(crate) fn plant(&self, ws: &Workspace, tree: &Tree) -> String {
-        let folder = self.next();
-        std::fs::create_dir(ws.path(&folder)).unwrap();
+        let directory = self.next();
+        std::fs::create_dir(ws.path(&directory)).unwrap();
         for (path, text) in tree {
-            ws.put(&format!("{folder}/{path}"), text);
+            ws.put(&format!("{directory}/{path}"), text);
         }
-        folder
+        directory
     }
 }
 
@@ -52,8 +52,8 @@ pub(crate) fn is_hidden(path: &str) -> bool {
     path.split('/').any(|name| name.starts_with('.'))
 }
 
-/// Every folder of a tree.
-pub(crate) fn folders(tree: &Tree) -> Vec<String> {
+/// Every directory of a tree.
+pub(crate) fn directories(tree: &Tree) -> Vec<String> {
     let mut all: Vec<String> = tree
         .keys()
         .flat_map(|path| path.match_indices('/').map(|(at, _)| path[..at].to_owned()))

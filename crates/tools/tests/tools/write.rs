@@ -12,7 +12,7 @@ use toolgate_model::{Action, ErrorKind};
 use crate::fixture::Workspace;
 
 #[test]
-fn ac_14_file_write_makes_the_file_and_its_folders() {
+fn ac_14_file_write_makes_the_file_and_its_directories() {
     let ws = Workspace::new();
     let result = ws.call(
         "file_write",
@@ -22,7 +22,10 @@ fn ac_14_file_write_makes_the_file_and_its_folders() {
     assert_eq!(ws.get("new/dir/file.txt"), b"data");
     assert_eq!(result.content, "created: new/dir/file.txt (+1 -0, 4 bytes)");
     assert_eq!(result.display, "Wrote new/dir/file.txt (+1 -0)");
-    assert_eq!(result.metadata["made_folders"], json!(["new", "new/dir"]));
+    assert_eq!(
+        result.metadata["made_directories"],
+        json!(["new", "new/dir"])
+    );
     assert_eq!(
         (result.tool.as_str(), result.metadata["created"].clone()),
         ("write_file", json!(true))
@@ -336,7 +339,7 @@ fn a_file_that_changes_while_the_person_thinks_is_left_alone() {
 }
 
 #[test]
-fn folders_and_protected_places_are_refused() {
+fn directories_and_protected_places_are_refused() {
     let ws = Workspace::new().unchecked();
     std::fs::create_dir(ws.path("d")).unwrap();
     ws.put("f", "");

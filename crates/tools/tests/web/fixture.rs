@@ -17,10 +17,10 @@ use toolgate_gate::approve::ApproveAll;
 use toolgate_gate::plan::Plan;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
-use toolgate_gate::{Gate, Passage};
+use toolgate_gate::{BatchContext, Gate};
 use toolgate_journal::MemoryJournal;
 use toolgate_model::{Call, ErrorKind, PlanRecord, ToolCall, ToolError, ToolResult};
-use toolgate_sandbox::paths::{PathRules, PathWall};
+use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::web::{Network, PrivateHosts, Roots, WebLimits, WebSettings};
 use toolgate_tools::{ToolSettings, register_all};
 
@@ -102,7 +102,7 @@ impl Network for TestNetwork {
 
 /// A gate with the web's tools, and one conversation.
 pub(crate) struct Site {
-    _folder: TempDir,
+    _directory: TempDir,
     runtime: Runtime,
     gate: Gate,
     session: Arc<Session>,
@@ -155,19 +155,19 @@ impl Site {
         };
         let registry = Registry::new();
         register_all(&registry, &settings).unwrap();
-        let folder = TempDir::new().unwrap();
-        let wall = PathWall::open(&PathRules::new(folder.path())).unwrap();
+        let directory = TempDir::new().unwrap();
+        let sandbox = PathSandbox::open(&PathRules::new(directory.path())).unwrap();
         let journal = Arc::new(MemoryJournal::new());
         let gate = Gate::builder(
             Arc::new(registry),
             toolgate_gate::Rules::default(),
-            wall,
+            sandbox,
             journal,
         )
         .build()
         .unwrap();
         Self {
-            _folder: folder,
+            _directory: directory,
             runtime: tokio::runtime::Builder::new_current_thread()
                 .enable_all()
                 .build()
@@ -190,10 +190,10 @@ impl Site {
         tool: &str,
         args: Value,
     ) -> ToolResult {
-        let passage = Passage {
+        let passage = BatchContext {
             approver: Some(Arc::new(ApproveAll)),
             cancel: cancel.clone(),
-            ..Passage::default()
+            ..BatchContext::default()
         };
         let run = self
             .gate

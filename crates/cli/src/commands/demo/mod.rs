@@ -1,13 +1,13 @@
 //! `toolgate demo`: a scripted model mends a small program, stage by stage.
 //!
 //! ```text
-//! script.toml ──▶ engine ──▶ the real line, walls and journal ──▶ what happened, told as it happens
+//! script.toml ──▶ engine ──▶ the real line, sandboxes and journal ──▶ what happened, told as it happens
 //! ```
 //!
 //! In: nothing of the person's; configuration, record and workspace are made for the demo and
 //! thrown away. Seven calls: some are allowed, some are asked, one is denied, one is damaged
 //! and one runs out of time. What can go wrong: the calls do not end as they should here,
-//! which is a mistake of ours and said so; a machine without a command wall refuses commands,
+//! which is a mistake of ours and said so; a machine without a command sandbox refuses commands,
 //! which is as it should be.
 
 mod told;
@@ -29,7 +29,7 @@ use crate::app::{App, Purpose};
 use crate::args::Common;
 use crate::clean::style::{BOLD, DIM, GREEN, RED};
 use crate::clean::{Clean, say};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::out::Out;
 
@@ -58,11 +58,11 @@ impl Approver for ScriptedYes {
     }
 }
 
-fn cannot(error: &dyn std::fmt::Display) -> Failure {
-    Failure::internal(format!("the demo cannot go on: {error}"))
+fn cannot(error: &dyn std::fmt::Display) -> CliError {
+    CliError::internal(format!("the demo cannot go on: {error}"))
 }
 
-pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
+pub(crate) async fn run(out: &Out) -> Result<u8, CliError> {
     let place = tempfile::tempdir().map_err(|error| cannot(&error))?;
     let done = work_in(place.path(), out).await;
     // Whatever happened, nothing stays behind without a word; what happened comes first.
@@ -70,10 +70,10 @@ pub(crate) async fn run(out: &Out) -> Result<u8, Failure> {
     done.and_then(|code| closed.map(|()| code))
 }
 
-async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
+async fn work_in(place: &Path, out: &Out) -> Result<u8, CliError> {
     let (workspace, kept) = (place.join("workspace"), place.join("kept"));
-    for folder in [&workspace, &kept] {
-        std::fs::create_dir(folder).map_err(|error| cannot(&error))?;
+    for directory in [&workspace, &kept] {
+        std::fs::create_dir(directory).map_err(|error| cannot(&error))?;
     }
     for (name, text) in FILES {
         std::fs::write(workspace.join(name), text).map_err(|error| cannot(&error))?;
@@ -108,7 +108,7 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
         return Ok(ErrorKind::Cancelled.exit_code());
     }
     let expected = Expected {
-        walled: app.gate.settings().command_wall,
+        sandboxed: app.gate.settings().command_sandbox,
         mended: std::fs::read_to_string(workspace.join("total.sh"))
             .is_ok_and(|text| text.contains("sum=0")),
     };
@@ -116,14 +116,14 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, Failure> {
     let journal = app.record.durable()?;
     let record = journal.verify(None).await;
     let record = record.map_err(|error| cannot(&error))?;
-    closing(out, &finished.text, &record, expected.walled)
+    closing(out, &finished.text, &record, expected.sandboxed)
 }
 
 /// Shows events until there are no more, and collects the results.
 async fn watch(
     mut listening: mpsc::Receiver<Event>,
     out: &Out,
-) -> Result<Vec<ToolResult>, Failure> {
+) -> Result<Vec<ToolResult>, CliError> {
     let mut results = Vec::new();
     let mut shown = Ok(());
     let mut words = String::new();
@@ -151,7 +151,7 @@ async fn watch(
     shown.map(|()| results)
 }
 
-fn intro(out: &Out) -> Result<(), Failure> {
+fn intro(out: &Out) -> Result<(), CliError> {
     if out.json || out.quiet {
         return Ok(());
     }
@@ -161,19 +161,19 @@ fn intro(out: &Out) -> Result<(), Failure> {
          Every call it makes goes through the real line:\n\
          {}",
         BOLD.on("Toolgate stands between a model and your machine."),
-        DIM.on("assemble → plan (schema, facts, policy, walls) → approve → execute → settle")
+        DIM.on("assemble → plan (schema, facts, policy, sandbox) → approve → execute → settle")
     ))
 }
 
 /// How the demo ends where everything is as it should be.
 struct Expected {
     /// Whether commands run here.
-    walled: bool,
+    sandboxed: bool,
     mended: bool,
 }
 
 impl Expected {
-    fn check(&self, results: &[ToolResult]) -> Result<(), Failure> {
+    fn check(&self, results: &[ToolResult]) -> Result<(), CliError> {
         let mut kinds: Vec<(&str, &str)> = results
             .iter()
             .map(|result| {
@@ -183,7 +183,7 @@ impl Expected {
             .collect();
         kinds.sort_unstable();
         let command = |kind| {
-            if self.walled {
+            if self.sandboxed {
                 kind
             } else {
                 ErrorKind::SandboxUnavailable.as_str()
@@ -206,27 +206,27 @@ impl Expected {
             .map(|(call, kind)| format!("{call} {kind}"))
             .collect();
         let mended = if self.mended { "" } else { ", nothing mended" };
-        Err(Failure::internal(format!(
+        Err(CliError::internal(format!(
             "the demo went another way: {}{mended}",
             told.join(", ")
         )))
     }
 }
 
-fn closing(out: &Out, answer: &str, record: &Verified, walled: bool) -> Result<u8, Failure> {
+fn closing(out: &Out, answer: &str, record: &Verified, sandboxed: bool) -> Result<u8, CliError> {
     if !record.is_sound() {
-        return Err(Failure::internal(
+        return Err(CliError::internal(
             "the demo's record is not as it was written",
         ));
     }
     if out.json {
         return Ok(0);
     }
-    let commands = if walled {
-        say!("{}; commands ran behind the wall", RED.on("out of time"))
+    let commands = if sandboxed {
+        say!("{}; commands ran in the sandbox", RED.on("out of time"))
     } else {
         say!(
-            "{}, because no wall stands here (`toolgate doctor` says why)",
+            "{}, because no sandbox stands here (`toolgate doctor` says why)",
             RED.on("commands refused")
         )
     };

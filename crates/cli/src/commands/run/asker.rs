@@ -18,7 +18,7 @@ use crate::app::App;
 use crate::args::RunArgs;
 use crate::asked::Source;
 use crate::clean::{Clean, say};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::input;
 use crate::out::Out;
 use crate::secrets;
@@ -43,7 +43,7 @@ impl Asker {
         config: &Effective,
         args: &RunArgs,
         preset: &Preset,
-    ) -> Result<Self, Failure> {
+    ) -> Result<Self, CliError> {
         let wanted = args.asked.model.clone().or_else(|| preset.model.clone());
         let source = match &args.script {
             Some(_) => None,
@@ -55,7 +55,7 @@ impl Asker {
         let played = match (&args.script, of_source) {
             (Some(path), _) => Some(path.clone()),
             (None, Some(source)) => Some(source.script.clone().ok_or_else(|| {
-                Failure::usage(format!("provider {} has no script to play", source.name))
+                CliError::usage(format!("provider {} has no script to play", source.name))
             })?),
             (None, None) => None,
         };
@@ -69,7 +69,7 @@ impl Asker {
         });
         let configured = source.as_ref().and_then(|source| source.model.clone());
         let model = wanted.or(configured).or(recorded).ok_or_else(|| {
-            Failure::usage(format!(
+            CliError::usage(format!(
                 "say which model of {name} is asked: --model NAME, or `model` in [providers.{name}]; `toolgate models` lists them"
             ))
         })?;
@@ -78,11 +78,11 @@ impl Asker {
             (Some(script), _) => Answers::Recording(script),
             (None, Some(source)) => {
                 let wire = source.wire();
-                let wire = wire.ok_or_else(|| Failure::internal("a recording has no wire"))?;
+                let wire = wire.ok_or_else(|| CliError::internal("a recording has no wire"))?;
                 let endpoint = Box::new(source.endpoint(wire)?);
                 Answers::Provider(source, endpoint)
             }
-            (None, None) => return Err(Failure::internal("there is nobody to ask")),
+            (None, None) => return Err(CliError::internal("there is nobody to ask")),
         };
         Ok(Self {
             name,
@@ -104,7 +104,7 @@ impl Asker {
         app: &App,
         preset: &Preset,
         out: &Out,
-    ) -> Result<Box<dyn Provider>, Failure> {
+    ) -> Result<Box<dyn Provider>, CliError> {
         let limits = app.limits();
         let (source, endpoint) = match &self.answers {
             Answers::Recording(script) => {
@@ -140,7 +140,7 @@ impl Asker {
         };
         options.system = Some(system);
         let frame = Frame::new(endpoint.wire(), &options, &offered)
-            .map_err(|fault| Failure::usage(fault.to_string()))?;
+            .map_err(|fault| CliError::usage(fault.to_string()))?;
         let stream = StreamLimits {
             args: limits,
             ..StreamLimits::default()
@@ -192,10 +192,10 @@ fn seed() -> u64 {
     u64::try_from(bits & u128::from(u64::MAX)).unwrap_or_default()
 }
 
-fn read_script(path: &Path) -> Result<Script, Failure> {
+fn read_script(path: &Path) -> Result<Script, CliError> {
     let bytes = input::file(Some(path), INPUT)?;
     let told = |error: &dyn std::fmt::Display| {
-        Failure::usage(say!("the script {}: {}", path, Clean::lines(error)))
+        CliError::usage(say!("the script {}: {}", path, Clean::lines(error)))
     };
     let text = String::from_utf8(bytes).map_err(|error| told(&error))?;
     Script::from_toml(&text).map_err(|fault| told(&fault))

@@ -5,13 +5,13 @@ use toolgate_gate::journal::{Body, Filter, Line, Record};
 use crate::args::{Common, RunArgs};
 use crate::asked::Source;
 use crate::configured;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::kept::{Kept, nothing_of};
 
 /// The options of a run, with what they leave out taken from the conversation's last turn:
 /// workspace, provider, model and preset.
-pub(super) async fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs), Failure> {
+pub(super) async fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, RunArgs), CliError> {
     let (common, mut args) = (common.clone(), args.clone());
     let Some(id) = &args.conversation else {
         return Ok((common, args));
@@ -23,7 +23,7 @@ pub(super) async fn go_on(common: &Common, args: &RunArgs) -> Result<(Common, Ru
         _ if args.script.is_some() || args.asked.provider.is_some() => {
             return Ok((common, args));
         }
-        Ok(None) => return Err(Failure::usage(nothing_of(id))),
+        Ok(None) => return Err(CliError::usage(nothing_of(id))),
         Err(failure) => return Err(failure),
     };
     let common = Common {
@@ -56,7 +56,7 @@ struct LastTurn {
 }
 
 impl LastTurn {
-    async fn of(kept: &Kept) -> Result<Option<Self>, Failure> {
+    async fn of(kept: &Kept) -> Result<Option<Self>, CliError> {
         let filter = Filter {
             kind: Some("turn_started".to_owned()),
             ..Filter::of(&kept.conversation.id)
@@ -80,7 +80,7 @@ impl LastTurn {
             true
         };
         let walked = kept.reader.each(filter, each).await;
-        walked.map_err(|error| Failure::internal(error.message))?;
+        walked.map_err(|error| CliError::internal(error.message))?;
         Ok(last)
     }
 }

@@ -9,7 +9,7 @@ use toolgate_model::{ToolCall, ToolResult};
 use toolgate_providers::{Content, Message};
 
 use super::prepare::INPUT;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::input;
 
 /// An exported conversation. What is not read of it is for people; there is nothing else in it.
@@ -59,9 +59,9 @@ enum Who {
 }
 
 /// The messages of the file, as they can be gone on with.
-pub(super) fn carried_in(path: &Path) -> Result<Vec<Message>, Failure> {
+pub(super) fn carried_in(path: &Path) -> Result<Vec<Message>, CliError> {
     let told = |why: &dyn std::fmt::Display| {
-        Failure::usage(format!(
+        CliError::usage(format!(
             "{}: {why}; a history is what `toolgate journal export --format json` writes",
             path.display()
         ))

@@ -15,7 +15,7 @@ use toolgate_providers::{Message, Provider};
 use crate::app::App;
 use crate::args::{Common, RunArgs};
 use crate::configured;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::home::Home;
 use crate::input;
 use crate::orphans::{self, Noted};
@@ -48,7 +48,7 @@ pub(super) async fn prepare(
     common: &Common,
     out: &Out,
     args: &RunArgs,
-) -> Result<Prepared, Failure> {
+) -> Result<Prepared, CliError> {
     let (common, args) = before::go_on(common, args).await?;
     let args = &args;
     let recorded = args.record.as_deref().map(Recording::to).transpose()?;
@@ -81,12 +81,14 @@ pub(super) async fn prepare(
     let prompt = read_prompt(args, &mut history)?;
     if args.conversation.is_none() {
         // Not before everything is in order: a mistake leaves no empty conversation.
-        app.record.mend(app.gate.wall(), &app.workspace, out).await;
+        app.record
+            .mend(app.gate.sandbox(), &app.workspace, out)
+            .await;
         app.record.begin(&session, &app.workspace).await;
     }
     for message in &history.messages {
         provider.push(message).map_err(|fault| {
-            Failure::internal(format!("the conversation cannot be taken up: {fault}"))
+            CliError::internal(format!("the conversation cannot be taken up: {fault}"))
         })?;
     }
     Ok(Prepared {
@@ -112,7 +114,7 @@ fn with_preset(
     args: &RunArgs,
     home: &Home,
     workspace: &Path,
-) -> Result<(Common, Effective, Preset), Failure> {
+) -> Result<(Common, Effective, Preset), CliError> {
     let config = configured::configuration(common, home, workspace)?;
     let preset = presets::named(&config, args.preset.as_deref().unwrap_or(CODER))?;
     let mut with = common.clone();
@@ -129,12 +131,12 @@ fn with_preset(
 }
 
 /// What the turn begins with. Results of the person complete the history's last answer.
-fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure> {
+fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, CliError> {
     if let Some(path) = &args.results {
         let results = supplied(path, history)?;
         let results = history.supplied(results).map_err(|missing| {
             let missing: Vec<&str> = missing.iter().map(CallId::as_str).collect();
-            Failure::usage(format!(
+            CliError::usage(format!(
                 "a result is still wanted for {}",
                 missing.join(", ")
             ))
@@ -148,7 +150,7 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
         (_, file) => {
             let bytes = input::file(file.as_deref(), INPUT)?;
             String::from_utf8(bytes)
-                .map_err(|error| Failure::usage(format!("the prompt is no text: {error}")))?
+                .map_err(|error| CliError::usage(format!("the prompt is no text: {error}")))?
         }
     };
     if !text.trim().is_empty() {
@@ -163,7 +165,7 @@ fn read_prompt(args: &RunArgs, history: &mut History) -> Result<Prompt, Failure>
     // Nothing new to say, and something is still to be answered: the question is asked again.
     match history.messages.last() {
         Some(Message::User { .. } | Message::Tool { .. }) => Ok(Prompt::GoOn),
-        _ => Err(Failure::usage("the prompt is empty; say what to do")),
+        _ => Err(CliError::usage("the prompt is empty; say what to do")),
     }
 }
 
@@ -176,12 +178,12 @@ pub(super) struct Recording {
 
 impl Recording {
     /// A recording to this file. Whether it can be written is known before anybody is asked.
-    fn to(path: &Path) -> Result<Self, Failure> {
+    fn to(path: &Path) -> Result<Self, CliError> {
         let told = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!("cannot record to {}: {why}", path.display()))
+            CliError::usage(format!("cannot record to {}: {why}", path.display()))
         };
         if path.is_dir() {
-            return Err(told(&"it is a folder"));
+            return Err(told(&"it is a directory"));
         }
         // A script that somebody wrote is not lost by a slip.
         if path
@@ -192,7 +194,7 @@ impl Recording {
                 &"it is there and not empty; name another file, or remove it",
             ));
         }
-        tempfile::NamedTempFile::new_in(folder_of(path)).map_err(|error| told(&error))?;
+        tempfile::NamedTempFile::new_in(directory_of(path)).map_err(|error| told(&error))?;
         Ok(Self {
             path: path.to_path_buf(),
             trouble: Arc::default(),
@@ -204,7 +206,8 @@ impl Recording {
         let written = (|| {
             let text = script.to_toml().map_err(|fault| fault.to_string())?;
             let told = |error: std::io::Error| error.to_string();
-            let mut file = tempfile::NamedTempFile::new_in(folder_of(&self.path)).map_err(told)?;
+            let mut file =
+                tempfile::NamedTempFile::new_in(directory_of(&self.path)).map_err(told)?;
             std::io::Write::write_all(&mut file, text.as_bytes()).map_err(told)?;
             file.persist(&self.path)
                 .map_err(|error| told(error.error))?;
@@ -225,8 +228,8 @@ impl Recording {
     }
 }
 
-fn folder_of(file: &Path) -> &Path {
-    let folder = file.parent();
-    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-    folder.unwrap_or(Path::new("."))
+fn directory_of(file: &Path) -> &Path {
+    let directory = file.parent();
+    let directory = directory.filter(|directory| !directory.as_os_str().is_empty());
+    directory.unwrap_or(Path::new("."))
 }

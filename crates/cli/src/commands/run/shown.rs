@@ -5,7 +5,7 @@ use toolgate_model::{Action, CallId, Event, Status, Stream, ToolResult};
 
 use crate::clean::style::{BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW};
 use crate::clean::{Clean, Style, say};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
 /// Progress for the person. On a terminal the answer is shown as it comes in; elsewhere
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn take(&mut self, event: &Event, out: &Out) -> Result<(), Failure> {
+    pub(super) fn take(&mut self, event: &Event, out: &Out) -> Result<(), CliError> {
         match event {
             Event::TextDelta { text } => match self.live {
                 Live::Output => {
@@ -120,7 +120,7 @@ impl Progress {
     }
 
     /// A piece of a command's output. Its line stays open until somebody else writes.
-    fn output(&mut self, from: Open, text: &str, out: &Out) -> Result<(), Failure> {
+    fn output(&mut self, from: Open, text: &str, out: &Out) -> Result<(), CliError> {
         let mut text = text;
         if let Some(at) = self.ended.iter().position(|ended| *ended == from) {
             self.ended.swap_remove(at);
@@ -137,7 +137,7 @@ impl Progress {
         Ok(())
     }
 
-    fn told_aside(&mut self, out: &Out) -> Result<(), Failure> {
+    fn told_aside(&mut self, out: &Out) -> Result<(), CliError> {
         self.end_line(out)?;
         let words = std::mem::take(&mut self.words);
         if !words.trim().is_empty() {
@@ -146,7 +146,7 @@ impl Progress {
         Ok(())
     }
 
-    fn end_line(&mut self, out: &Out) -> Result<(), Failure> {
+    fn end_line(&mut self, out: &Out) -> Result<(), CliError> {
         match (self.open.take(), self.live) {
             (None, _) => {}
             (Some(Open::Words), Live::Output) => out.raw("\n")?,

@@ -10,7 +10,7 @@ use toolgate_gate::output::approval_text;
 use toolgate_model::{CallId, ErrorKind, ToolError, ToolResult};
 
 use super::prepare::INPUT;
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::input;
 
 #[derive(Deserialize)]
@@ -23,7 +23,7 @@ struct Line {
 }
 
 /// The results of the file, each for a call that waits for one.
-pub(super) fn supplied(path: &Path, history: &History) -> Result<Vec<ToolResult>, Failure> {
+pub(super) fn supplied(path: &Path, history: &History) -> Result<Vec<ToolResult>, CliError> {
     let bytes = input::file(Some(path), INPUT)?;
     let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
     // Ids can be there more than once; each of their calls waits for one result.
@@ -32,7 +32,7 @@ pub(super) fn supplied(path: &Path, history: &History) -> Result<Vec<ToolResult>
     let mut results = Vec::new();
     for (line, number) in lines.zip(1..).filter(|(line, _)| !line.is_empty()) {
         let told =
-            |why: &dyn Display| Failure::usage(format!("{} line {number}: {why}", path.display()));
+            |why: &dyn Display| CliError::usage(format!("{} line {number}: {why}", path.display()));
         let Line {
             call_id,
             content,

@@ -11,7 +11,7 @@ use crate::app::App;
 use crate::args::Common;
 use crate::clean::{Clean, say};
 use crate::cut_off::{CutOff, Settled};
-use crate::failure::Failure;
+use crate::failure::CliError;
 use crate::out::Out;
 
 /// Takes the conversation for this process and reads it back. Whoever goes on after a crash
@@ -22,13 +22,15 @@ pub(super) async fn take_up(
     session: &Session,
     supplies: bool,
     out: &Out,
-) -> Result<History, Failure> {
+) -> Result<History, CliError> {
     let journal = &**app.record.durable()?;
     // Before anything is noted about it: a mistyped name leaves no trace.
     if !is_there(journal, session.id()).await.map_err(told)? {
         return Err(nothing_of(session.id()));
     }
-    app.record.mend(app.gate.wall(), &app.workspace, out).await;
+    app.record
+        .mend(app.gate.sandbox(), &app.workspace, out)
+        .await;
     app.record.go_on(session, &app.workspace).await?;
     let cut_off = CutOff::look(journal, session.id()).await.map_err(told)?;
     if cut_off.waits_for_results() && !supplies {
@@ -42,7 +44,7 @@ pub(super) async fn take_up(
             out.remark("the last turn was cut off; the model is told what there is of it");
             None
         };
-        let settled = cut_off.settle(journal, app.gate.wall(), chosen).await;
+        let settled = cut_off.settle(journal, app.gate.sandbox(), chosen).await;
         let settled = settled.map_err(told)?;
         for line in settled.iter().flat_map(Settled::lines) {
             out.remark(line);
@@ -58,12 +60,12 @@ pub(super) async fn take_up(
     Ok(history)
 }
 
-fn told(error: JournalError) -> Failure {
-    Failure::internal(error.message)
+fn told(error: JournalError) -> CliError {
+    CliError::internal(error.message)
 }
 
-fn nothing_of(id: &ConversationId) -> Failure {
-    Failure::usage(format!(
+fn nothing_of(id: &ConversationId) -> CliError {
+    CliError::usage(format!(
         "no turn is on record of {:?}; `toolgate journal list` shows what is",
         id.as_str()
     ))
@@ -94,10 +96,10 @@ async fn read(journal: &dyn FullJournal, id: &ConversationId) -> Result<History,
 }
 
 /// What to type where nobody can be asked.
-fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
+fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> CliError {
     let command = typed_before(common);
     let command = say!("{} resume {}", command, typed(id.as_str()));
-    Failure::nobody(say!(
+    CliError::nobody(say!(
         "the last turn was cut off before its calls had their results:\n{}\nnothing is run again; say what becomes of them, then go on:\n  {} --keep     resumes with what there is\n  {} --discard  gives the calls up",
         listed(cut_off),
         command,
@@ -106,9 +108,9 @@ fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure 
 }
 
 /// What to type where the person has something to answer first.
-fn wanted(common: &Common, id: &ConversationId, cut_off: &CutOff) -> Failure {
+fn wanted(common: &Common, id: &ConversationId, cut_off: &CutOff) -> CliError {
     let (command, id) = (typed_before(common), typed(id.as_str()));
-    Failure::usage(say!(
+    CliError::usage(say!(
         "calls of the last turn wait for results of yours:\n{}\nsupply them, or give the calls up:\n  {} run --conversation {} --results FILE\n  {} resume {} --discard",
         listed(cut_off),
         command,

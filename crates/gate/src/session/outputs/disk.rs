@@ -1,4 +1,4 @@
-//! Outputs in files of Toolgate's own folder.
+//! Outputs in files of Toolgate's own directory.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{self, BufReader, Read};
@@ -12,41 +12,41 @@ use toolgate_model::{ConversationId, OutputHandle};
 use super::{KeepError, KeptText, OutputStore, Spool};
 use crate::tool::hex;
 
-/// Stands in the folder of a conversation whose last output made room, and says its number.
+/// Stands in the directory of a conversation whose last output made room, and says its number.
 const TAKEN: &str = ".taken";
 
-/// Keeps outputs in files, a folder per conversation, within a quota; the oldest go first.
+/// Keeps outputs in files, a directory per conversation, within a quota; the oldest go first.
 ///
 /// The files outlive the process, so that a conversation that is taken up again can still
 /// read what was cut. They hold clean text: sanitized and without secrets. A number is never
 /// given twice: a handle means its text, or nothing.
 #[derive(Clone, Debug)]
 pub struct KeptOnDisk {
-    folder: PathBuf,
+    directory: PathBuf,
     each: u64,
     all: u64,
 }
 
 impl KeptOnDisk {
-    /// A store in this folder with at most `each` bytes of one output and `all` of all.
+    /// A store in this directory with at most `each` bytes of one output and `all` of all.
     /// Nothing is made before the first output is kept.
-    pub fn at(folder: impl Into<PathBuf>, each: u64, all: u64) -> Self {
+    pub fn at(directory: impl Into<PathBuf>, each: u64, all: u64) -> Self {
         Self {
-            folder: folder.into(),
+            directory: directory.into(),
             each,
             all: all.max(each),
         }
     }
 
-    /// Conversations are called what their callers like; folders are not.
+    /// Conversations are called what their callers like; directories are not.
     fn home_of(&self, conversation: &ConversationId) -> PathBuf {
         let digest = hex(&Sha256::digest(conversation.as_str().as_bytes()));
         let name = digest.get(..32).unwrap_or(&digest);
-        self.folder.join(name)
+        self.directory.join(name)
     }
 
     fn write(&self, home: &Path, text: &mut dyn Read) -> io::Result<(u64, PathBuf)> {
-        make_folder(home)?;
+        make_directory(home)?;
         let (number, path, mut file) = first_free(home, last_taken(home)?.saturating_add(1))?;
         // One more byte than may be there tells a text that is too long.
         let written = io::copy(&mut text.take(self.all.saturating_add(1)), &mut file);
@@ -69,7 +69,7 @@ impl KeptOnDisk {
     /// Removes the oldest outputs until the rest fits. What cannot be removed stays.
     fn make_room(&self, newest: &Path) -> io::Result<()> {
         let mut files: Vec<(SystemTime, PathBuf, u64)> = Vec::new();
-        for home in std::fs::read_dir(&self.folder)? {
+        for home in std::fs::read_dir(&self.directory)? {
             let home = home?.path();
             let Ok(entries) = std::fs::read_dir(&home) else {
                 continue;
@@ -119,8 +119,8 @@ impl OutputStore for KeptOnDisk {
     }
 
     fn spool(&self) -> Spool {
-        match make_folder(&self.folder) {
-            Ok(()) => Spool::on_disk(self.each, &self.folder),
+        match make_directory(&self.directory) {
+            Ok(()) => Spool::on_disk(self.each, &self.directory),
             Err(_) => Spool::in_memory(self.each.min(8 << 20)),
         }
     }
@@ -140,7 +140,7 @@ fn numbers(home: &Path) -> io::Result<Vec<u64>> {
     Ok(numbers)
 }
 
-/// The highest number that was given in this folder.
+/// The highest number that was given in this directory.
 fn last_taken(home: &Path) -> io::Result<u64> {
     let mark = match std::fs::read_to_string(home.join(TAKEN)) {
         // A mark that cannot be read is no reason to give a number again.
@@ -183,15 +183,18 @@ fn private() -> OpenOptions {
     options
 }
 
-fn make_folder(folder: &Path) -> io::Result<()> {
-    DirBuilder::new().recursive(true).mode(0o700).create(folder)
+fn make_directory(directory: &Path) -> io::Result<()> {
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(directory)
 }
 
 /// A file without a name: it is gone with its last user, whatever happens.
-pub(super) fn anonymous_file(folder: &Path) -> io::Result<File> {
+pub(super) fn anonymous_file(directory: &Path) -> io::Result<File> {
     for _ in 0..16 {
         let bits = getrandom::u64().map_err(|error| io::Error::other(error.to_string()))?;
-        let path = folder.join(format!(".spool-{bits:016x}"));
+        let path = directory.join(format!(".spool-{bits:016x}"));
         match private().create_new(true).open(&path) {
             Ok(file) => {
                 std::fs::remove_file(&path)?;
@@ -223,8 +226,8 @@ mod tests {
 
     #[test]
     fn outputs_outlive_the_store_and_belong_to_their_conversation() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("outputs");
+        let directory = tempfile::tempdir().unwrap();
+        let place = directory.path().join("outputs");
         let (a, b) = (ConversationId::new("../a"), ConversationId::new("b"));
         let store = KeptOnDisk::at(&place, 100, 1000);
         let first = store.keep(&a, &mut &b"one"[..]).unwrap();
@@ -250,8 +253,8 @@ mod tests {
 
     #[test]
     fn the_oldest_outputs_make_room_and_too_long_ones_leave_nothing() {
-        let folder = tempfile::tempdir().unwrap();
-        let store = KeptOnDisk::at(folder.path(), 4, 10);
+        let directory = tempfile::tempdir().unwrap();
+        let store = KeptOnDisk::at(directory.path(), 4, 10);
         let (a, b) = (ConversationId::new("a"), ConversationId::new("b"));
         for text in ["1111", "2222", "3333"] {
             let handle = store.keep(&a, &mut text.as_bytes()).unwrap();

@@ -18,7 +18,7 @@ const IN_MEMORY: usize = 256 * 1024;
 #[derive(Debug)]
 pub struct Spool {
     limit: u64,
-    folder: Option<PathBuf>,
+    directory: Option<PathBuf>,
     total: u64,
     newlines: u64,
     ends_line: bool,
@@ -34,7 +34,7 @@ impl Spool {
     pub fn in_memory(limit: u64) -> Self {
         Self {
             limit: limit.max(2),
-            folder: None,
+            directory: None,
             total: 0,
             newlines: 0,
             ends_line: true,
@@ -45,10 +45,10 @@ impl Spool {
         }
     }
 
-    /// A spool of at most so many bytes; long text goes to a nameless file of this folder.
-    pub fn on_disk(limit: u64, folder: &Path) -> Self {
+    /// A spool of at most so many bytes; long text goes to a nameless file of this directory.
+    pub fn on_disk(limit: u64, directory: &Path) -> Self {
         Self {
-            folder: Some(folder.to_path_buf()),
+            directory: Some(directory.to_path_buf()),
             ..Self::in_memory(limit)
         }
     }
@@ -101,9 +101,9 @@ impl Spool {
         let end = end.saturating_add(bytes.len());
         if self.file.is_none()
             && end > IN_MEMORY
-            && let Some(folder) = &self.folder
+            && let Some(directory) = &self.directory
         {
-            let mut file = anonymous_file(folder)?;
+            let mut file = anonymous_file(directory)?;
             file.write_all(&self.memory)?;
             self.memory = Vec::new();
             self.file = Some(file);
@@ -353,14 +353,14 @@ mod tests {
 
     #[test]
     fn long_text_goes_to_disk_and_comes_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let mut spool = Spool::on_disk(10 << 20, folder.path());
+        let directory = tempfile::tempdir().unwrap();
+        let mut spool = Spool::on_disk(10 << 20, directory.path());
         let line = "0123456789abcdef\n";
         for _ in 0..100_000 {
             spool.push(line);
         }
         assert!(spool.file.is_some() && spool.memory.is_empty());
-        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        assert_eq!(std::fs::read_dir(directory.path()).unwrap().count(), 0);
         assert_eq!(read(&mut spool), line.repeat(100_000));
         assert_eq!((spool.dropped(), spool.newlines()), (0, 100_000));
         spool.push("end");

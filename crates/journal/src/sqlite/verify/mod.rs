@@ -21,11 +21,11 @@ use toolgate_gate::journal::{Anchor, Coverage, Problem, Verified};
 
 use super::layout;
 use super::read::Reader;
-use super::trouble::Trouble;
+use super::sqlite_error::SqliteError;
 
 impl Reader {
     /// Checks the whole record, and that it holds the commit of an anchor kept elsewhere.
-    pub fn verify(&self, against: Option<&Anchor>) -> Result<Verified, Trouble> {
+    pub fn verify(&self, against: Option<&Anchor>) -> Result<Verified, SqliteError> {
         let mut verified = Verified::default();
         self.db
             .unchecked_transaction()
@@ -35,7 +35,7 @@ impl Reader {
     }
 
     /// Refuses a conversation that is not as its commits say.
-    pub(crate) fn check_conversation(&self, conversation: &str) -> Result<(), Trouble> {
+    pub(crate) fn check_conversation(&self, conversation: &str) -> Result<(), SqliteError> {
         let snapshot = self.db.unchecked_transaction();
         let snapshot = snapshot.map_err(|error| self.fail(&error))?;
         is_as_written(&snapshot, &self.path().to_string_lossy(), conversation)
@@ -51,7 +51,7 @@ pub(crate) fn is_as_written(
     db: &Connection,
     path: &str,
     conversation: &str,
-) -> Result<(), Trouble> {
+) -> Result<(), SqliteError> {
     let mut verified = Verified::default();
     let check = |verified: &mut Verified| -> rusqlite::Result<()> {
         let version: i64 = db.query_row("PRAGMA user_version", [], |row| row.get(0))?;
@@ -64,14 +64,14 @@ pub(crate) fn is_as_written(
         });
         conversations::check_one(db, &told, conversation, verified)
     };
-    check(&mut verified).map_err(|error| Trouble::of(path, &error))?;
+    check(&mut verified).map_err(|error| SqliteError::of(path, &error))?;
     let why = match verified.problems.first() {
         Some(problem) => problem.to_string(),
         // Of so many, some may be of this conversation.
         None if verified.more_problems > 0 => "many entries are missing".to_owned(),
         None => return Ok(()),
     };
-    Err(Trouble::Damaged {
+    Err(SqliteError::Damaged {
         path: path.to_owned(),
         why: format!("{why}; no file was changed because of it"),
     })

@@ -13,7 +13,7 @@ fn a_pattern_has_at_most_as_many_parts_as_there_are_states() {
     assert!(fits(&longest, &longest));
     let mut patterns = Patterns::default();
     let longer = patterns.add(Rule::new(&format!("{longest}/a")));
-    assert_eq!(longer, Err(PatternProblem::TooLarge));
+    assert_eq!(longer, Err(PatternError::TooLarge));
 }
 
 #[test]
@@ -128,15 +128,15 @@ fn patterns_mean_what_gitignore_means() {
 #[test]
 fn patterns_that_could_never_fit_are_refused() {
     for (pattern, problem) in [
-        ("", PatternProblem::Empty),
-        ("/", PatternProblem::Empty),
-        ("!x", PatternProblem::Negated),
-        ("a/[x", PatternProblem::UnclosedClass),
-        ("{a,b", PatternProblem::UnclosedBrace),
-        ("../x", PatternProblem::Dots),
-        ("a/./x", PatternProblem::Dots),
-        (&"a/".repeat(70), PatternProblem::TooLarge),
-        (&"{a,b}".repeat(9), PatternProblem::TooLarge),
+        ("", PatternError::Empty),
+        ("/", PatternError::Empty),
+        ("!x", PatternError::Negated),
+        ("a/[x", PatternError::UnclosedClass),
+        ("{a,b", PatternError::UnclosedBrace),
+        ("../x", PatternError::Dots),
+        ("a/./x", PatternError::Dots),
+        (&"a/".repeat(70), PatternError::TooLarge),
+        (&"{a,b}".repeat(9), PatternError::TooLarge),
     ] {
         let refused = Patterns::default().add(Rule::new(pattern));
         assert_eq!(refused, Err(problem), "{pattern}");

@@ -4,11 +4,11 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use super::super::folder::Name;
-use super::super::open_folder::OpenFolder;
+use super::super::directory::Name;
+use super::super::open_directory::OpenDirectory;
 use super::super::tree::Flow;
 
-/// Folders deeper than this are entered by one worker at a time: each folder above
+/// Directories deeper than this are entered by one worker at a time: each directory above
 /// them is an open descriptor, and a process has only so many.
 const DEEP: usize = 64;
 
@@ -22,14 +22,14 @@ pub(super) struct Job {
 
 #[derive(Debug)]
 pub(super) enum Task {
-    /// Open the folder of this name in a folder.
-    Enter(Arc<OpenFolder>, Vec<u8>),
-    /// Look at these files of a folder.
-    Look(Arc<OpenFolder>, Vec<Name>),
+    /// Open the directory of this name in a directory.
+    Enter(Arc<OpenDirectory>, Vec<u8>),
+    /// Look at these files of a directory.
+    Look(Arc<OpenDirectory>, Vec<Name>),
 }
 
-/// The path at which the contents of a folder begin.
-pub(super) fn folder_key(path: &[u8]) -> Vec<u8> {
+/// The path at which the contents of a directory begin.
+pub(super) fn directory_key(path: &[u8]) -> Vec<u8> {
     let mut key = path.to_vec();
     if !key.is_empty() {
         key.push(b'/');
@@ -40,7 +40,7 @@ pub(super) fn folder_key(path: &[u8]) -> Vec<u8> {
 impl Job {
     fn depth(&self) -> usize {
         match &self.task {
-            Task::Enter(folder, _) | Task::Look(folder, _) => folder.depth,
+            Task::Enter(directory, _) | Task::Look(directory, _) => directory.depth,
         }
     }
 }
@@ -221,23 +221,23 @@ impl<R> State<'_, R> {
 mod tests {
     use std::path::Path;
 
-    use super::super::super::open_folder::Tree;
+    use super::super::super::open_directory::Tree;
     use super::super::super::tree::WalkOptions;
-    use super::super::super::{PathRules, PathWall};
+    use super::super::super::{PathRules, PathSandbox};
     use super::*;
 
     type Run = Vec<&'static str>;
 
-    /// A piece of work that begins at this path, in a folder that is so deep.
+    /// A piece of work that begins at this path, in a directory that is so deep.
     fn job(key: &str, depth: usize) -> Job {
         let place = tempfile::tempdir().unwrap();
-        let wall = PathWall::open(&PathRules::new(place.path())).unwrap();
+        let sandbox = PathSandbox::open(&PathRules::new(place.path())).unwrap();
         let options = WalkOptions::default();
-        let (_, mut folder) = Tree::open(&wall, Path::new("."), &options).unwrap();
-        folder.depth = depth;
+        let (_, mut directory) = Tree::open(&sandbox, Path::new("."), &options).unwrap();
+        directory.depth = depth;
         Job {
             key: key.into(),
-            task: Task::Look(Arc::new(folder), Vec::new()),
+            task: Task::Look(Arc::new(directory), Vec::new()),
         }
     }
 
@@ -251,9 +251,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_folder_begins_behind_its_slash() {
-        assert_eq!(folder_key(b""), b"");
-        assert_eq!(folder_key(b"a/b"), b"a/b/");
+    fn what_is_in_a_directory_begins_behind_its_slash() {
+        assert_eq!(directory_key(b""), b"");
+        assert_eq!(directory_key(b"a/b"), b"a/b/");
     }
 
     #[test]

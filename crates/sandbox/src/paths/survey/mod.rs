@@ -1,13 +1,13 @@
 //! Looking at every file of a tree with all cores, in the order of paths.
 //!
 //! ```text
-//!  start ──▶ board: folders and stretches of files, ──▶ workers: open, read names, look ──▶ board: what each
-//!            the first by path on top                   at files; new folders go back          stretch came to
+//!  start ──▶ board: directories and stretches of files, ──▶ workers: open, read names, look ──▶ board: what each
+//!            the first by path on top                   at files; new directories go back          stretch came to
 //!                                                       to the board                             │
 //!                       take(run), in the byte order of paths, as soon as nothing earlier is open ◀┘
 //! ```
 //!
-//! In comes a folder and a [`Surveyor`] that says what is done with a file. Out come
+//! In comes a directory and a [`Surveyor`] that says what is done with a file. Out come
 //! its runs, in the same order and with the same content as if one worker had gone
 //! from file to file; whoever takes them can stop at any of them. What goes wrong on
 //! the way is for the surveyor, as in a walk; a start that cannot be opened is an
@@ -22,39 +22,39 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::PathWall;
+use super::PathSandbox;
+use super::directory::Name;
 use super::error::{FileKind, PathError};
-use super::folder::Name;
 use super::missing::join;
-use super::open_folder::{EntryPaths, OpenFolder, Tree};
+use super::open_directory::{EntryPaths, OpenDirectory, Tree};
 use super::tree::{Flow, WalkEntry, WalkOptions};
 use board::{Board, Job, Task};
 
 /// More workers than this wait for each other.
 const MOST_WORKERS: usize = 8;
-/// Files of one folder that are looked at in one go.
+/// Files of one directory that are looked at in one go.
 const STRETCH: usize = 64;
 
 /// What is done with the files of a tree, by several workers at once.
 pub trait Surveyor: Sync {
     /// What one worker keeps at hand: buffers and the like.
-    type Desk;
+    type WorkerState;
     /// What a run of files that follow each other comes to.
     type Run: Default + Send;
 
     /// Sets up a worker.
-    fn desk(&self) -> Self::Desk;
+    fn desk(&self) -> Self::WorkerState;
 
     /// Whether everybody is to stop.
     fn is_over(&self) -> bool;
 
-    /// Whether a folder is entered.
-    fn enters(&self, folder: &WalkEntry<'_>) -> bool;
+    /// Whether a directory is entered.
+    fn enters(&self, directory: &WalkEntry<'_>) -> bool;
 
-    /// Looks at something that is no folder.
-    fn look(&self, desk: &mut Self::Desk, entry: &WalkEntry<'_>, run: &mut Self::Run);
+    /// Looks at something that is no directory.
+    fn look(&self, desk: &mut Self::WorkerState, entry: &WalkEntry<'_>, run: &mut Self::Run);
 
-    /// Hears of a folder that could not be entered or read to its end.
+    /// Hears of a directory that could not be entered or read to its end.
     fn failed(&self, path: &Path, error: PathError, run: &mut Self::Run);
 
     /// How many results a run holds.
@@ -65,8 +65,8 @@ pub trait Surveyor: Sync {
     fn look_ahead(&self) -> usize;
 }
 
-impl PathWall {
-    /// Looks at every file beneath a folder and hands over what comes of it in the
+impl PathSandbox {
+    /// Looks at every file beneath a directory and hands over what comes of it in the
     /// byte order of paths, until `take` has enough.
     pub fn survey<S: Surveyor>(
         &self,
@@ -83,10 +83,10 @@ impl PathWall {
             board: &board,
         };
         let mut desk = surveyor.desk();
-        let key = board::folder_key(&start.path);
+        let key = board::directory_key(&start.path);
         let mut runs = Vec::new();
-        survey.folder(&mut desk, key, start, &mut runs);
-        // Threads for a folder that holds no others would only cost.
+        survey.directory(&mut desk, key, start, &mut runs);
+        // Threads for a directory that holds no others would only cost.
         let waiting = board.finish(0, runs);
         std::thread::scope(|scope| {
             for worker in 1..workers().min(waiting) {
@@ -123,7 +123,7 @@ struct Survey<'s, 'w, 't, S: Surveyor> {
 type Runs<R> = Vec<(Vec<u8>, R)>;
 
 impl<S: Surveyor> Survey<'_, '_, '_, S> {
-    fn work(&self, worker: usize, desk: &mut S::Desk) {
+    fn work(&self, worker: usize, desk: &mut S::WorkerState) {
         // A worker that panics must not leave the others waiting.
         let _alarm = self.board.alarm();
         while let Some(Job { key, task }) = self.board.next(worker) {
@@ -134,16 +134,16 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
             let mut runs = Vec::new();
             match task {
                 Task::Enter(parent, name) => match self.tree.enter(&parent, &name) {
-                    Ok(folder) => {
+                    Ok(directory) => {
                         drop(parent);
-                        self.folder(desk, key, folder, &mut runs);
+                        self.directory(desk, key, directory, &mut runs);
                     }
                     Err(error) => {
                         let path = join(&parent.path, &name);
                         self.failed(key, &path, error, &mut runs);
                     }
                 },
-                Task::Look(folder, names) => self.stretch(desk, &folder, &names, &mut runs),
+                Task::Look(directory, names) => self.stretch(desk, &directory, &names, &mut runs),
             }
             self.board.finish(worker, runs);
         }
@@ -156,91 +156,91 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
         runs.push((key, run));
     }
 
-    /// Reads a folder: what is in it goes to the board, the first files are looked at.
-    fn folder(
+    /// Reads a directory: what is in it goes to the board, the first files are looked at.
+    fn directory(
         &self,
-        desk: &mut S::Desk,
+        desk: &mut S::WorkerState,
         key: Vec<u8>,
-        mut folder: OpenFolder,
+        mut directory: OpenDirectory,
         runs: &mut Runs<S::Run>,
     ) {
-        let (mut names, error) = self.tree.names(&mut folder);
+        let (mut names, error) = self.tree.names(&mut directory);
         if let Some(error) = error {
-            let path = folder.path.clone();
+            let path = directory.path.clone();
             self.failed(key, &path, error, runs);
         }
-        let deeper = self.tree.goes_deeper(&folder);
-        let mut paths = EntryPaths::of(&folder);
+        let deeper = self.tree.goes_deeper(&directory);
+        let mut paths = EntryPaths::of(&directory);
         names.retain(|entry| {
-            entry.kind != FileKind::Folder
+            entry.kind != FileKind::Directory
                 || (deeper
                     && self
                         .surveyor
-                        .enters(&self.tree.entry(&folder, &mut paths, entry)))
+                        .enters(&self.tree.entry(&directory, &mut paths, entry)))
         });
         names.sort_unstable_by(by_path);
-        let folder = Arc::new(folder);
+        let directory = Arc::new(directory);
         let mut jobs = Vec::new();
-        // Files that follow each other with no folder in between are one stretch. Whoever
-        // read the names looks at the first one, if no folder comes before it.
+        // Files that follow each other with no directory in between are one stretch. Whoever
+        // read the names looks at the first one, if no directory comes before it.
         let mut own = Vec::new();
         let mut files: Vec<Name> = Vec::new();
         let mut names = names.into_iter().peekable();
         while let Some(entry) = names.next() {
-            if entry.kind == FileKind::Folder {
-                let path = join(&folder.path, &entry.name);
+            if entry.kind == FileKind::Directory {
+                let path = join(&directory.path, &entry.name);
                 jobs.push(Job {
-                    key: board::folder_key(&path),
-                    task: Task::Enter(Arc::clone(&folder), entry.name),
+                    key: board::directory_key(&path),
+                    task: Task::Enter(Arc::clone(&directory), entry.name),
                 });
                 continue;
             }
             files.push(entry);
             let next = names.peek();
-            let goes_on = next.is_some_and(|next| next.kind != FileKind::Folder);
+            let goes_on = next.is_some_and(|next| next.kind != FileKind::Directory);
             if goes_on && files.len() < STRETCH {
                 continue;
             }
             let stretch = std::mem::take(&mut files);
             match stretch.first() {
                 Some(first) if !own.is_empty() || !jobs.is_empty() => jobs.push(Job {
-                    key: join(&folder.path, &first.name),
-                    task: Task::Look(Arc::clone(&folder), stretch),
+                    key: join(&directory.path, &first.name),
+                    task: Task::Look(Arc::clone(&directory), stretch),
                 }),
                 _ => own = stretch,
             }
         }
         self.board.add(jobs);
-        self.stretch(desk, &folder, &own, runs);
+        self.stretch(desk, &directory, &own, runs);
     }
 
     fn stretch(
         &self,
-        desk: &mut S::Desk,
-        folder: &OpenFolder,
+        desk: &mut S::WorkerState,
+        directory: &OpenDirectory,
         names: &[Name],
         runs: &mut Runs<S::Run>,
     ) {
         let Some(first) = names.first() else {
             return;
         };
-        let mut paths = EntryPaths::of(folder);
+        let mut paths = EntryPaths::of(directory);
         let mut run = S::Run::default();
         for entry in names {
-            let entry = self.tree.entry(folder, &mut paths, entry);
+            let entry = self.tree.entry(directory, &mut paths, entry);
             self.surveyor.look(desk, &entry, &mut run);
         }
-        runs.push((join(&folder.path, &first.name), run));
+        runs.push((join(&directory.path, &first.name), run));
     }
 }
 
-/// The order of whole paths: what is in a folder `a` comes where `a/` would.
+/// The order of whole paths: what is in a directory `a` comes where `a/` would.
 fn by_path(one: &Name, other: &Name) -> Ordering {
     let common = one.name.len().min(other.name.len());
     let (start, rest) = one.name.split_at(common);
     let (other_start, other_rest) = other.name.split_at(common);
     let next = |rest: &[u8], kind| match rest.first() {
-        None if kind == FileKind::Folder => Some(b'/'),
+        None if kind == FileKind::Directory => Some(b'/'),
         first => first.copied(),
     };
     start

@@ -141,7 +141,7 @@ impl Walker {
         }
     }
 
-    /// Programs that put their files in order in place; their patterns cross folders.
+    /// Programs that put their files in order in place; their patterns cross directories.
     pub(super) fn formatter(&mut self, name: &str, scan: &Scan) {
         let first = scan.operands.first().map_or("", |word| word.text.as_str());
         // They write unless they shall only compare.
@@ -163,7 +163,7 @@ impl Walker {
             let fixed = at.and_then(|at| text.get(..at));
             let path = match fixed.map(|fixed| fixed.rfind('/').and_then(|end| fixed.get(..end))) {
                 None => word.clone(),
-                Some(folder) => Field::literal(folder.unwrap_or(".")),
+                Some(directory) => Field::literal(directory.unwrap_or(".")),
             };
             if writes {
                 self.write_path(&path);

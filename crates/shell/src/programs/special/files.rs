@@ -31,7 +31,7 @@ impl Walker {
         }
     }
 
-    /// Mirroring an empty folder onto another removes what is there.
+    /// Mirroring an empty directory onto another removes what is there.
     pub(super) fn rsync(&mut self, scan: &Scan) {
         let target = scan
             .uses

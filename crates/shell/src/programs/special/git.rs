@@ -2,7 +2,7 @@
 //!
 //! Words are revisions or paths, and only a repository knows which. A word that may be a path
 //! counts as one, so that a rule about it is met; what changes the tree as a whole writes the
-//! folder it starts from.
+//! directory it starts from.
 
 use crate::expand::field::Field;
 use crate::place;
@@ -311,14 +311,14 @@ impl Walker {
             });
         }
         let fixed = word.text.get(..at).unwrap_or_default();
-        let folder = fixed.rfind('/').and_then(|end| fixed.get(..=end));
+        let directory = fixed.rfind('/').and_then(|end| fixed.get(..=end));
         let last = word.text.rsplit('/').next().unwrap_or_default();
         if word.text.contains('/') && !last.is_empty() && !last.contains(['*', '?', '[']) {
-            // A name that the pattern spells out, in whatever folder.
-            let named = format!("{}{last}", folder.unwrap_or_default());
+            // A name that the pattern spells out, in whatever directory.
+            let named = format!("{}{last}", directory.unwrap_or_default());
             self.git_touch_path(&Field::literal(named), Touch::Read);
         }
-        self.git_touch_path(&Field::literal(folder.unwrap_or(".")), touch);
+        self.git_touch_path(&Field::literal(directory.unwrap_or(".")), touch);
     }
 
     fn git_touch_path(&mut self, path: &Field, touch: Touch) {
@@ -334,10 +334,10 @@ impl Walker {
 
     /// Cleaning a working tree removes what is in it; only a workspace is one.
     fn git_loss(&mut self, path: &Field) {
-        let Some(folder) = self.scope.folder.clone() else {
+        let Some(directory) = self.scope.directory.clone() else {
             return;
         };
-        let plain = place::join(&folder, &path.text);
+        let plain = place::join(&directory, &path.text);
         let mut places = self.places_behind(&plain);
         places.push(plain);
         for place in places {

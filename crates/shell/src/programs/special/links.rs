@@ -24,10 +24,10 @@ impl Walker {
             "mv" | "gmv" => true,
             _ => false,
         };
-        let Some(folder) = self.scope.folder.clone() else {
+        let Some(directory) = self.scope.directory.clone() else {
             return;
         };
-        let folder: &str = &folder;
+        let directory: &str = &directory;
         let known = |field: &&Field| !field.text.contains(UNKNOWN) && !field.text.is_empty();
         let into = scan.values("-t").next();
         let (sources, target) = match (into, scan.operands.as_slice()) {
@@ -37,12 +37,12 @@ impl Walker {
             (None, []) => return,
         };
         let target = target.filter(known);
-        let at = join(folder, target.map_or(".", |field| field.text.as_str()));
+        let at = join(directory, target.map_or(".", |field| field.text.as_str()));
         for source in sources.iter().filter(known) {
             let text = source.text.trim_end_matches('/');
             let base = text.rsplit('/').next().unwrap_or(text);
             let places = [at.clone(), join(&at, base)];
-            let own = join(folder, &source.text);
+            let own = join(directory, &source.text);
             for place in places {
                 if moves {
                     for behind in self.places_behind(&own) {
@@ -68,10 +68,12 @@ impl Walker {
             word.text.contains("bind")
                 || matches!(word.text.as_str(), "-B" | "-R" | "-M" | "--move")
         });
-        if let ([.., source, at], Some(folder), true) =
-            (scan.operands.as_slice(), self.scope.folder.clone(), binds)
-        {
-            self.add_link(join(&folder, &at.text), join(&folder, &source.text));
+        if let ([.., source, at], Some(directory), true) = (
+            scan.operands.as_slice(),
+            self.scope.directory.clone(),
+            binds,
+        ) {
+            self.add_link(join(&directory, &at.text), join(&directory, &source.text));
         }
     }
 }

@@ -56,7 +56,7 @@ impl Walker {
         match code {
             "archive" => self.archive(scan),
             "awk" => self.awk(name, scan),
-            "cd" => self.change_folder(name, arguments),
+            "cd" => self.change_directory(name, arguments),
             "script" => self.script_or_file(name, words, scan),
             "compiler" => self.compiler(name, scan),
             "cargo" | "emit" => self.cargo(name, scan),
@@ -105,7 +105,7 @@ impl Walker {
             "pager" => self.pager(name, scan),
             "parallel" => self.parallel(words, scan),
             "partition" => self.partition(name, arguments),
-            "pwd" => known.output = self.print_folder(),
+            "pwd" => known.output = self.print_directory(),
             "quiet" => known.output = Output::nothing(),
             "toplevel" => known.output = self.print_toplevel(scan),
             "printf" => known.output = self.print_formatted(arguments),

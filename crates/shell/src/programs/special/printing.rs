@@ -122,7 +122,7 @@ pub(super) fn listing(scan: &Scan) -> Output {
     Output::Unknown
 }
 
-/// Options that leave only some of the names below a folder, by the program that has them.
+/// Options that leave only some of the names below a directory, by the program that has them.
 fn narrows(name: &str, scan: &Scan) -> bool {
     let options: &[&str] = match name {
         "fd" | "fdfind" => &["-e", "-S", "-o", "--changed-within", "--changed-before"],
@@ -138,7 +138,7 @@ fn narrows(name: &str, scan: &Scan) -> bool {
     scan.uses.iter().any(selects) || scan.has("-e") || options.iter().any(|option| scan.has(option))
 }
 
-/// Names below the folders that were searched; `narrow` if not all of them.
+/// Names below the directories that were searched; `narrow` if not all of them.
 pub(super) fn names(name: &str, scan: &Scan) -> Output {
     let searched: Vec<&Field> = scan
         .uses
@@ -146,8 +146,8 @@ pub(super) fn names(name: &str, scan: &Scan) -> Output {
         .filter(|used| used.option.is_empty() && used.effect == Effect::Read)
         .map(|used| &used.value)
         .collect();
-    let below = |folder: &Field| {
-        let mut field = folder.clone();
+    let below = |directory: &Field| {
+        let mut field = directory.clone();
         field.append(&Field::names("/**", false));
         field.narrow = narrows(name, scan);
         field.deep = true;
@@ -197,10 +197,10 @@ pub(super) fn matches(name: &str, scan: &Scan) -> Output {
 }
 
 impl Walker {
-    pub(super) fn print_folder(&self) -> Output {
-        match &self.scope.folder {
-            Some(folder) if self.scope.alternatives().next().is_none() => {
-                Output::Text(format!("{folder}\n"))
+    pub(super) fn print_directory(&self) -> Output {
+        match &self.scope.directory {
+            Some(directory) if self.scope.alternatives().next().is_none() => {
+                Output::Text(format!("{directory}\n"))
             }
             _ => Output::Unknown,
         }

@@ -1,4 +1,4 @@
-//! Commands that change the shell itself: folder, variables, options, traps.
+//! Commands that change the shell itself: directory, variables, options, traps.
 
 use std::rc::Rc;
 
@@ -33,7 +33,7 @@ const HARMLESS_OPTIONS: &[&str] = &[
 ];
 
 impl Walker {
-    pub(super) fn change_folder(&mut self, name: &str, arguments: &[Field]) {
+    pub(super) fn change_directory(&mut self, name: &str, arguments: &[Field]) {
         let mut operands = arguments.iter().filter(|word| {
             !matches!(
                 word.text.as_str(),
@@ -67,14 +67,14 @@ impl Walker {
             self.scope.stack = None;
         }
         if operands.next().is_some() || turns || (name == "popd" && popped.is_none()) {
-            self.found.opaque(Opacity::Folder);
-            self.scope.lose_folder();
+            self.found.opaque(Opacity::Directory);
+            self.scope.lose_directory();
             return;
         }
         if name == "pushd" {
-            self.scope.stack = match (self.scope.stack.take(), self.scope.folder.clone()) {
-                (Some(mut stack), Some(folder)) if plain => {
-                    stack.push(folder);
+            self.scope.stack = match (self.scope.stack.take(), self.scope.directory.clone()) {
+                (Some(mut stack), Some(directory)) if plain => {
+                    stack.push(directory);
                     Some(stack)
                 }
                 _ => None,
@@ -84,38 +84,39 @@ impl Walker {
             _ if popped.is_some() => popped,
             None => Some(self.places.home().into()),
             Some(word) if word.text == "-" => self.scope.previous.clone(),
-            Some(word) => self.folder_named(word).map(Rc::from),
+            Some(word) => self.directory_named(word).map(Rc::from),
         };
         if path.is_none() {
-            self.found.opaque(Opacity::Folder);
+            self.found.opaque(Opacity::Directory);
         }
-        if path.as_ref().is_some_and(|path| path.starts_with('/')) && self.scope.folder.is_none() {
+        if path.as_ref().is_some_and(|path| path.starts_with('/')) && self.scope.directory.is_none()
+        {
             // An absolute path says where, wherever the line was before.
-            self.scope.folder = Some("/".into());
+            self.scope.directory = Some("/".into());
         }
-        let path = path.map(|path| self.led_folder(&path));
-        self.scope.change_folder(path.as_deref());
+        let path = path.map(|path| self.led_directory(&path));
+        self.scope.change_directory(path.as_deref());
         let now: Vec<Rc<str>> = self
             .scope
-            .folder
+            .directory
             .iter()
             .chain(&self.scope.others)
             .cloned()
             .collect();
-        for folder in now {
-            if !self.places.is_inside(&folder) {
-                self.read_path(&Field::literal(&*folder));
+        for directory in now {
+            if !self.places.is_inside(&directory) {
+                self.read_path(&Field::literal(&*directory));
             }
         }
     }
 
-    /// The folder behind a path: a link of this line, or of the kernel, leads elsewhere.
-    fn led_folder(&mut self, path: &str) -> Rc<str> {
-        let folder = self.scope.folder.clone().unwrap_or_else(|| "/".into());
-        let plain = join(&folder, path);
-        if path.contains("/proc/") || place::is_led_away(&folder, path) {
+    /// The directory behind a path: a link of this line, or of the kernel, leads elsewhere.
+    fn led_directory(&mut self, path: &str) -> Rc<str> {
+        let directory = self.scope.directory.clone().unwrap_or_else(|| "/".into());
+        let plain = join(&directory, path);
+        if path.contains("/proc/") || place::is_led_away(&directory, path) {
             // A shell takes `..` off the name and not off what is there.
-            self.found.opaque(Opacity::Folder);
+            self.found.opaque(Opacity::Directory);
         }
         match self.places_behind(&plain).pop() {
             Some(behind) => behind.into(),
@@ -124,7 +125,7 @@ impl Walker {
     }
 
     /// Where a word leads; a guess is good enough to find what must not be removed.
-    fn folder_named(&mut self, word: &Field) -> Option<String> {
+    fn directory_named(&mut self, word: &Field) -> Option<String> {
         if word.is_pattern() || word.text.contains(UNKNOWN) {
             return None;
         }

@@ -72,13 +72,13 @@ impl Walker {
         }
     }
 
-    /// `fuser -k`: every process that uses a file, a folder or, with `-m`, a whole file system.
+    /// `fuser -k`: every process that uses a file, a directory or, with `-m`, a whole file system.
     pub(super) fn end_users(&mut self, scan: &Scan) {
         if !scan.has("-k") {
             return;
         }
-        let folder = self.scope.folder.clone().unwrap_or_else(|| "/".into());
-        let grave = |word: &Field| self.places.grave(&join(&folder, &word.text)).is_some();
+        let directory = self.scope.directory.clone().unwrap_or_else(|| "/".into());
+        let grave = |word: &Field| self.places.grave(&join(&directory, &word.text)).is_some();
         if scan.operands.iter().any(grave) {
             self.found.catastrophe(Catastrophe::EveryProcess);
         }

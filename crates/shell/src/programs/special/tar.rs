@@ -145,7 +145,7 @@ const PLAIN_LETTERS: &str = "cxtruAdvzjJZapPkmOSwhlnosBGWiR";
 struct Request {
     mode: char,
     archive: Option<Field>,
-    folder: Option<Field>,
+    directory: Option<Field>,
     members: Vec<Field>,
 }
 
@@ -216,7 +216,7 @@ impl Walker {
     fn tar_value(&mut self, name: &str, letter: char, value: Field, request: &mut Request) {
         match letter {
             'f' => request.archive = Some(value),
-            'C' => request.folder = Some(value),
+            'C' => request.directory = Some(value),
             'X' => self.read_path(&value),
             'I' | 'F' => match value.exact() {
                 Some(text) => {
@@ -266,7 +266,7 @@ impl Walker {
         }
         match option.as_str() {
             "--file" => request.archive = Some(take()),
-            "--directory" | "--cd" => request.folder = Some(take()),
+            "--directory" | "--cd" => request.directory = Some(take()),
             "--exclude-from" => {
                 let value = take();
                 self.read_path(&value);
@@ -293,11 +293,11 @@ impl Walker {
             }
         }
         let place = self.scope.place();
-        if let Some(target) = &request.folder {
+        if let Some(target) = &request.directory {
             if target.exact().is_none() {
                 self.unknown_word(target);
             }
-            self.scope.change_folder(target.exact());
+            self.scope.change_directory(target.exact());
             self.scope.unmoved.clear();
         }
         match request.mode {

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::super::desk::{Desk, Trouble};
-use super::super::formats::{Envelope, EnvelopeHunk, EnvelopeLine, Problem, Section};
+use super::super::formats::{Envelope, EnvelopeHunk, EnvelopeLine, PatchProblem, Section};
+use super::super::patch_files::{ApplyError, PatchFiles};
 use super::{At, Failure, Fit, Remark, ambiguous, sought};
 use crate::change::{Row, Sheet};
 
-pub(super) fn apply(patch: &Envelope, desk: &mut Desk<'_>) -> Result<Vec<Remark>, Failure> {
+pub(super) fn apply(patch: &Envelope, desk: &mut PatchFiles<'_>) -> Result<Vec<Remark>, Failure> {
     let mut remarks = Vec::new();
     for (line, section) in &patch.sections {
         match section {
@@ -39,7 +39,10 @@ pub(super) fn apply(patch: &Envelope, desk: &mut Desk<'_>) -> Result<Vec<Remark>
                 }
                 if let Some(to) = move_to {
                     desk.carry(path, to, false).map_err(|trouble| {
-                        let missing = matches!(trouble, Trouble::Problem(Problem::Missing { .. }));
+                        let missing = matches!(
+                            trouble,
+                            ApplyError::PatchProblem(PatchProblem::Missing { .. })
+                        );
                         let path = if missing { path } else { to };
                         At { line: *line, path }.failed("Move to", trouble)
                     })?;
@@ -53,7 +56,7 @@ pub(super) fn apply(patch: &Envelope, desk: &mut Desk<'_>) -> Result<Vec<Remark>
 fn update(
     at: At<'_>,
     hunks: &[EnvelopeHunk],
-    desk: &mut Desk<'_>,
+    desk: &mut PatchFiles<'_>,
     remarks: &mut Vec<Remark>,
 ) -> Result<(), Failure> {
     let sheet = desk.sheet(at.path);
@@ -114,7 +117,7 @@ struct Found {
 }
 
 /// Where a hunk belongs, from a line on.
-fn find(sheet: &Sheet, hunk: &EnvelopeHunk, from: usize) -> Result<Found, Problem> {
+fn find(sheet: &Sheet, hunk: &EnvelopeHunk, from: usize) -> Result<Found, PatchProblem> {
     let (mut start, mut fit) = (from, Fit::Exact);
     let mut above = None;
     for line in &hunk.seek {
@@ -152,7 +155,7 @@ fn find(sheet: &Sheet, hunk: &EnvelopeHunk, from: usize) -> Result<Found, Proble
             here.into_iter().collect()
         };
         seek(sheet, &old, start, fits).map_err(|problem| match problem {
-            Problem::NotFound(sought) => Problem::NotAtEnd(sought),
+            PatchProblem::NotFound(sought) => PatchProblem::NotAtEnd(sought),
             other => other,
         })?
     } else {
@@ -166,8 +169,8 @@ fn find(sheet: &Sheet, hunk: &EnvelopeHunk, from: usize) -> Result<Found, Proble
         let found = seek(sheet, &old, start, from(start));
         match (found, above) {
             // The line that was sought may come again as the first of the hunk.
-            (Err(Problem::NotFound(sought)), Some(above)) => {
-                seek(sheet, &old, above, from(above)).map_err(|_| Problem::NotFound(sought))?
+            (Err(PatchProblem::NotFound(sought)), Some(above)) => {
+                seek(sheet, &old, above, from(above)).map_err(|_| PatchProblem::NotFound(sought))?
             }
             (found, _) => found?,
         }
@@ -184,7 +187,7 @@ fn seek(
     wanted: &[String],
     from: usize,
     places: impl Fn(Fit) -> Vec<usize>,
-) -> Result<(usize, Fit), Problem> {
+) -> Result<(usize, Fit), PatchProblem> {
     for fit in [Fit::Exact, Fit::TrailingBlanks, Fit::Blanks] {
         match (places(fit).as_slice(), fit) {
             ([], _) => {}
@@ -193,7 +196,7 @@ fn seek(
             (several, _) => return Err(ambiguous(wanted, sheet, several, from)),
         }
     }
-    Err(Problem::NotFound(sought(wanted, sheet, from)))
+    Err(PatchProblem::NotFound(sought(wanted, sheet, from)))
 }
 
 fn same(row: &Row, wanted: &str, fit: Fit) -> bool {

@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::super::desk::{Desk, Item, Now};
-use super::super::formats::{Lp1, Operation, Place, Problem};
+use super::super::formats::{Lp1, Operation, PatchProblem, Place};
+use super::super::patch_files::{Item, Now, PatchFiles};
 use super::{At, Failure, ambiguous, sought};
 use crate::change::{Ending, Row, Sheet};
 use crate::text::Encoding;
 
-pub(super) fn apply(patch: &Lp1, desk: &mut Desk<'_>) -> Result<(), Failure> {
+pub(super) fn apply(patch: &Lp1, desk: &mut PatchFiles<'_>) -> Result<(), Failure> {
     for section in &patch.sections {
         for (number, (line, operation)) in (1..).zip(&section.operations) {
             let at = At {
@@ -26,12 +26,12 @@ pub(super) fn apply(patch: &Lp1, desk: &mut Desk<'_>) -> Result<(), Failure> {
     Ok(())
 }
 
-fn one(operation: &Operation, item: &mut Item) -> Result<(), Problem> {
+fn one(operation: &Operation, item: &mut Item) -> Result<(), PatchProblem> {
     let creates = matches!(operation, Operation::Append(_) | Operation::Prepend(_));
     let matches = !creates && !matches!(operation, Operation::FinalNewline(_));
     if item.before.is_none() && matches {
         // Also if an operation before this one made it: there is nothing the model could have read.
-        return Err(Problem::Missing { removed: false });
+        return Err(PatchProblem::Missing { removed: false });
     }
     if item.now == Now::Absent && creates {
         item.now = Now::Text(Sheet::default(), Encoding::Utf8);
@@ -83,22 +83,22 @@ fn put(sheet: &mut Sheet, range: Range<usize>, lines: &[String], ending: Ending)
     sheet.splice(range, rows);
 }
 
-fn find(sheet: &Sheet, place: &Place) -> Result<Range<usize>, Problem> {
+fn find(sheet: &Sheet, place: &Place) -> Result<Range<usize>, PatchProblem> {
     let Place { occurrence, find } = place;
     // Nothing stands between any two lines, and before the first and after the last.
     if find.is_empty() && occurrence.is_none() {
-        return Err(Problem::EmptyMatch);
+        return Err(PatchProblem::EmptyMatch);
     }
     let places: Vec<usize> = sheet
         .places(find, 0, |row, wanted| row.text == *wanted)
         .collect();
     let chosen = match (occurrence, places.as_slice()) {
-        (_, []) => return Err(Problem::NotFound(sought(find, sheet, 0))),
+        (_, []) => return Err(PatchProblem::NotFound(sought(find, sheet, 0))),
         (None, [only]) => *only,
         (None, _) => return Err(ambiguous(find, sheet, &places, 0)),
         (Some(asked), places) => {
             let chosen = asked.checked_sub(1).and_then(|at| places.get(at));
-            *chosen.ok_or(Problem::OutOfRange {
+            *chosen.ok_or(PatchProblem::OutOfRange {
                 asked: *asked,
                 count: places.len(),
             })?

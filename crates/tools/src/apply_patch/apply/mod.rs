@@ -8,8 +8,8 @@ mod envelope;
 mod lp1;
 mod unified;
 
-use super::desk::{Desk, Trouble};
-use super::formats::{Patch, PatchError, Problem, Sought};
+use super::formats::{Patch, PatchError, PatchProblem, Sought};
+use super::patch_files::{ApplyError, PatchFiles};
 use crate::change::Sheet;
 
 /// How well the lines of a hunk fitted.
@@ -61,10 +61,10 @@ struct At<'p> {
 
 impl At<'_> {
     /// The failure of a step.
-    fn failed(self, step: impl Into<String>, trouble: impl Into<Trouble>) -> Failure {
+    fn failed(self, step: impl Into<String>, trouble: impl Into<ApplyError>) -> Failure {
         match trouble.into() {
-            Trouble::Tool(error) => Failure::Tool(error),
-            Trouble::Problem(problem) => Failure::Patch(PatchError {
+            ApplyError::Tool(error) => Failure::Tool(error),
+            ApplyError::PatchProblem(problem) => Failure::Patch(PatchError {
                 line: self.line,
                 step: step.into(),
                 path: Some(self.path.to_owned()),
@@ -75,7 +75,7 @@ impl At<'_> {
 }
 
 /// Applies a patch to the files on a desk.
-pub(super) fn apply(patch: &Patch, desk: &mut Desk<'_>) -> Result<Vec<Remark>, Failure> {
+pub(super) fn apply(patch: &Patch, desk: &mut PatchFiles<'_>) -> Result<Vec<Remark>, Failure> {
     match patch {
         Patch::Lp1(patch) => lp1::apply(patch, desk).map(|()| Vec::new()),
         Patch::Envelope(patch) => envelope::apply(patch, desk),
@@ -95,8 +95,8 @@ fn sought(lines: &[String], sheet: &Sheet, from: usize) -> Sought {
 /// Places that an error shows.
 const PLACES: usize = 10;
 
-fn ambiguous(lines: &[String], sheet: &Sheet, places: &[usize], from: usize) -> Problem {
-    Problem::Ambiguous {
+fn ambiguous(lines: &[String], sheet: &Sheet, places: &[usize], from: usize) -> PatchProblem {
+    PatchProblem::Ambiguous {
         sought: sought(lines, sheet, from),
         count: places.len(),
         places: places.iter().take(PLACES).map(|at| at + 1).collect(),

@@ -2,12 +2,12 @@
 
 use std::ops::Range;
 
-use super::super::desk::{Desk, Now, Trouble};
-use super::super::formats::{FileDiff, Hunk, HunkLine, Problem, Relation, Unified};
+use super::super::formats::{FileDiff, Hunk, HunkLine, PatchProblem, Relation, Unified};
+use super::super::patch_files::{ApplyError, Now, PatchFiles};
 use super::{At, Failure, Fit, Remark, ambiguous, sought};
 use crate::change::{Ending, Row, Sheet};
 
-pub(super) fn apply(patch: &Unified, desk: &mut Desk<'_>) -> Result<Vec<Remark>, Failure> {
+pub(super) fn apply(patch: &Unified, desk: &mut PatchFiles<'_>) -> Result<Vec<Remark>, Failure> {
     let mut remarks = Vec::new();
     for file in &patch.files {
         let path = file.new.as_deref().or(file.old.as_deref());
@@ -23,7 +23,7 @@ pub(super) fn apply(patch: &Unified, desk: &mut Desk<'_>) -> Result<Vec<Remark>,
 fn one(
     file: &FileDiff,
     at: At<'_>,
-    desk: &mut Desk<'_>,
+    desk: &mut PatchFiles<'_>,
     remarks: &mut Vec<Remark>,
 ) -> Result<(), Failure> {
     let header = |trouble| at.failed("the file", trouble);
@@ -31,7 +31,10 @@ fn one(
         (Some(old), Some(new)) if file.relation != Relation::Same => {
             let keep = file.relation == Relation::Copy;
             desk.carry(old, new, keep).map_err(|trouble| {
-                let missing = matches!(trouble, Trouble::Problem(Problem::Missing { .. }));
+                let missing = matches!(
+                    trouble,
+                    ApplyError::PatchProblem(PatchProblem::Missing { .. })
+                );
                 let path = if missing { old } else { new };
                 At { path, ..at }.failed("the file", trouble)
             })?;
@@ -57,12 +60,12 @@ fn one(
         hunks(file, at, sheet, remarks)?;
     } else if item.now == Now::Absent {
         let removed = item.before.is_some();
-        return Err(header(Problem::Missing { removed }.into()));
+        return Err(header(PatchProblem::Missing { removed }.into()));
     }
     if file.new.is_none() {
         let left = item.sheet().map_or(0, |sheet| sheet.rows.len());
         if left > 0 {
-            return Err(header(Problem::LeavesLines(left).into()));
+            return Err(header(PatchProblem::LeavesLines(left).into()));
         }
         item.remove().map_err(|problem| header(problem.into()))?;
     }
@@ -137,14 +140,14 @@ struct Way {
 
 impl Way {
     /// Applies a hunk; says at which line, and how far that is from where it said.
-    fn apply(&mut self, hunk: &Hunk, sheet: &mut Sheet) -> Result<(usize, isize), Problem> {
+    fn apply(&mut self, hunk: &Hunk, sheet: &mut Sheet) -> Result<(usize, isize), PatchProblem> {
         let old: Vec<String> = side(hunk, |line| !matches!(line, HunkLine::Add(_)));
         let (named, here) = self.find(hunk, &old, sheet)?;
         let range = here..here + old.len();
         let at_end = range.end == sheet.rows.len();
         let was_empty = sheet.rows.is_empty();
         if (hunk.old_open || hunk.new_open) && !at_end || hunk.old_open && sheet.final_newline {
-            return Err(Problem::NotAtEnd(sought(&old, sheet, here)));
+            return Err(PatchProblem::NotAtEnd(sought(&old, sheet, here)));
         }
         let new = self.rows(hunk, sheet, range.clone());
         let grown = signed(new.len()) - signed(old.len());
@@ -163,7 +166,12 @@ impl Way {
     }
 
     /// Where a hunk says it is in the text as it is now, and where it fits.
-    fn find(&self, hunk: &Hunk, old: &[String], sheet: &Sheet) -> Result<(isize, usize), Problem> {
+    fn find(
+        &self,
+        hunk: &Hunk,
+        old: &[String],
+        sheet: &Sheet,
+    ) -> Result<(isize, usize), PatchProblem> {
         // Of a hunk without old lines the line before it is named.
         let named = if old.is_empty() {
             signed(hunk.old_start)
@@ -174,7 +182,7 @@ impl Way {
         if old.is_empty() {
             let here = usize::try_from(named).ok();
             let here = here.filter(|here| (self.from..=sheet.rows.len()).contains(here));
-            let here = here.ok_or_else(|| Problem::NotFound(sought(old, sheet, self.from)))?;
+            let here = here.ok_or_else(|| PatchProblem::NotFound(sought(old, sheet, self.from)))?;
             return Ok((named, here));
         }
         let endings = self.endings;
@@ -200,7 +208,7 @@ impl Way {
         let far = |place: usize| (signed(place) - named - self.drift).unsigned_abs();
         let nearest = places.iter().copied().min_by_key(|place| far(*place));
         let Some(nearest) = nearest else {
-            return Err(Problem::NotFound(sought(old, sheet, self.from)));
+            return Err(PatchProblem::NotFound(sought(old, sheet, self.from)));
         };
         let as_near = places.iter().filter(|place| far(**place) == far(nearest));
         if as_near.count() > 1 {

@@ -14,12 +14,12 @@ pub struct PatchError {
     /// The file it is about, if it is about one.
     pub path: Option<String>,
     /// What is wrong.
-    pub problem: Box<Problem>,
+    pub problem: Box<PatchProblem>,
 }
 
 /// What can be wrong with a patch.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Problem {
+pub enum PatchProblem {
     /// It is in none of the formats.
     NoFormat {
         /// The first line that is neither blank nor a comment.
@@ -84,7 +84,7 @@ impl PatchError {
             line,
             step: String::new(),
             path: None,
-            problem: Box::new(Problem::Syntax(what.into())),
+            problem: Box::new(PatchProblem::Syntax(what.into())),
         }
     }
 }
@@ -104,7 +104,7 @@ impl fmt::Display for PatchError {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PatchProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoFormat { first } => {

@@ -20,7 +20,7 @@ mod unified;
 use std::fmt;
 
 pub use envelope::{Envelope, EnvelopeHunk, EnvelopeLine, Section};
-pub use error::{PatchError, Problem, Sought};
+pub use error::{PatchError, PatchProblem, Sought};
 pub use lp1::{FileSection, Lp1, Operation, Place};
 pub use unified::{FileDiff, Hunk, HunkLine, Relation, Unified};
 
@@ -71,7 +71,7 @@ impl Patch {
             line: first.map_or(1, |(number, _)| number),
             step: String::new(),
             path: None,
-            problem: Box::new(Problem::NoFormat {
+            problem: Box::new(PatchProblem::NoFormat {
                 first: first.map(|(_, line)| line.chars().take(60).collect()),
             }),
         })

@@ -1,4 +1,4 @@
-//! The names in a folder.
+//! The names in a directory.
 
 use std::ffi::{OsStr, OsString};
 use std::mem::MaybeUninit;
@@ -10,16 +10,16 @@ use rustix::fs::{AtFlags, RawDir};
 use rustix::io::Errno;
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
 use super::error::{FileKind, Limit, PathError};
 use super::missing::join;
 use super::resolve::Want;
 use super::stat::{FileStat, kind_of};
 
-/// More names than this in one folder are refused: sorting needs all of them in memory.
+/// More names than this in one directory are refused: sorting needs all of them in memory.
 pub(crate) const MOST_NAMES: usize = 500_000;
 
-/// A name as the folder itself lists it.
+/// A name as the directory itself lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) name: Vec<u8>,
@@ -34,10 +34,10 @@ pub(crate) struct Unread {
     pub(crate) errno: Option<Errno>,
 }
 
-/// One entry of a folder.
+/// One entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FolderEntry {
-    /// Its name, without any folder.
+pub struct DirectoryEntry {
+    /// Its name, without any directory.
     pub name: OsString,
     /// What it is; a link is a link, whatever it leads to.
     pub kind: FileKind,
@@ -45,9 +45,9 @@ pub struct FolderEntry {
     pub stat: Option<FileStat>,
 }
 
-impl PathWall {
-    /// The entries of a folder, sorted by name as bytes, without those that are denied.
-    pub fn read_dir(&self, path: impl AsRef<Path>) -> Result<Vec<FolderEntry>, PathError> {
+impl PathSandbox {
+    /// The entries of a directory, sorted by name as bytes, without those that are denied.
+    pub fn read_dir(&self, path: impl AsRef<Path>) -> Result<Vec<DirectoryEntry>, PathError> {
         let request = self.request(path.as_ref(), Access::Read)?;
         let found = self.find(&request, Want::List, Access::Read)?;
         let mut names = names(&found.fd, MOST_NAMES).map_err(|unread| match unread.errno {
@@ -69,7 +69,7 @@ impl PathWall {
                     .into_iter()
                     .flatten()
                     .any(|dir| self.is_denied_entry(found.root, &join(dir, &entry.name), kind));
-                (!hidden).then(|| FolderEntry {
+                (!hidden).then(|| DirectoryEntry {
                     name: OsString::from_vec(entry.name),
                     kind,
                     stat,
@@ -85,10 +85,10 @@ impl PathWall {
     }
 }
 
-/// All names in an open folder but `.` and `..`, in the order of the file system.
-pub(crate) fn names(folder: &impl AsFd, most: usize) -> Result<Vec<Name>, Unread> {
+/// All names in an open directory but `.` and `..`, in the order of the file system.
+pub(crate) fn names(directory: &impl AsFd, most: usize) -> Result<Vec<Name>, Unread> {
     let mut buffer = [MaybeUninit::uninit(); 16 * 1024];
-    let mut entries = RawDir::new(folder.as_fd(), &mut buffer);
+    let mut entries = RawDir::new(directory.as_fd(), &mut buffer);
     let mut names = Vec::new();
     while let Some(entry) = entries.next() {
         let entry = match entry {

@@ -4,8 +4,8 @@ use std::fmt;
 use std::ops::Range;
 
 use toolgate_model::nearest::nearest;
-use toolgate_policy::RuleFault;
-use toolgate_sandbox::paths::PatternProblem;
+use toolgate_policy::RuleError;
+use toolgate_sandbox::paths::PatternError;
 
 use crate::picture;
 use crate::source::{ReadError, Source};
@@ -13,9 +13,9 @@ use crate::store::StoreError;
 
 /// One mistake in a configuration file. Its text is a picture of the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistake {
+pub struct SettingError {
     /// What is wrong.
-    pub fault: Fault,
+    pub fault: SettingErrorKind,
     pub(crate) source: Source,
     pub(crate) span: Range<usize>,
 }
@@ -23,7 +23,7 @@ pub struct Mistake {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-pub enum Fault {
+pub enum SettingErrorKind {
     /// It is not TOML.
     #[error("this is not TOML: {message}")]
     Syntax {
@@ -112,8 +112,8 @@ pub enum Fault {
     },
     /// A rule that policy cannot understand.
     #[error("this rule cannot be used: {}", in_one_line(.0))]
-    Rule(RuleFault),
-    /// A pattern that the path wall cannot understand.
+    Rule(RuleError),
+    /// A pattern that the path sandbox cannot understand.
     #[error("`{key}` has the pattern `{pattern}`: {problem}")]
     Pattern {
         /// The key.
@@ -121,7 +121,7 @@ pub enum Fault {
         /// The pattern.
         pattern: String,
         /// What is wrong with it.
-        problem: PatternProblem,
+        problem: PatternError,
     },
     /// Something that the readers disagree about.
     #[error("`{key}` was read and cannot be used: {message}")]
@@ -133,7 +133,7 @@ pub enum Fault {
     },
 }
 
-impl Fault {
+impl SettingErrorKind {
     /// A word of a file that is none of those known.
     pub(crate) fn unknown_value<'k>(
         key: String,
@@ -181,8 +181,8 @@ impl Fault {
     }
 }
 
-impl Mistake {
-    pub(crate) fn new(source: &Source, span: Range<usize>, fault: Fault) -> Self {
+impl SettingError {
+    pub(crate) fn new(source: &Source, span: Range<usize>, fault: SettingErrorKind) -> Self {
         Self {
             fault,
             source: source.clone(),
@@ -206,7 +206,7 @@ impl Mistake {
     }
 }
 
-impl fmt::Display for Mistake {
+impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.picture(false))
     }
@@ -217,13 +217,13 @@ const PICTURED: usize = 50;
 
 /// The mistakes of all files, in the order of layers and lines.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mistakes {
-    pub(crate) all: Vec<Mistake>,
+pub struct SettingErrors {
+    pub(crate) all: Vec<SettingError>,
 }
 
-impl Mistakes {
+impl SettingErrors {
     /// All of them.
-    pub fn all(&self) -> &[Mistake] {
+    pub fn all(&self) -> &[SettingError] {
         &self.all
     }
 
@@ -248,7 +248,7 @@ impl Mistakes {
     }
 }
 
-impl fmt::Display for Mistakes {
+impl fmt::Display for SettingErrors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.pictures(false))
     }
@@ -263,7 +263,7 @@ pub enum ConfigError {
     Read(#[from] ReadError),
     /// Files have mistakes.
     #[error("{0}")]
-    Mistakes(Mistakes),
+    SettingErrors(SettingErrors),
     /// Whether the project's file is trusted cannot be told.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -287,16 +287,16 @@ fn listed(words: &[String]) -> String {
 }
 
 /// A fault without the drawing that the library for expressions adds.
-fn in_one_line(fault: &RuleFault) -> String {
+fn in_one_line(fault: &RuleError) -> String {
     match fault {
-        RuleFault::Regex {
+        RuleError::Regex {
             param,
             pattern,
             message,
         } => {
             let last = message.lines().last().unwrap_or_default();
             let message = last.strip_prefix("error: ").unwrap_or(last).to_owned();
-            RuleFault::Regex {
+            RuleError::Regex {
                 param: param.clone(),
                 pattern: pattern.clone(),
                 message,

@@ -4,7 +4,7 @@ use std::io::Read;
 
 use sha2::{Digest, Sha256};
 use toolgate_model::{FileDigest, ToolError};
-use toolgate_sandbox::paths::{PathError, PathWall, ReadHandle};
+use toolgate_sandbox::paths::{PathError, PathSandbox, ReadHandle};
 
 use crate::tool::{hex, path_error};
 
@@ -16,7 +16,7 @@ const MOST_LINES_BYTES: u64 = 4 * 1024 * 1024;
 
 /// A file at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Ground {
+pub(crate) struct Preconditions {
     /// Its resolved place, if it is there.
     pub(crate) place: Option<String>,
     /// SHA-256 of its content, if it is there.
@@ -29,8 +29,8 @@ pub fn place(handle: &ReadHandle) -> String {
 }
 
 /// The content of a file as lines, if it still has this digest. Nothing for a large one.
-pub(crate) fn lines(wall: &PathWall, file: &FileDigest) -> Option<Vec<String>> {
-    let handle = wall.open_read(&file.path).ok()?;
+pub(crate) fn lines(sandbox: &PathSandbox, file: &FileDigest) -> Option<Vec<String>> {
+    let handle = sandbox.open_read(&file.path).ok()?;
     let mut content = Vec::new();
     let mut bounded = handle.file.take(MOST_LINES_BYTES + 1);
     bounded.read_to_end(&mut content).ok()?;
@@ -39,12 +39,12 @@ pub(crate) fn lines(wall: &PathWall, file: &FileDigest) -> Option<Vec<String>> {
     known.then(|| text.lines().map(str::to_owned).collect())
 }
 
-/// Looks at a file through the path wall.
-pub(crate) fn look(wall: &PathWall, path: &str) -> Result<Ground, ToolError> {
-    let mut handle = match wall.open_read(path) {
+/// Looks at a file through the path sandbox.
+pub(crate) fn look(sandbox: &PathSandbox, path: &str) -> Result<Preconditions, ToolError> {
+    let mut handle = match sandbox.open_read(path) {
         Ok(handle) => handle,
         Err(PathError::NotFound { .. }) => {
-            return Ok(Ground {
+            return Ok(Preconditions {
                 place: None,
                 sha256: None,
             });
@@ -69,7 +69,7 @@ pub(crate) fn look(wall: &PathWall, path: &str) -> Result<Ground, ToolError> {
         }
         hash.update(chunk.get(..count).unwrap_or_default());
     }
-    Ok(Ground {
+    Ok(Preconditions {
         place: Some(place(&handle)),
         sha256: Some(hex(&hash.finalize())),
     })

@@ -19,9 +19,9 @@ const APART: Duration = Duration::from_secs(1);
 
 /// The timer that is due first.
 #[derive(Default)]
-pub(crate) struct Clockwork(Mutex<Option<Pin<Box<Sleep>>>>);
+pub(crate) struct Timers(Mutex<Option<Pin<Box<Sleep>>>>);
 
-impl Clockwork {
+impl Timers {
     /// Arms it if it is not. Nothing waits for it; a gate that moved to another runtime
     /// merely has no cheap deadlines until the old timer has passed.
     pub(crate) fn wind(&self) {
@@ -50,16 +50,16 @@ mod tests {
             .build()
             .unwrap();
         runtime.block_on(async {
-            let clockwork = Clockwork::default();
-            let due = || lock(&clockwork.0).as_ref().map(|timer| timer.deadline());
+            let timers = Timers::default();
+            let due = || lock(&timers.0).as_ref().map(|timer| timer.deadline());
             assert_eq!(due(), None);
-            clockwork.wind();
+            timers.wind();
             let first = due();
             tokio::time::advance(APART / 2).await;
-            clockwork.wind();
+            timers.wind();
             assert_eq!(due(), first);
             tokio::time::advance(APART).await;
-            clockwork.wind();
+            timers.wind();
             assert!(due() > first);
         });
     }

@@ -24,7 +24,7 @@ const TOGETHER: usize = 256;
 const QUIET: Duration = Duration::from_millis(200);
 
 /// Where requests are handed in. Whoever lets go of it waits for what was asked.
-pub(crate) struct Desk {
+pub(crate) struct WriteQueue {
     shared: Arc<Shared>,
     to: Option<Sender<Errand>>,
     thread: Option<JoinHandle<()>>,
@@ -41,7 +41,7 @@ struct Shared {
     waiting: AtomicUsize,
 }
 
-impl Desk {
+impl WriteQueue {
     /// Opens it, with a thread for what has to wait.
     pub(crate) fn open(writer: Writer, folds_when_quiet: bool) -> std::io::Result<Self> {
         let shared = Arc::new(Shared {
@@ -96,7 +96,7 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for WriteQueue {
     fn drop(&mut self) {
         drop(self.to.take());
         let here = std::thread::current().id();
@@ -179,7 +179,7 @@ mod tests {
 
     use futures::executor::block_on;
 
-    use crate::sqlite::trouble::Trouble;
+    use crate::sqlite::sqlite_error::SqliteError;
     use crate::sqlite::work::Work;
     use crate::sqlite::writer::Task;
     use toolgate_gate::journal::LeaseJournal;
@@ -188,8 +188,8 @@ mod tests {
 
     #[test]
     fn what_was_written_without_the_thread_is_folded_in_by_it_after_every_busy_time() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("journal.db");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("journal.db");
         let (to, folded) = channel();
         let hook = move |point| {
             if point == Point::Folded {
@@ -215,8 +215,8 @@ mod tests {
 
     #[test]
     fn who_asks_while_nobody_writes_or_waits_does_it() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("journal.db");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("journal.db");
         let (to, committed) = channel();
         let hook = move |point| {
             if point == Point::Committed {
@@ -254,8 +254,8 @@ mod tests {
 
     #[test]
     fn nobody_who_waits_is_overtaken() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("journal.db");
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("journal.db");
         let journal = SqliteJournal::open(file, Options::default()).unwrap();
         let desk = &journal.inner.desk;
         for _ in 0..100 {
@@ -287,8 +287,8 @@ mod tests {
             Task::new(true, move |work: &mut Work<'_>| work.open(name, None, 1))
         };
         for in_place in [true, false] {
-            let folder = tempfile::tempdir().unwrap();
-            let file = folder.path().join("journal.db");
+            let directory = tempfile::tempdir().unwrap();
+            let file = directory.path().join("journal.db");
             let written = AtomicUsize::new(0);
             let hook = move |point| {
                 if point == Point::Written {
@@ -327,7 +327,7 @@ mod tests {
                 assert!(block_on(answer).is_err());
             }
             let told = block_on(journal.begin(&"after".into(), None));
-            assert_eq!(told, Err(Trouble::Closed.into()));
+            assert_eq!(told, Err(SqliteError::Closed.into()));
             assert!(told.unwrap_err().is_unknown());
             drop(journal);
             let journal = SqliteJournal::open(&file, Options::default()).unwrap();

@@ -1,17 +1,17 @@
-//! Molds: processes whose mounts are what commands will see.
+//! Templates: processes whose mounts are what commands will see.
 //!
 //! Mounting takes most of the time it takes to make a sandbox, and one command mostly gets
-//! what the one before got. So it is done once, in a mold, and a sandbox is a copy of it:
+//! what the one before got. So it is done once, in a template, and a sandbox is a copy of it:
 //! a process in a user, mount, process and IPC namespace of its own, for which the kernel
 //! copies the mounts. What no two sandboxes may share it makes for itself.
 //!
-//! No command runs in a mold. It is the first process of a PID namespace that holds
-//! everything made from it, so that all of it ends with the mold, and the mold with the
+//! No command runs in a template. It is the first process of a PID namespace that holds
+//! everything made from it, so that all of it ends with the template, and the template with the
 //! warden.
 //!
 //! ```text
 //!  warden ── GO ──────────────▶ prepares the system's part ──▶ ready
-//!         ── form, an order ──▶ folders and guards, enters ──▶ ready
+//!         ── form, an order ──▶ directories and guards, enters ──▶ ready
 //!         ── make ────────────▶ clone, id maps ──────────────▶ made, with descriptors
 //! ```
 
@@ -24,17 +24,17 @@ use rustix::net::RecvFlags;
 use rustix::process::{Pid, Signal};
 use rustix::thread::LinkNameSpaceType;
 
-use super::furnish::Form;
-use super::init::{self, GO, Kind, Pattern, Template, report};
+use super::init::{self, Blueprint, GO, Kind, Pattern, report};
 use super::machine::Machine;
 use super::mounts::NewRoot;
-use super::report::{Outcome, Report, SetupFailure, Step};
+use super::populate::Form;
+use super::report::{Outcome, Report, SetupError, Step};
 use super::rules::Network;
 use super::sys::{self, Child, Side};
 use super::system::Tree;
 use super::wire;
 
-/// How long a mold may take to answer.
+/// How long a template may take to answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many networks are kept for later sandboxes.
@@ -44,9 +44,9 @@ const FORM: &[u8] = b"form";
 const MAKE: &[u8] = b"make";
 const MADE: &[u8] = b"made";
 
-/// A mold, as the warden holds it. Its process ends when this is dropped.
+/// A template, as the warden holds it. Its process ends when this is dropped.
 #[derive(Debug)]
-pub(super) struct Mold {
+pub(super) struct Template {
     pub(super) kind: Kind,
     child: Child,
     control: OwnedFd,
@@ -54,7 +54,7 @@ pub(super) struct Mold {
     spare: RefCell<Vec<OwnedFd>>,
 }
 
-/// A sandbox that came out of a mold.
+/// A sandbox that came out of a template.
 #[derive(Debug)]
 pub(super) struct Made {
     pub(super) pidfd: OwnedFd,
@@ -65,10 +65,10 @@ pub(super) struct Made {
     pub(super) namespaces: Vec<OwnedFd>,
 }
 
-impl Mold {
-    /// Starts a mold, which then prepares what does not depend on a command.
-    pub(super) fn start(kind: Kind, machine: &Machine) -> Result<Self, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+impl Template {
+    /// Starts a template, which then prepares what does not depend on a command.
+    pub(super) fn start(kind: Kind, machine: &Machine) -> Result<Self, SetupError> {
+        let failed = |errno| SetupError::new(Step::Clone, errno);
         let (ours, theirs) = wire::pair().map_err(failed)?;
         let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
         let trees = machine.system.trees()?;
@@ -90,18 +90,18 @@ impl Mold {
         }
     }
 
-    /// Gives it the form of an order, whose bytes and folders these are; without any, the
-    /// form of a command that has no folders. To be done once.
-    pub(super) fn form(&self, pattern: &[BorrowedFd<'_>]) -> Result<(), SetupFailure> {
+    /// Gives it the form of an order, whose bytes and directories these are; without any, the
+    /// form of a command that has no directories. To be done once.
+    pub(super) fn form(&self, pattern: &[BorrowedFd<'_>]) -> Result<(), SetupError> {
         self.is_ready()?;
         wire::send(&self.control, FORM, pattern)
-            .map_err(|errno| SetupFailure::new(Step::Clone, errno))?;
+            .map_err(|errno| SetupError::new(Step::Clone, errno))?;
         self.is_ready()
     }
 
     /// Makes a sandbox.
-    pub(super) fn make(&self) -> Result<Made, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+    pub(super) fn make(&self) -> Result<Made, SetupError> {
+        let failed = |errno| SetupError::new(Step::Clone, errno);
         let network = self.spare.borrow_mut().pop();
         let fds: Vec<BorrowedFd<'_>> = network.iter().map(AsFd::as_fd).collect();
         wire::send(&self.control, MAKE, &fds).map_err(failed)?;
@@ -136,7 +136,7 @@ impl Mold {
         self.child.pid
     }
 
-    fn is_ready(&self) -> Result<(), SetupFailure> {
+    fn is_ready(&self) -> Result<(), SetupError> {
         let packet = self.answer()?;
         match Report::decode(&packet.bytes) {
             Some(Report::Ready) => Ok(()),
@@ -144,8 +144,8 @@ impl Mold {
         }
     }
 
-    fn answer(&self) -> Result<wire::Packet, SetupFailure> {
-        let failed = |errno| SetupFailure::new(Step::Clone, errno);
+    fn answer(&self) -> Result<wire::Packet, SetupError> {
+        let failed = |errno| SetupError::new(Step::Clone, errno);
         if !wire::readable(&self.control, PATIENCE).map_err(failed)? {
             let _ = rustix::process::pidfd_send_signal(&self.child.pidfd, Signal::KILL);
             return Err(failed(Errno::TIMEDOUT));
@@ -154,15 +154,15 @@ impl Mold {
     }
 }
 
-fn failure_in(bytes: &[u8]) -> SetupFailure {
+fn failure_in(bytes: &[u8]) -> SetupError {
     match Report::decode(bytes) {
         Some(Report::Ended(Outcome::Setup(failure))) => failure,
         // It was ended.
-        _ => SetupFailure::new(Step::Clone, Errno::PIPE),
+        _ => SetupError::new(Step::Clone, Errno::PIPE),
     }
 }
 
-/// The life of a mold's process, from the clone on.
+/// The life of a template's process, from the clone on.
 fn live(control: OwnedFd, kind: Kind, machine: &Machine, names: &[&'static str]) -> ! {
     // As in a sandbox, a parent that is gone already is told by the word that never comes.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
@@ -183,7 +183,7 @@ fn serve(
     kind: Kind,
     machine: &Machine,
     trees: Vec<Tree>,
-) -> Result<(), SetupFailure> {
+) -> Result<(), SetupError> {
     let root = NewRoot::prepare(trees, machine.system.hidden(), &machine.user_limits)?;
     let names = match kind.network {
         Network::On => root.name_servers()?,
@@ -195,13 +195,17 @@ fn serve(
         return Ok(());
     }
     let form = match Pattern::from(packet.fds) {
-        Some(pattern) => Some(Form::after(pattern.order(kind)?, &root, &pattern.folders)?),
+        Some(pattern) => Some(Form::after(
+            pattern.order(kind)?,
+            &root,
+            &pattern.directories,
+        )?),
         None => None,
     };
     root.enter()?;
     drop(root);
     report(control, &Report::Ready);
-    let template = Template {
+    let template = Blueprint {
         kind,
         machine,
         form,
@@ -219,19 +223,18 @@ fn serve(
     }
 }
 
-fn hear(control: &OwnedFd) -> Result<wire::Packet, SetupFailure> {
-    wire::receive(control, RecvFlags::empty())
-        .map_err(|errno| SetupFailure::new(Step::Clone, errno))
+fn hear(control: &OwnedFd) -> Result<wire::Packet, SetupError> {
+    wire::receive(control, RecvFlags::empty()).map_err(|errno| SetupError::new(Step::Clone, errno))
 }
 
 fn make(
     control: &OwnedFd,
-    template: &Template<'_>,
+    template: &Blueprint<'_>,
     spare: Option<OwnedFd>,
-) -> Result<(), SetupFailure> {
-    let failed = |errno| SetupFailure::new(Step::Clone, errno);
+) -> Result<(), SetupError> {
+    let failed = |errno| SetupError::new(Step::Clone, errno);
     let network = network(template.kind.network, spare)
-        .map_err(|errno| SetupFailure::new(Step::Network, errno))?;
+        .map_err(|errno| SetupError::new(Step::Network, errno))?;
     let (ours, theirs) = wire::pair().map_err(failed)?;
     let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
     template.machine.stay();
@@ -282,10 +285,10 @@ fn open(path: &str) -> Result<OwnedFd, Errno> {
 
 /// Maps the ids of a process in a new user namespace, and tells it to go on. One that gets
 /// no word, because its line is closed, ends.
-fn let_go(child: &Child, line: &OwnedFd, fds: &[BorrowedFd<'_>]) -> Result<(), SetupFailure> {
+fn let_go(child: &Child, line: &OwnedFd, fds: &[BorrowedFd<'_>]) -> Result<(), SetupError> {
     write_maps(child)
         .and_then(|()| wire::send(line, GO, fds))
-        .map_err(|errno| SetupFailure::new(Step::IdMaps, errno))
+        .map_err(|errno| SetupError::new(Step::IdMaps, errno))
 }
 
 /// Every id means itself inside, as far as this process may say so.

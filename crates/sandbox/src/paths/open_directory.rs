@@ -1,4 +1,4 @@
-//! One folder of a tree that is walked: how it is opened, and which names in it count.
+//! One directory of a tree that is walked: how it is opened, and which names in it count.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -8,10 +8,10 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode, OFlags};
 use toolgate_model::Access;
 
-use super::PathWall;
+use super::PathSandbox;
+use super::directory::{self, MOST_NAMES, Name};
 use super::error::{BadPath, FileKind, Limit, PathError};
 use super::fold::Folded;
-use super::folder::{self, MOST_NAMES, Name};
 use super::guard::folded;
 use super::ignores::Ignores;
 use super::message::shown;
@@ -25,21 +25,21 @@ use super::tree::{WalkEntry, WalkOptions};
 /// Each level holds a descriptor; deeper trees are reported and not entered.
 const DEEPEST: usize = 200;
 
-/// What all folders of one walk have in common.
+/// What all directories of one walk have in common.
 #[derive(Debug)]
 pub(crate) struct Tree<'w> {
-    wall: &'w PathWall,
+    sandbox: &'w PathSandbox,
     options: &'w WalkOptions,
     root: usize,
     /// Where names beneath the start begin in a path.
     beneath: usize,
 }
 
-/// A folder that was opened from the one above it.
+/// A directory that was opened from the one above it.
 #[derive(Debug)]
-pub(crate) struct OpenFolder {
+pub(crate) struct OpenDirectory {
     fd: OwnedFd,
-    /// Its path as a request would name it; empty for the working folder.
+    /// Its path as a request would name it; empty for the working directory.
     pub(crate) path: Vec<u8>,
     /// Its name in the root, links resolved; nothing if that is its path.
     real: Option<Vec<u8>>,
@@ -51,7 +51,7 @@ pub(crate) struct OpenFolder {
     pub(crate) depth: usize,
 }
 
-/// Paths of a folder's entries, one after the other in the same memory.
+/// Paths of a directory's entries, one after the other in the same memory.
 #[derive(Debug)]
 pub(crate) struct EntryPaths {
     path: Vec<u8>,
@@ -61,14 +61,14 @@ pub(crate) struct EntryPaths {
 }
 
 impl<'w> Tree<'w> {
-    /// Opens the folder where a walk starts.
+    /// Opens the directory where a walk starts.
     pub(crate) fn open(
-        wall: &'w PathWall,
+        sandbox: &'w PathSandbox,
         path: &Path,
         options: &'w WalkOptions,
-    ) -> Result<(Self, OpenFolder), PathError> {
-        let request = wall.request(path, Access::Read)?;
-        let found = wall.find(&request, Want::List, Access::Read)?;
+    ) -> Result<(Self, OpenDirectory), PathError> {
+        let request = sandbox.request(path, Access::Read)?;
+        let found = sandbox.find(&request, Want::List, Access::Read)?;
         let real = found.moved_to.unwrap_or_else(|| request.rel.to_vec());
         let mut ways = vec![folded(&real).into_owned()];
         if *real != *request.rel {
@@ -78,21 +78,26 @@ impl<'w> Tree<'w> {
             request.rel.to_vec()
         } else {
             let rel = Path::new(OsStr::from_bytes(&request.rel));
-            let name = wall.name(request.root, rel);
+            let name = sandbox.name(request.root, rel);
             name.into_os_string().into_encoded_bytes()
         };
         let ignores = if options.ignored {
             Ignores::default()
         } else {
-            Ignores::above(wall, found.root, &real, options.global_excludes.as_deref())
+            Ignores::above(
+                sandbox,
+                found.root,
+                &real,
+                options.global_excludes.as_deref(),
+            )
         };
         let tree = Self {
-            wall,
+            sandbox,
             options,
             root: found.root,
             beneath: path.len() + usize::from(!path.is_empty()),
         };
-        let start = OpenFolder {
+        let start = OpenDirectory {
             fd: found.fd,
             real: (real != path).then_some(real),
             path,
@@ -103,10 +108,14 @@ impl<'w> Tree<'w> {
         Ok((tree, start))
     }
 
-    /// Opens a folder in a folder, never through a link.
-    pub(crate) fn enter(&self, folder: &OpenFolder, name: &[u8]) -> Result<OpenFolder, PathError> {
-        let path = join(&folder.path, name);
-        let depth = folder.depth + 1;
+    /// Opens a directory in a directory, never through a link.
+    pub(crate) fn enter(
+        &self,
+        directory: &OpenDirectory,
+        name: &[u8],
+    ) -> Result<OpenDirectory, PathError> {
+        let path = join(&directory.path, name);
+        let depth = directory.depth + 1;
         if depth >= DEEPEST {
             return Err(PathError::Bad {
                 path: shown(&path),
@@ -114,35 +123,35 @@ impl<'w> Tree<'w> {
             });
         }
         let flags = Want::List.flags() | OFlags::NOFOLLOW;
-        let fd = rustix::fs::openat(&folder.fd, name, flags, Mode::empty())
+        let fd = rustix::fs::openat(&directory.fd, name, flags, Mode::empty())
             .map_err(|errno| failed(&path, errno))?;
-        let ways = folder.ways.iter();
-        Ok(OpenFolder {
+        let ways = directory.ways.iter();
+        Ok(OpenDirectory {
             fd,
             path,
-            real: folder.real.as_ref().map(|real| join(real, name)),
+            real: directory.real.as_ref().map(|real| join(real, name)),
             ways: ways.map(|way| way.child(name).into_owned()).collect(),
-            ignores: folder.ignores.clone(),
+            ignores: directory.ignores.clone(),
             depth,
         })
     }
 
-    /// Whether the folders in a folder are entered.
-    pub(crate) fn goes_deeper(&self, folder: &OpenFolder) -> bool {
+    /// Whether the directories in a directory are entered.
+    pub(crate) fn goes_deeper(&self, directory: &OpenDirectory) -> bool {
         let most = self.options.max_depth;
-        most.is_none_or(|most| folder.depth + 1 < most)
+        most.is_none_or(|most| directory.depth + 1 < most)
     }
 
     /// The names that are neither hidden nor denied nor ignored, in no order, and why
     /// they are not all, if they are not.
-    pub(crate) fn names(&self, folder: &mut OpenFolder) -> (Vec<Name>, Option<PathError>) {
-        let (mut names, error) = match folder::names(&folder.fd, MOST_NAMES) {
+    pub(crate) fn names(&self, directory: &mut OpenDirectory) -> (Vec<Name>, Option<PathError>) {
+        let (mut names, error) = match directory::names(&directory.fd, MOST_NAMES) {
             Ok(names) => (names, None),
             Err(unread) => {
                 let error = match unread.errno {
-                    Some(errno) => failed(&folder.path, errno),
+                    Some(errno) => failed(&directory.path, errno),
                     None => PathError::TooLarge {
-                        path: shown(&folder.path),
+                        path: shown(&directory.path),
                         limit: Limit::Names(MOST_NAMES),
                     },
                 };
@@ -155,28 +164,32 @@ impl<'w> Tree<'w> {
         if !self.options.ignored {
             let has = |wanted: &[u8]| names.iter().any(|entry| entry.name == wanted);
             let (ignore, gitignore) = (has(b".ignore"), has(b".gitignore"));
-            let rel = folder.real.as_ref().unwrap_or(&folder.path);
-            let inside = folder
+            let rel = directory.real.as_ref().unwrap_or(&directory.path);
+            let inside = directory
                 .ignores
-                .inside(folder.fd.as_fd(), rel, ignore, gitignore);
-            folder.ignores = inside;
+                .inside(directory.fd.as_fd(), rel, ignore, gitignore);
+            directory.ignores = inside;
         }
-        let denied = &self.wall.inner.denied;
-        let rules: Vec<EntryRules<'_>> = folder.ways.iter().map(|way| denied.inside(way)).collect();
-        let own = self.wall.own_in(self.root);
+        let denied = &self.sandbox.inner.denied;
+        let rules: Vec<EntryRules<'_>> = directory
+            .ways
+            .iter()
+            .map(|way| denied.inside(way))
+            .collect();
+        let own = self.sandbox.own_in(self.root);
         let own = own.filter(|own| !own.closes_nothing());
-        let mut paths = EntryPaths::of(folder);
+        let mut paths = EntryPaths::of(directory);
         names.retain_mut(|entry| {
             if !self.options.hidden && entry.name.starts_with(b".") {
                 return false;
             }
-            look_closer(&folder.fd, entry);
+            look_closer(&directory.fd, entry);
             let is_file = entry.kind == FileKind::File;
             if rules.iter().any(|rules| rules.fit(&entry.name, is_file)) {
                 return false;
             }
             if let Some(own) = own
-                && folder
+                && directory
                     .ways
                     .iter()
                     .any(|way| own.closes(&way.child(&entry.name)))
@@ -184,8 +197,8 @@ impl<'w> Tree<'w> {
                 return false;
             }
             paths.name(&entry.name);
-            let is_folder = entry.kind == FileKind::Folder;
-            self.options.ignored || !folder.ignores.ignores(paths.real(), is_folder)
+            let is_directory = entry.kind == FileKind::Directory;
+            self.options.ignored || !directory.ignores.ignores(paths.real(), is_directory)
         });
         (names, error)
     }
@@ -193,7 +206,7 @@ impl<'w> Tree<'w> {
     /// An entry as a visitor sees it.
     pub(crate) fn entry<'a>(
         &self,
-        folder: &'a OpenFolder,
+        directory: &'a OpenDirectory,
         paths: &'a mut EntryPaths,
         entry: &'a Name,
     ) -> WalkEntry<'a>
@@ -204,10 +217,10 @@ impl<'w> Tree<'w> {
         WalkEntry {
             path: Path::new(OsStr::from_bytes(&paths.path)),
             name: OsStr::from_bytes(&entry.name),
-            depth: folder.depth + 1,
+            depth: directory.depth + 1,
             kind: entry.kind,
-            wall: self.wall,
-            folder: folder.fd.as_fd(),
+            sandbox: self.sandbox,
+            directory: directory.fd.as_fd(),
             root: self.root,
             real: paths.real(),
             beneath: self.beneath,
@@ -216,20 +229,20 @@ impl<'w> Tree<'w> {
 }
 
 impl EntryPaths {
-    pub(crate) fn of(folder: &OpenFolder) -> Self {
-        let start = |folder: &[u8]| {
-            let mut path = folder.to_vec();
+    pub(crate) fn of(directory: &OpenDirectory) -> Self {
+        let start = |directory: &[u8]| {
+            let mut path = directory.to_vec();
             if !path.is_empty() {
                 path.push(b'/');
             }
             let length = path.len();
             (path, length)
         };
-        let (path, path_start) = start(&folder.path);
+        let (path, path_start) = start(&directory.path);
         Self {
             path,
             path_start,
-            real: folder.real.as_deref().map(start),
+            real: directory.real.as_deref().map(start),
         }
     }
 
@@ -249,9 +262,9 @@ impl EntryPaths {
 }
 
 /// Asks for what a file system does not say in a list of names: what each of them is.
-fn look_closer(folder: &impl AsFd, entry: &mut Name) {
+fn look_closer(directory: &impl AsFd, entry: &mut Name) {
     if entry.kind == FileKind::Unknown
-        && let Ok(stat) = rustix::fs::statat(folder, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)
+        && let Ok(stat) = rustix::fs::statat(directory, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)
     {
         entry.kind = FileStat::of(&stat).kind;
     }
@@ -265,20 +278,20 @@ mod tests {
     fn only_what_the_file_system_did_not_say_is_looked_at_closer() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("file"), "").unwrap();
-        std::fs::create_dir(place.path().join("folder")).unwrap();
-        std::os::unix::fs::symlink("folder", place.path().join("link")).unwrap();
-        let folder = std::fs::File::open(place.path()).unwrap();
+        std::fs::create_dir(place.path().join("directory")).unwrap();
+        std::os::unix::fs::symlink("directory", place.path().join("link")).unwrap();
+        let directory = std::fs::File::open(place.path()).unwrap();
         let kind_after = |name: &str, kind| {
             let mut entry = Name {
                 name: name.into(),
                 kind,
             };
-            look_closer(&folder, &mut entry);
+            look_closer(&directory, &mut entry);
             entry.kind
         };
         for (name, said, wanted) in [
             ("file", FileKind::Unknown, FileKind::File),
-            ("folder", FileKind::Unknown, FileKind::Folder),
+            ("directory", FileKind::Unknown, FileKind::Directory),
             ("link", FileKind::Unknown, FileKind::Link),
             ("gone", FileKind::Unknown, FileKind::Unknown),
             ("file", FileKind::Other, FileKind::Other),

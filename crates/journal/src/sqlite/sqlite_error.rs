@@ -7,17 +7,17 @@ use toolgate_model::ToolError;
 
 /// Why the record could not be used. Nothing that was acknowledged is lost by any of these.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum SqliteError {
     /// There is no journal here.
     #[error("{path}: there is no journal; give another with --journal")]
     Missing {
         /// The file.
         path: String,
     },
-    /// The folder or the file cannot be made or opened.
+    /// The directory or the file cannot be made or opened.
     #[error("{path}: {why}; make it writable, or give another place with --journal")]
     NotWritable {
-        /// The file or folder.
+        /// The file or directory.
         path: String,
         /// What the system said.
         why: String,
@@ -160,7 +160,7 @@ pub enum Trouble {
     #[error("{trouble}")]
     Unsure {
         /// What went wrong.
-        trouble: Box<Trouble>,
+        trouble: Box<SqliteError>,
     },
     /// What is to be written cannot be written down.
     #[error("an entry cannot be written down: {why}")]
@@ -187,7 +187,7 @@ pub enum Trouble {
     },
 }
 
-impl Trouble {
+impl SqliteError {
     /// Reads SQLite's error.
     pub(crate) fn of(path: &str, error: &rusqlite::Error) -> Self {
         let path = path.to_owned();
@@ -223,23 +223,23 @@ impl Trouble {
     }
 }
 
-impl From<Trouble> for JournalError {
-    fn from(trouble: Trouble) -> Self {
+impl From<SqliteError> for JournalError {
+    fn from(trouble: SqliteError) -> Self {
         let kind = match &trouble {
             // The writer may have died after it had written.
-            Trouble::Closed | Trouble::Unsure { .. } => JournalErrorKind::Unknown,
-            Trouble::InUse { .. } | Trouble::TakenOver { .. } => JournalErrorKind::InUse,
-            Trouble::OutOfOrder { .. } | Trouble::Unwritable { .. } | Trouble::KeyTaken { .. } => {
-                JournalErrorKind::Rejected
-            }
-            Trouble::Damaged { .. } | Trouble::Altered { .. } => JournalErrorKind::Damaged,
+            SqliteError::Closed | SqliteError::Unsure { .. } => JournalErrorKind::Unknown,
+            SqliteError::InUse { .. } | SqliteError::TakenOver { .. } => JournalErrorKind::InUse,
+            SqliteError::OutOfOrder { .. }
+            | SqliteError::Unwritable { .. }
+            | SqliteError::KeyTaken { .. } => JournalErrorKind::Rejected,
+            SqliteError::Damaged { .. } | SqliteError::Altered { .. } => JournalErrorKind::Damaged,
             _ => JournalErrorKind::NotWritten,
         };
         Self::new(kind, trouble.to_string())
     }
 }
 
-impl Trouble {
+impl SqliteError {
     /// The same for whoever only reads.
     pub(crate) fn of_reading(self) -> JournalError {
         match self {
@@ -249,10 +249,10 @@ impl Trouble {
     }
 }
 
-impl From<Trouble> for StoreError {
-    fn from(trouble: Trouble) -> Self {
+impl From<SqliteError> for StoreError {
+    fn from(trouble: SqliteError) -> Self {
         match trouble {
-            Trouble::Refused(error) => error,
+            SqliteError::Refused(error) => error,
             other => Self::Unavailable {
                 message: other.to_string(),
             },
@@ -260,7 +260,7 @@ impl From<Trouble> for StoreError {
     }
 }
 
-impl From<ToolError> for Trouble {
+impl From<ToolError> for SqliteError {
     fn from(error: ToolError) -> Self {
         Self::Refused(StoreError::Refused(error))
     }

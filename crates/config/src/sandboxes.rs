@@ -1,4 +1,4 @@
-//! From values to the rules of the walls and the settings of the gate.
+//! From values to the rules of the sandbox and the settings of the gate.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -9,18 +9,20 @@ use toolgate_gate::Timeouts;
 use toolgate_gate::plan::CallLimits;
 use toolgate_model::Access;
 use toolgate_policy::{Policy, PolicyError};
-use toolgate_sandbox::paths::{OwnPlaces, PathRules, PathWall, RootAccess, RootRule, RulesError};
+use toolgate_sandbox::paths::{
+    OwnPlaces, PathRules, PathSandbox, RootAccess, RootRule, RulesError,
+};
 
 use crate::effective::Effective;
 use crate::key_path::KeyPath;
 use crate::merge::{Merged, tidy};
-use crate::mistake::{Fault, Mistake};
 use crate::picture::quoted;
-use crate::settings::Folder;
+use crate::setting_error::{SettingError, SettingErrorKind};
+use crate::settings::DirectoryGrant;
 
 impl Effective {
     /// The settings of the gate. `commands_run` says whether commands run here at all: behind
-    /// a wall, or without one because the person said so.
+    /// a sandbox, or without one because the person said so.
     pub fn gate_settings(&self, commands_run: bool) -> GateSettings {
         let tools = &self.settings().tools;
         let seconds = Duration::from_secs;
@@ -41,21 +43,21 @@ impl Effective {
             max_concurrent: tools.max_concurrent,
             on_error: tools.on_error,
             approval_timeout: tools.approval.timeout(),
-            command_wall: commands_run,
+            command_sandbox: commands_run,
             ..GateSettings::default()
         }
     }
 
-    /// The rules of the path wall.
+    /// The rules of the path sandbox.
     ///
     /// # Errors
     /// Rules that cannot be compiled; [`Effective::load`] has found them before.
     pub fn path_rules(&self) -> Result<PathRules, PolicyError> {
         let sandbox = &self.settings().tools.sandbox;
         let roots: Vec<RootRule> =
-            self.narrowed(sandbox.allowed_roots.iter().map(|folder| RootRule {
-                path: self.place(folder),
-                access: folder.access(RootAccess::ReadWrite),
+            self.narrowed(sandbox.allowed_roots.iter().map(|directory| RootRule {
+                path: self.place(directory),
+                access: directory.access(RootAccess::ReadWrite),
             }));
         let policy = Policy::compile(self.policy_settings(), &self.layers, &str::to_owned)?;
         let mut named: Vec<PathBuf> = policy
@@ -80,20 +82,20 @@ impl Effective {
         })
     }
 
-    /// Further folders that commands may use.
-    pub fn command_folders(&self) -> Vec<RootRule> {
+    /// Further directories that commands may use.
+    pub fn command_directories(&self) -> Vec<RootRule> {
         let grants = &self.settings().tools.sandbox.grants;
         grants
             .iter()
-            .map(|folder| RootRule {
-                path: self.place(folder),
-                access: folder.access(RootAccess::ReadOnly),
+            .map(|directory| RootRule {
+                path: self.place(directory),
+                access: directory.access(RootAccess::ReadOnly),
             })
             .collect()
     }
 
-    fn place(&self, folder: &Folder) -> PathBuf {
-        tidy(&self.workspace.join(folder.path()))
+    fn place(&self, directory: &DirectoryGrant) -> PathBuf {
+        tidy(&self.workspace.join(directory.path()))
     }
 
     /// Roots as far as the fence of an untrusted project leaves them. The first stays:
@@ -102,22 +104,24 @@ impl Effective {
         let path = KeyPath::of(["tools", "sandbox", "allowed_roots"]);
         let fence = self.merged.settings.get(&path).and_then(|setting| {
             let part = setting.parts.iter().find(|part| !part.trusted)?;
-            serde_json::from_value::<Vec<Folder>>(part.value.clone()).ok()
+            serde_json::from_value::<Vec<DirectoryGrant>>(part.value.clone()).ok()
         });
         let Some(fence) = fence else {
             return roots.collect();
         };
-        let overlap = |root: &Path, folder: &Folder| {
-            let folder = self.place(folder);
-            folder.starts_with(root) || root.starts_with(&folder)
+        let overlap = |root: &Path, directory: &DirectoryGrant| {
+            let directory = self.place(directory);
+            directory.starts_with(root) || root.starts_with(&directory)
         };
         roots
             .enumerate()
-            .filter(|(at, root)| *at == 0 || fence.iter().any(|folder| overlap(&root.path, folder)))
+            .filter(|(at, root)| {
+                *at == 0 || fence.iter().any(|directory| overlap(&root.path, directory))
+            })
             .map(|(_, root)| {
-                let writable = fence.iter().any(|folder| {
-                    folder.access(RootAccess::ReadWrite) == RootAccess::ReadWrite
-                        && overlap(&root.path, folder)
+                let writable = fence.iter().any(|directory| {
+                    directory.access(RootAccess::ReadWrite) == RootAccess::ReadWrite
+                        && overlap(&root.path, directory)
                 });
                 let access = if writable {
                     root.access
@@ -130,11 +134,11 @@ impl Effective {
     }
 }
 
-/// Patterns that the path wall does not understand.
+/// Patterns that the path sandbox does not understand.
 ///
-/// The wall itself is asked, over the workspace; where that cannot be opened there
-/// is nothing to ask, and opening the real wall will say so.
-pub(crate) fn bad_patterns(merged: &Merged, workspace: &Path) -> Vec<Mistake> {
+/// The sandbox itself is asked, over the workspace; where that cannot be opened there
+/// is nothing to ask, and opening the real sandbox will say so.
+pub(crate) fn bad_patterns(merged: &Merged, workspace: &Path) -> Vec<SettingError> {
     let mut mistakes = Vec::new();
     for key in ["denied_patterns", "protected_paths"] {
         let path = KeyPath::of(["tools", "sandbox", key]);
@@ -158,12 +162,16 @@ pub(crate) fn bad_patterns(merged: &Merged, workspace: &Path) -> Vec<Mistake> {
                 if let Some(RulesError::Pattern { pattern, problem }) =
                     problem(workspace, vec![text])
                 {
-                    let fault = Fault::Pattern {
+                    let fault = SettingErrorKind::Pattern {
                         key: path.to_string(),
                         pattern: quoted(&pattern),
                         problem,
                     };
-                    mistakes.push(Mistake::new(source, places.entry(at).span.clone(), fault));
+                    mistakes.push(SettingError::new(
+                        source,
+                        places.entry(at).span.clone(),
+                        fault,
+                    ));
                 }
             }
         }
@@ -176,7 +184,7 @@ fn problem(workspace: &Path, patterns: Vec<String>) -> Option<RulesError> {
         denied_patterns: patterns,
         ..PathRules::new(workspace)
     };
-    match PathWall::open(&rules) {
+    match PathSandbox::open(&rules) {
         Err(error @ RulesError::Pattern { .. }) => Some(error),
         _ => None,
     }

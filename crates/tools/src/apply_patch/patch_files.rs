@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use toolgate_model::ToolError;
 
-use super::formats::Problem;
-use crate::change::{EndingTrouble, Sheet};
+use super::formats::PatchProblem;
+use crate::change::{LineEndingError, Sheet};
 use crate::place::fact_path;
 use crate::text::{Decoded, Encoding, decode};
 
@@ -38,25 +38,25 @@ pub(super) struct Item {
 
 /// What went wrong: with the patch, or with getting at a file.
 #[derive(Debug)]
-pub(super) enum Trouble {
-    Problem(Problem),
+pub(super) enum ApplyError {
+    PatchProblem(PatchProblem),
     Tool(ToolError),
 }
 
-impl From<Problem> for Trouble {
-    fn from(problem: Problem) -> Self {
-        Self::Problem(problem)
+impl From<PatchProblem> for ApplyError {
+    fn from(problem: PatchProblem) -> Self {
+        Self::PatchProblem(problem)
     }
 }
 
 /// All files of a patch.
-pub(super) struct Desk<'s> {
+pub(super) struct PatchFiles<'s> {
     source: Box<Source<'s>>,
     items: Vec<Item>,
     by_name: HashMap<String, usize>,
 }
 
-impl<'s> Desk<'s> {
+impl<'s> PatchFiles<'s> {
     pub(super) fn new(source: impl FnMut(&str) -> Result<Option<Vec<u8>>, ToolError> + 's) -> Self {
         Self {
             source: Box::new(source),
@@ -66,12 +66,12 @@ impl<'s> Desk<'s> {
     }
 
     /// The number of a file; it is read when it is named for the first time.
-    pub(super) fn open(&mut self, path: &str) -> Result<usize, Trouble> {
+    pub(super) fn open(&mut self, path: &str) -> Result<usize, ApplyError> {
         let name = fact_path(path);
         if let Some(at) = self.by_name.get(&name) {
             return Ok(*at);
         }
-        let before = (self.source)(path).map_err(Trouble::Tool)?;
+        let before = (self.source)(path).map_err(ApplyError::Tool)?;
         let item = Item {
             path: path.to_owned(),
             now: before.clone().map_or(Now::Absent, Now::Bytes),
@@ -95,15 +95,15 @@ impl<'s> Desk<'s> {
     }
 
     /// Opens a file that has to be there as text.
-    pub(super) fn sheet(&mut self, path: &str) -> Result<&mut Sheet, Trouble> {
+    pub(super) fn sheet(&mut self, path: &str) -> Result<&mut Sheet, ApplyError> {
         let at = self.open(path)?;
-        let missing = Problem::Missing { removed: false };
+        let missing = PatchProblem::Missing { removed: false };
         let item = self.items.get_mut(at).ok_or(missing)?;
         Ok(item.sheet()?)
     }
 
     /// Gives one file's content to a name that is free, and takes it away or not.
-    pub(super) fn carry(&mut self, from: &str, to: &str, keep: bool) -> Result<(), Trouble> {
+    pub(super) fn carry(&mut self, from: &str, to: &str, keep: bool) -> Result<(), ApplyError> {
         let (from, to) = (self.open(from)?, self.open(to)?);
         if from == to {
             return Ok(());
@@ -114,11 +114,11 @@ impl<'s> Desk<'s> {
                 .items
                 .get(from)
                 .is_some_and(|item| item.before.is_some());
-            return Err(Problem::Missing { removed }.into());
+            return Err(PatchProblem::Missing { removed }.into());
         };
         if let Some(target) = self.items.get_mut(to) {
             if target.now != Now::Absent {
-                return Err(Problem::Exists.into());
+                return Err(PatchProblem::Exists.into());
             }
             target.now = source.now;
             target.executable = source.executable;
@@ -135,15 +135,15 @@ impl<'s> Desk<'s> {
 
 impl Item {
     /// Its lines.
-    pub(super) fn sheet(&mut self) -> Result<&mut Sheet, Problem> {
+    pub(super) fn sheet(&mut self) -> Result<&mut Sheet, PatchProblem> {
         if let Now::Bytes(bytes) = &mut self.now {
             let text = decode(std::mem::take(bytes), true);
-            let Decoded { text, encoding } = text.ok_or(Problem::Binary)?;
+            let Decoded { text, encoding } = text.ok_or(PatchProblem::Binary)?;
             self.now = Now::Text(Sheet::of(&text), encoding);
         }
         match &mut self.now {
             Now::Text(sheet, _) => Ok(sheet),
-            _ => Err(Problem::Missing {
+            _ => Err(PatchProblem::Missing {
                 removed: self.before.is_some(),
             }),
         }
@@ -159,9 +159,9 @@ impl Item {
     }
 
     /// Makes it a new file with these lines.
-    pub(super) fn fill(&mut self, sheet: Sheet) -> Result<(), Problem> {
+    pub(super) fn fill(&mut self, sheet: Sheet) -> Result<(), PatchProblem> {
         if self.now != Now::Absent {
-            return Err(Problem::Exists);
+            return Err(PatchProblem::Exists);
         }
         self.now = Now::Text(sheet, Encoding::Utf8);
         self.from = None;
@@ -169,9 +169,9 @@ impl Item {
     }
 
     /// Takes it away.
-    pub(super) fn remove(&mut self) -> Result<(), Problem> {
+    pub(super) fn remove(&mut self) -> Result<(), PatchProblem> {
         if self.now == Now::Absent {
-            return Err(Problem::Missing {
+            return Err(PatchProblem::Missing {
                 removed: self.before.is_some(),
             });
         }
@@ -181,11 +181,11 @@ impl Item {
     }
 }
 
-impl From<EndingTrouble> for Problem {
-    fn from(trouble: EndingTrouble) -> Self {
+impl From<LineEndingError> for PatchProblem {
+    fn from(trouble: LineEndingError) -> Self {
         match trouble {
-            EndingTrouble::Mixed(line) => Self::MixedEndings(line),
-            EndingTrouble::LoneCr(line) => Self::LoneCr(line),
+            LineEndingError::Mixed(line) => Self::MixedEndings(line),
+            LineEndingError::LoneCr(line) => Self::LoneCr(line),
         }
     }
 }

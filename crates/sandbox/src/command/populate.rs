@@ -1,18 +1,18 @@
-//! The part of a sandbox that depends on a command: its folders, and the guards in them.
+//! The part of a sandbox that depends on a command: its directories, and the guards in them.
 //!
-//! Most commands get the same as the one before. So a mold takes the form of one command,
+//! Most commands get the same as the one before. So a template takes the form of one command,
 //! and the next ones are compared with that. A guard that is missing by then is put on in
 //! the sandbox itself; what does not suit is never made to: that sandbox is thrown away,
-//! and a mold made for the command.
+//! and a template made for the command.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use super::message::{Mask, Order};
 use super::mounts::{NewRoot, Shown, mount_on};
-use super::report::SetupFailure;
+use super::report::SetupError;
 
-/// What a mold was given: the folders of an order, with the guards on.
+/// What a template was given: the directories of an order, with the guards on.
 #[derive(Debug)]
 pub(super) struct Form {
     /// The pattern.
@@ -21,26 +21,26 @@ pub(super) struct Form {
 }
 
 impl Form {
-    /// Shows the folders of an order, and puts the guards on.
+    /// Shows the directories of an order, and puts the guards on.
     pub(super) fn after(
         order: Order,
         root: &NewRoot,
-        folders: &[OwnedFd],
-    ) -> Result<Self, SetupFailure> {
-        let shown = folders
+        directories: &[OwnedFd],
+    ) -> Result<Self, SetupError> {
+        let shown = directories
             .iter()
-            .zip(&order.folders)
-            .map(|(fd, folder)| root.show(fd.as_fd(), folder.writable))
+            .zip(&order.directories)
+            .map(|(fd, directory)| root.show(fd.as_fd(), directory.writable))
             .collect::<Result<Vec<_>, _>>()?;
         for mask in &order.masks {
-            if let Some(folder) = shown.get(usize::from(mask.folder)) {
-                root.guard(folder, mask)?;
+            if let Some(directory) = shown.get(usize::from(mask.directory)) {
+                root.guard(directory, mask)?;
             }
         }
         Ok(Self { order, shown })
     }
 
-    /// Where the folders are.
+    /// Where the directories are.
     pub(super) fn paths(&self) -> impl Iterator<Item = &[u8]> {
         self.shown.iter().map(|shown| shown.path.as_slice())
     }
@@ -51,30 +51,30 @@ impl Form {
 pub(super) enum Fit {
     /// As it was made.
     AsMade,
-    /// With other guards than the mold has.
+    /// With other guards than the template has.
     Amended,
 }
 
-/// The form of the mold as one sandbox has it.
+/// The form of the template as one sandbox has it.
 #[derive(Debug)]
-pub(super) struct Furnished<'a> {
+pub(super) struct Populated<'a> {
     form: &'a Form,
     shown: Vec<Shown>,
     /// The mount of each guard.
     guards: HashMap<&'a Mask, u64>,
 }
 
-impl<'a> Furnished<'a> {
-    /// Looks at what came along from the mold.
-    pub(super) fn from(form: &'a Form, root: &NewRoot) -> Result<Self, SetupFailure> {
+impl<'a> Populated<'a> {
+    /// Looks at what came along from the template.
+    pub(super) fn from(form: &'a Form, root: &NewRoot) -> Result<Self, SetupError> {
         let shown = form
             .shown
             .iter()
             .map(|shown| root.find(shown))
             .collect::<Result<Vec<_>, _>>()?;
         let guard_of = |mask: &'a Mask| {
-            let folder = shown.get(usize::from(mask.folder))?;
-            mount_on(folder, &mask.path).map(|mount| (mask, mount))
+            let directory = shown.get(usize::from(mask.directory))?;
+            mount_on(directory, &mask.path).map(|mount| (mask, mount))
         };
         Ok(Self {
             guards: form.order.masks.iter().filter_map(guard_of).collect(),
@@ -83,13 +83,13 @@ impl<'a> Furnished<'a> {
         })
     }
 
-    /// The order whose limits and folders this has.
+    /// The order whose limits and directories this has.
     pub(super) fn order(&self) -> &'a Order {
         &self.form.order
     }
 
-    /// The folders.
-    pub(super) fn folders(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+    /// The directories.
+    pub(super) fn directories(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.shown.iter().map(|shown| shown.tree.as_fd())
     }
 
@@ -99,16 +99,16 @@ impl<'a> Furnished<'a> {
         &self,
         root: &NewRoot,
         order: &Order,
-        folders: &[OwnedFd],
+        directories: &[OwnedFd],
         hidden: &[String],
     ) -> Option<Fit> {
         let alike = self.form.order.is_alike(order)
-            && self.shown.len() == folders.len()
+            && self.shown.len() == directories.len()
             && self
                 .shown
                 .iter()
-                .zip(folders)
-                .all(|(shown, folder)| root.still_shows(shown, folder.as_fd()))
+                .zip(directories)
+                .all(|(shown, directory)| root.still_shows(shown, directory.as_fd()))
             && self.has_no_other_guard(order);
         if !alike {
             return None;
@@ -122,12 +122,12 @@ impl<'a> Furnished<'a> {
 
     /// Makes sure of a guard. Gives whether it had to be put on; nothing where it cannot be.
     fn hold(&self, root: &NewRoot, mask: &Mask) -> Option<bool> {
-        let folder = self.shown.get(usize::from(mask.folder))?;
+        let directory = self.shown.get(usize::from(mask.directory))?;
         let mount = self.guards.get(mask).copied();
-        if mount.is_some() && mount_on(folder, &mask.path) == mount {
+        if mount.is_some() && mount_on(directory, &mask.path) == mount {
             return Some(false);
         }
-        root.guard(folder, mask).ok().map(|_| true)
+        root.guard(directory, mask).ok().map(|_| true)
     }
 
     /// Whether every guard that the order does not ask for is gone.
@@ -136,9 +136,9 @@ impl<'a> Furnished<'a> {
             return true;
         }
         self.guards.iter().all(|(mask, mount)| {
-            let folder = self.shown.get(usize::from(mask.folder));
+            let directory = self.shown.get(usize::from(mask.directory));
             order.masks.contains(mask)
-                || folder.is_none_or(|folder| mount_on(folder, &mask.path) != Some(*mount))
+                || directory.is_none_or(|directory| mount_on(directory, &mask.path) != Some(*mount))
         })
     }
 }

@@ -6,12 +6,12 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolgate_config::Effective;
-use toolgate_config::settings::{CommandSandbox, Network as Reach};
+use toolgate_config::settings::{CommandSandboxMode, Network as Reach};
 use toolgate_sandbox::command::{
-    Appeared, CommandWall, Grant, Network, Omit, Rung, SetupFailure, WallRules,
+    Appeared, CommandSandbox, Grant, Level, Network, Omit, SandboxRules, SetupError,
 };
 use toolgate_sandbox::env;
-use toolgate_sandbox::paths::{PathWall, Root, RootAccess};
+use toolgate_sandbox::paths::{PathSandbox, Root, RootAccess};
 use toolgate_tools::CommandSettings;
 
 use crate::home::Home;
@@ -19,18 +19,18 @@ use crate::out::Out;
 use crate::secrets;
 
 /// What stands around commands, and what they are given.
-pub(crate) struct AroundCommands {
+pub(crate) struct CommandContext {
     pub(crate) settings: Arc<CommandSettings>,
-    rules: WallRules,
-    /// Which rungs are wanted.
-    sandbox: CommandSandbox,
+    rules: SandboxRules,
+    /// Which levels are wanted.
+    sandbox: CommandSandboxMode,
 }
 
-impl AroundCommands {
-    /// Everything but the wall.
-    pub(crate) fn new(config: &Effective, home: &Home, paths: &PathWall) -> Self {
+impl CommandContext {
+    /// Everything but the sandbox.
+    pub(crate) fn new(config: &Effective, home: &Home, paths: &PathSandbox) -> Self {
         let tools = &config.settings().tools;
-        let rules = wall_rules(config, home, paths);
+        let rules = sandbox_rules(config, home, paths);
         let roots = paths.roots().iter();
         let home = std::env::var("HOME").ok().filter(|home| !home.is_empty());
         let strip = [tools.environment.strip.clone(), secrets::named(config)].concat();
@@ -44,7 +44,7 @@ impl AroundCommands {
         Self {
             settings: Arc::new(CommandSettings {
                 grants,
-                wall: OnceLock::new(),
+                sandbox: OnceLock::new(),
                 roots: roots.map(|root| root.path().to_path_buf()).collect(),
                 home,
                 env,
@@ -55,34 +55,35 @@ impl AroundCommands {
         }
     }
 
-    /// Starts the wall. That is another process, which takes its time to look around.
+    /// Starts the sandbox. That is another process, which takes its time to look around.
     pub(crate) fn start(&self) {
         self.settings
-            .wall
-            .get_or_init(|| CommandWall::start(&self.rules).map_err(|error| error.to_string()));
+            .sandbox
+            .get_or_init(|| CommandSandbox::start(&self.rules).map_err(|error| error.to_string()));
     }
 
-    /// Where the wall stands.
-    pub(crate) fn wall(&self) -> Option<&CommandWall> {
-        self.settings.wall.get()?.as_ref().ok()
+    /// Where the sandbox stands.
+    pub(crate) fn sandbox(&self) -> Option<&CommandSandbox> {
+        self.settings.sandbox.get()?.as_ref().ok()
     }
 
     /// Reports what commands of a killed run had left under protected names.
     pub(crate) fn tell_earlier(&self, out: &Out) {
-        let earlier = self.wall().map(CommandWall::earlier);
+        let earlier = self.sandbox().map(CommandSandbox::earlier);
         tell_appeared(&earlier.unwrap_or_default(), "an interrupted command", out);
     }
 
     /// Why every command is asked about, where it is.
     pub(crate) fn asks(&self) -> Option<String> {
-        self.wall().and_then(|wall| why_asked(self.sandbox, wall))
+        self.sandbox()
+            .and_then(|sandbox| why_asked(self.sandbox, sandbox))
     }
 }
 
 /// Reports what background commands left under protected names, where no result did.
 pub(crate) fn tell_unreported(commands: &CommandSettings, out: &Out) {
-    if let Some(Ok(wall)) = commands.wall.get() {
-        tell_appeared(&wall.unreported(), "a background command", out);
+    if let Some(Ok(sandbox)) = commands.sandbox.get() {
+        tell_appeared(&sandbox.unreported(), "a background command", out);
     }
 }
 
@@ -102,8 +103,8 @@ fn tell_appeared(appeared: &[Appeared], by: &str, out: &Out) {
     }
 }
 
-/// Programs that look for a folder of theirs in the home folder, and how they are told
-/// otherwise. Commands have a home of their own, so a granted folder has to be named.
+/// Programs that look for a directory of theirs in the home directory, and how they are told
+/// otherwise. Commands have a home of their own, so a granted directory has to be named.
 const HOMES: [(&str, &str); 6] = [
     (".cargo", "CARGO_HOME"),
     (".rustup", "RUSTUP_HOME"),
@@ -123,28 +124,28 @@ fn homes(
     };
     HOMES
         .iter()
-        .map(|(folder, name)| (Path::new(home).join(folder), *name))
-        .filter(|(folder, name)| {
-            grants.contains(folder) && !env.iter().any(|(known, _)| known == *name)
+        .map(|(directory, name)| (Path::new(home).join(directory), *name))
+        .filter(|(directory, name)| {
+            grants.contains(directory) && !env.iter().any(|(known, _)| known == *name)
         })
-        .map(|(folder, name)| (name.into(), folder.into()))
+        .map(|(directory, name)| (name.into(), directory.into()))
         .collect()
 }
 
-/// What the wall is built from.
-pub(crate) fn wall_rules(config: &Effective, home: &Home, paths: &PathWall) -> WallRules {
+/// What the sandbox is built from.
+pub(crate) fn sandbox_rules(config: &Effective, home: &Home, paths: &PathSandbox) -> SandboxRules {
     let sandbox = &config.settings().tools.sandbox;
-    let mut rules = WallRules::new(paths.clone());
-    for folder in config.command_folders() {
+    let mut rules = SandboxRules::new(paths.clone());
+    for directory in config.command_directories() {
         let in_root =
-            |root: &Root| folder.path.starts_with(root.path()) && folder.path != root.path();
-        if folder.access == RootAccess::ReadWrite && paths.roots().iter().any(in_root) {
+            |root: &Root| directory.path.starts_with(root.path()) && directory.path != root.path();
+        if directory.access == RootAccess::ReadWrite && paths.roots().iter().any(in_root) {
             // A protected path of the workspace that commands may change all the same.
-            rules.opened.push(folder.path);
+            rules.opened.push(directory.path);
         } else {
             rules.grants.push(Grant {
-                path: folder.path,
-                access: folder.access,
+                path: directory.path,
+                access: directory.access,
             });
         }
     }
@@ -153,10 +154,10 @@ pub(crate) fn wall_rules(config: &Effective, home: &Home, paths: &PathWall) -> W
         Reach::Loopback => Network::Loopback,
         Reach::On => Network::On,
     };
-    rules.records = Some(home.wall_records());
-    if sandbox.command_sandbox == CommandSandbox::Off {
+    rules.records = Some(home.sandbox_records());
+    if sandbox.command_sandbox == CommandSandboxMode::Off {
         // What is left is the supervisor, which ends everything a command started.
-        rules.highest = Rung::Landlock;
+        rules.highest = Level::Landlock;
         rules.network = Network::On;
         rules.omit = Omit {
             landlock: true,
@@ -166,18 +167,18 @@ pub(crate) fn wall_rules(config: &Effective, home: &Home, paths: &PathWall) -> W
     rules
 }
 
-fn why_asked(sandbox: CommandSandbox, wall: &CommandWall) -> Option<String> {
-    if sandbox == CommandSandbox::Off {
+fn why_asked(mode: CommandSandboxMode, sandbox: &CommandSandbox) -> Option<String> {
+    if mode == CommandSandboxMode::Off {
         return Some(
-            "commands run without any wall here (command_sandbox = \"off\"), so each one is asked about"
+            "commands run without a sandbox here (command_sandbox = \"off\"), so each one is asked about"
                 .to_owned(),
         );
     }
-    let because = |failure: &SetupFailure| format!(" ({failure})");
-    (wall.rung() == Rung::Landlock).then(|| {
+    let because = |failure: &SetupError| format!(" ({failure})");
+    (sandbox.level() == Level::Landlock).then(|| {
         format!(
             "secrets inside the workspace cannot be hidden from commands here, so each one is asked about{}; `toolgate doctor` says what to do",
-            wall.stepped_down().map(because).unwrap_or_default()
+            sandbox.stepped_down().map(because).unwrap_or_default()
         )
     })
 }

@@ -1,7 +1,7 @@
 //! An answer without the secrets of the endpoint it comes from.
 //!
 //! ```text
-//! StreamEvent ──▶ Veil ──▶ the same; text waits while it may be the beginning of a secret
+//! StreamEvent ──▶ Redaction ──▶ the same; text waits while it may be the beginning of a secret
 //! ```
 //!
 //! Some servers repeat in an error, or even in an answer, what they were sent. A secret
@@ -17,7 +17,7 @@ use crate::event::{Seal, StopReason, StreamEvent};
 
 /// Looks at one answer.
 #[derive(Debug)]
-pub(super) struct Veil {
+pub(super) struct Redaction {
     secrets: Secrets,
     /// Text that is not shown yet, and what kind of text it is.
     held: Option<(Flow, String)>,
@@ -43,7 +43,7 @@ impl Flow {
     }
 }
 
-impl Veil {
+impl Redaction {
     pub(super) const fn new(secrets: Secrets) -> Self {
         Self {
             secrets,
@@ -167,13 +167,13 @@ mod tests {
     use toolgate_model::ToolCall;
 
     use super::*;
-    use crate::fault::StreamFault;
+    use crate::fault::StreamError;
     use crate::http::Secret;
 
     const KEY: &str = "sk-sk-0123456789";
 
     fn veiled(events: Vec<StreamEvent>) -> Vec<StreamEvent> {
-        let mut veil = Veil::new(Secrets::of(Some(&Secret::new(KEY)), []));
+        let mut veil = Redaction::new(Secrets::of(Some(&Secret::new(KEY)), []));
         let mut out = VecDeque::new();
         for event in events {
             veil.take(event, &mut out);
@@ -250,7 +250,7 @@ mod tests {
                 error: ToolError::new(ErrorKind::BadCall, KEY),
             })),
             StreamEvent::End(Ok(StopReason::Other(KEY.into()))),
-            StreamEvent::End(Err(StreamFault::NotAStream {
+            StreamEvent::End(Err(StreamError::NotAStream {
                 content_type: KEY.into(),
                 excerpt: KEY.into(),
             })),

@@ -17,7 +17,7 @@ fn busy(place: &Place) -> Options {
 }
 
 fn log(place: &Place) -> PathBuf {
-    place.folder().join("state/journal.db-wal")
+    place.directory().join("state/journal.db-wal")
 }
 
 /// How long the log is, and whether it ends with frames.
@@ -130,7 +130,7 @@ fn a_log_that_took_the_name_over_is_left_alone() {
     };
     let ours = SqliteJournal::open(place.file(), options).unwrap();
     whole(&ours, "c", "1", 1);
-    let moved = place.folder().join("moved");
+    let moved = place.directory().join("moved");
     std::fs::rename(place.file().parent().unwrap(), &moved).unwrap();
     let theirs = SqliteJournal::open(place.file(), busy(&place)).unwrap();
     whole(&theirs, "d", "1", 1);

@@ -26,7 +26,7 @@ const MOST: u64 = 1024 * 1024;
 const SPARE: u64 = 16;
 
 /// The log of an open file, and how long it was after the last commit.
-pub(crate) struct Room {
+pub(crate) struct Preallocation {
     log: Option<File>,
     length: u64,
     /// How many commits made it longer since it was folded in.
@@ -34,11 +34,11 @@ pub(crate) struct Room {
     wanted: bool,
 }
 
-impl Room {
+impl Preallocation {
     /// The log of a file that was just opened for writing, when it is there for certain.
     ///
     /// It is opened by its name this one time. Later that can be the name of another file's
-    /// log, if the folder was moved, and its lock is not held here. SQLite has one log as long
+    /// log, if the directory was moved, and its lock is not held here. SQLite has one log as long
     /// as anybody has the file open: it is cut in place, and deleted by the last who closes.
     /// Unlike the file itself a log carries no locks, which closing this would drop.
     pub(crate) fn of(db: &Connection) -> Self {

@@ -15,15 +15,15 @@ use rustix::process::Signal;
 
 use super::baseline::{Baseline, LeftBehind};
 use super::directory::Directory;
-use super::error::WallError;
+use super::error::SandboxError;
 use super::init::Kind;
 use super::layout::{Layout, Prepared};
 use super::placeholders::{Held, Placeholders};
 use super::reach::Reach;
-use super::report::{Outcome, Report, SetupFailure, Step};
-use super::rules::{CommandSpec, Grant, Network, Omit, Rung, WallRules};
+use super::report::{Outcome, Report, SetupError, Step};
+use super::rules::{CommandSpec, Grant, Level, Network, Omit, SandboxRules};
 use super::running::{Before, Poised, Running};
-use super::start::{find_rung, start_warden};
+use super::start::{find_level, start_warden};
 use super::sweep::{Appeared, Settled};
 use super::{warden, wire};
 
@@ -41,11 +41,11 @@ const SEARCHES: usize = 10;
 /// Of so many commands is kept what stood before them, where not everything was seen after.
 const MOST_PENDING: usize = 16;
 
-/// The walls in force, for the metadata of a result.
+/// The sandbox in force, for the metadata of a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InForce {
-    /// The rung.
-    pub rung: Rung,
+    /// The level.
+    pub level: Level,
     /// What is left out.
     pub omit: Omit,
     /// The network.
@@ -55,7 +55,7 @@ pub struct InForce {
 impl std::fmt::Display for InForce {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let parts = [
-            (self.rung == Rung::Namespaces, "namespaces"),
+            (self.level == Level::Namespaces, "namespaces"),
             (!self.omit.landlock, "landlock"),
             (!self.omit.seccomp, "seccomp"),
         ];
@@ -67,16 +67,16 @@ impl std::fmt::Display for InForce {
     }
 }
 
-/// The wall around commands. Cheap to clone; the last clone ends the warden, and with it
+/// The sandbox around commands. Cheap to clone; the last clone ends the warden, and with it
 /// every command.
 #[derive(Clone, Debug)]
-pub struct CommandWall {
+pub struct CommandSandbox {
     inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
 pub(super) struct Inner {
-    pub(super) rules: WallRules,
+    pub(super) rules: SandboxRules,
     pub(super) placeholders: Placeholders,
     pub(super) layout: Layout,
     pub(super) baseline: Baseline,
@@ -87,20 +87,20 @@ pub(super) struct Inner {
     /// What stood before commands after which not everything was seen.
     pending: Mutex<Vec<Before>>,
     socket: OwnedFd,
-    rung: Rung,
-    /// Why the highest rung was not reached.
-    stepped_down: Option<SetupFailure>,
+    level: Level,
+    /// Why the highest level was not reached.
+    stepped_down: Option<SetupError>,
 }
 
-impl CommandWall {
-    /// Starts a warden and finds the highest rung it can reach.
-    pub fn start(rules: &WallRules) -> Result<Self, WallError> {
+impl CommandSandbox {
+    /// Starts a warden and finds the highest level it can reach.
+    pub fn start(rules: &SandboxRules) -> Result<Self, SandboxError> {
         let socket = start_warden(rules.warden.as_deref())?;
-        let (rung, stepped_down) = find_rung(&socket, rules)?;
+        let (level, stepped_down) = find_level(&socket, rules)?;
         let placeholders = Placeholders::open(&rules.paths, rules.records.as_deref(), rules.linger)
-            .map_err(WallError::Records)?;
+            .map_err(SandboxError::Records)?;
         let (baseline, left) =
-            Baseline::open(rules.records.as_deref()).map_err(WallError::Records)?;
+            Baseline::open(rules.records.as_deref()).map_err(SandboxError::Records)?;
         let layout = Layout::open(rules)?;
         let earlier = sweep_left_behind(rules, &layout, left);
         Ok(Self {
@@ -113,20 +113,20 @@ impl CommandWall {
                 unreported: Mutex::default(),
                 pending: Mutex::default(),
                 socket,
-                rung,
+                level,
                 stepped_down,
             }),
         })
     }
 
-    /// The rung that commands run on. On [`Rung::Landlock`] every command has to be asked
+    /// The level that commands run on. On [`Level::Landlock`] every command has to be asked
     /// for, whatever the rules say.
-    pub fn rung(&self) -> Rung {
-        self.inner.rung
+    pub fn level(&self) -> Level {
+        self.inner.level
     }
 
-    /// Why the rung is not the highest that was allowed.
-    pub fn stepped_down(&self) -> Option<&SetupFailure> {
+    /// Why the level is not the highest that was allowed.
+    pub fn stepped_down(&self) -> Option<&SetupError> {
         self.inner.stepped_down.as_ref()
     }
 
@@ -137,7 +137,7 @@ impl CommandWall {
     }
 
     /// Keeps what a command left under guarded names and no result will report, for
-    /// [`CommandWall::unreported`].
+    /// [`CommandSandbox::unreported`].
     pub fn keep_unreported(&self, appeared: impl IntoIterator<Item = Appeared>) {
         lock(&self.inner.unreported).extend(appeared);
     }
@@ -150,31 +150,31 @@ impl CommandWall {
 
     /// What commands can reach, with these grants beside those of the rules.
     pub fn reach(&self, more: &[Grant]) -> Reach {
-        self.inner.rules.reach(self.inner.rung, more)
+        self.inner.rules.reach(self.inner.level, more)
     }
 
-    /// What rules say against paths that a line names, on whatever rung it would run.
+    /// What rules say against paths that a line names, on whatever level it would run.
     pub fn rules_about(&self) -> Reach {
-        self.inner.rules.reach(Rung::Namespaces, &[])
+        self.inner.rules.reach(Level::Namespaces, &[])
     }
 
     /// Starts a command. It returns when the command has a process, not when it ends.
-    pub fn run(&self, spec: CommandSpec) -> Result<Running, WallError> {
+    pub fn run(&self, spec: CommandSpec) -> Result<Running, SandboxError> {
         self.poise(spec).map(Poised::go)
     }
 
     /// Brings a command to the point where its program is the next thing to happen: it has
-    /// a process, and all walls stand. Nothing runs before [`Poised::go`].
-    pub fn poise(&self, spec: CommandSpec) -> Result<Poised, WallError> {
+    /// a process, and all sandboxes stand. Nothing runs before [`Poised::go`].
+    pub fn poise(&self, spec: CommandSpec) -> Result<Poised, SandboxError> {
         let inner = &self.inner;
         let network = spec.network.unwrap_or(inner.rules.network);
         let kind = Kind {
-            namespaces: inner.rung == Rung::Namespaces,
+            namespaces: inner.level == Level::Namespaces,
             network,
             omit: inner.rules.omit,
         };
         if !kind.namespaces && network == Network::Loopback {
-            return Err(WallError::NoLoopback);
+            return Err(SandboxError::NoLoopback);
         }
         let mut moved = String::new();
         for _ in 0..SEARCHES {
@@ -191,7 +191,7 @@ impl CommandWall {
                 Ok(listed) => listed,
                 Err(error) => {
                     inner.placeholders.release(&held);
-                    return Err(WallError::Records(error));
+                    return Err(SandboxError::Records(error));
                 }
             };
             let before = Before {
@@ -200,7 +200,7 @@ impl CommandWall {
                 listed,
                 hidden,
             };
-            let sent = order.encode().map_err(WallError::from);
+            let sent = order.encode().map_err(SandboxError::from);
             let stdin = spec.stdin.as_ref();
             let sent = sent.and_then(|bytes| self.send(&bytes, stdin, kind, &directories));
             match sent {
@@ -216,15 +216,15 @@ impl CommandWall {
             inner.release(&before);
             inner.layout.search_again(&inner.rules);
         }
-        Err(WallError::Restless { path: moved })
+        Err(SandboxError::Restless { path: moved })
     }
 
     fn poised(&self, sent: Sent, before: Before, network: Network) -> Poised {
         let inner = &self.inner;
         Poised(Running {
-            wall: Arc::clone(inner),
+            sandbox: Arc::clone(inner),
             in_force: InForce {
-                rung: inner.rung,
+                level: inner.level,
                 omit: inner.rules.omit,
                 network,
             },
@@ -246,7 +246,7 @@ impl CommandWall {
         stdin: Option<&OwnedFd>,
         kind: Kind,
         directories: &[Arc<Directory>],
-    ) -> Result<Sent, WallError> {
+    ) -> Result<Sent, SandboxError> {
         let body = rustix::fs::memfd_create("order", MemfdFlags::CLOEXEC)?;
         let mut rest = order;
         while !rest.is_empty() {
@@ -288,14 +288,14 @@ impl CommandWall {
         let (pidfd, outcome) = match Report::decode(&packet.bytes) {
             Some(Report::Started) => (packet.fds.into_iter().next(), None),
             Some(Report::Ended(outcome)) => (None, Some(outcome)),
-            _ if in_time => return Err(WallError::System(Errno::PIPE)),
+            _ if in_time => return Err(SandboxError::System(Errno::PIPE)),
             _ => (None, None),
         };
         if !in_time {
             if let Some(pidfd) = pidfd {
                 rustix::process::pidfd_send_signal(pidfd, end_signal(kind.namespaces))?;
             }
-            return Err(WallError::Busy("the warden did not answer in time"));
+            return Err(SandboxError::Busy("the warden did not answer in time"));
         }
         Ok(Sent {
             pidfd,
@@ -342,13 +342,13 @@ impl Inner {
 
     /// Settles a command when everything of it has ended. The next result reports it.
     pub(super) fn settle_later(self: &Arc<Self>, pidfd: OwnedFd, before: Before) {
-        let wall = Arc::clone(self);
+        let sandbox = Arc::clone(self);
         let waiting = std::thread::Builder::new().name("toolgate-ending".to_owned());
         // Without a thread the record says that a command runs, and the next start looks.
         let _ = waiting.spawn(move || {
             while wire::readable(&pidfd, Duration::from_secs(3600)) == Ok(false) {}
-            let settled = wall.settle(before);
-            lock(&wall.earlier).extend(settled.appeared);
+            let settled = sandbox.settle(before);
+            lock(&sandbox.earlier).extend(settled.appeared);
         });
     }
 
@@ -386,7 +386,11 @@ fn moved_away(sent: &Sent) -> Option<String> {
 }
 
 /// Looks at what commands of killed programs made, where commands of this one could run it.
-fn sweep_left_behind(rules: &WallRules, layout: &Layout, left: Vec<LeftBehind>) -> Vec<Appeared> {
+fn sweep_left_behind(
+    rules: &SandboxRules,
+    layout: &Layout,
+    left: Vec<LeftBehind>,
+) -> Vec<Appeared> {
     let mut appeared: Vec<Appeared> = Vec::new();
     for mut left in left {
         let mut others = false;
@@ -411,7 +415,7 @@ fn sweep_left_behind(rules: &WallRules, layout: &Layout, left: Vec<LeftBehind>) 
     appeared
 }
 
-/// What ends a sandbox. On the lower rung the supervisor does the killing, and has to live
+/// What ends a sandbox. On the lower level the supervisor does the killing, and has to live
 /// for it.
 pub(super) fn end_signal(namespaces: bool) -> Signal {
     if namespaces {

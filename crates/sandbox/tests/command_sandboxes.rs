@@ -1,4 +1,4 @@
-//! Each wall with the others and without them, each trap, and what each rung cannot do.
+//! Each sandbox with the others and without them, each trap, and what each level cannot do.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -9,10 +9,10 @@ use std::time::Duration;
 
 use toolgate_model::Access;
 use toolgate_sandbox::command::{
-    self, CommandSpec, CommandWall, Deadlines, Limits, Omit, Outcome, Program, Rung, Step,
-    WallError, probe,
+    self, CommandSandbox, CommandSpec, Deadlines, Level, Limits, Omit, Outcome, Program,
+    SandboxError, Step, probe,
 };
-use trial::{ALL, Place, Trial, line, names, only, own_program, refused, run_spec, spec, wall};
+use trial::{ALL, Place, Trial, line, names, only, own_program, refused, run_spec, sandbox, spec};
 
 fn main() -> ExitCode {
     if std::env::args().any(|argument| argument == "--without-init") {
@@ -49,7 +49,7 @@ const TRIALS: &[Trial] = &[
         missing_program,
     ),
     (
-        "a working folder outside is told as a failed step",
+        "a working directory outside is told as a failed step",
         cwd_outside,
     ),
     (
@@ -59,7 +59,7 @@ const TRIALS: &[Trial] = &[
     ("an exit code comes back", exit_code),
     ("what seccomp refuses is counted", counted),
     ("what is said to be in reach is what a command meets", reach),
-    ("the doctor names every wall", doctor),
+    ("the doctor names every sandbox", doctor),
     ("an order that is too large is refused", too_large),
     ("standard input is the command's own", standard_input),
 ];
@@ -68,10 +68,10 @@ fn mounts_alone() {
     let place = Place::new();
     place.write("out/canary", "x");
     place.write("ws/.env", "K=1");
-    let wall = only(&place, Rung::Namespaces, ALL);
+    let sandbox = only(&place, Level::Namespaces, ALL);
     let out = place.out.display();
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             &format!("cat {out}/canary"),
@@ -97,7 +97,7 @@ fn landlock_alone() {
         seccomp: true,
         landlock: false,
     };
-    let wall = only(&place, Rung::Landlock, omit);
+    let sandbox = only(&place, Level::Landlock, omit);
     let out = place.out.display();
     let mut other = Command::new("sleep")
         .arg("30")
@@ -106,7 +106,7 @@ fn landlock_alone() {
         .expect("sleep");
     let port = std::net::TcpListener::bind("127.0.0.1:0").expect("listener");
     refused(
-        &wall,
+        &sandbox,
         &place,
         &[
             &format!("cat {out}/canary"),
@@ -134,7 +134,7 @@ fn seccomp_alone() {
         landlock: true,
         seccomp: false,
     };
-    let wall = only(&place, Rung::Landlock, omit);
+    let sandbox = only(&place, Level::Landlock, omit);
     let call = |nr: i32| {
         format!(
             "python3 -c 'import ctypes;l=ctypes.CDLL(None,use_errno=True);r=l.syscall({nr},0,0,0,0,0);exit(0 if r>=0 or ctypes.get_errno() not in (1,38) else 1)'"
@@ -154,13 +154,13 @@ fn seccomp_alone() {
     }
     lines.push("unshare -U true".to_owned());
     let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
-    refused(&wall, &place, &lines);
+    refused(&sandbox, &place, &lines);
 }
 
 fn without_init() -> ExitCode {
     let place = Place::new();
-    match CommandWall::start(&place.rules()) {
-        Err(error @ WallError::NotInitialised) if error.to_string().contains("init()") => {
+    match CommandSandbox::start(&place.rules()) {
+        Err(error @ SandboxError::NotInitialised) if error.to_string().contains("init()") => {
             ExitCode::SUCCESS
         }
         other => panic!("{other:?}"),
@@ -175,25 +175,28 @@ fn refuses_a_foreign_helper() {
     let place = Place::new();
     let mut rules = place.rules();
     rules.warden = Some("/bin/true".into());
-    let refused = CommandWall::start(&rules);
-    assert!(matches!(refused, Err(WallError::Warden(_))), "{refused:?}");
+    let refused = CommandSandbox::start(&rules);
+    assert!(
+        matches!(refused, Err(SandboxError::Warden(_))),
+        "{refused:?}"
+    );
     rules.warden = Some(std::env::current_exe().unwrap());
-    assert!(line(&wall(&rules), &place, "true").succeeded());
+    assert!(line(&sandbox(&rules), &place, "true").succeeded());
 }
 
 fn outlives_thread() {
     let place = Place::new();
     let rules = place.rules();
-    let wall = std::thread::spawn(move || wall(&rules)).join().unwrap();
+    let sandbox = std::thread::spawn(move || sandbox(&rules)).join().unwrap();
     for _ in 0..3 {
-        assert!(line(&wall, &place, "true").succeeded());
+        assert!(line(&sandbox, &place, "true").succeeded());
     }
 }
 
 fn no_environment() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    assert!(!line(&wall, &place, "cat /proc/1/environ").succeeded());
+    let sandbox = sandbox(&place.rules());
+    assert!(!line(&sandbox, &place, "cat /proc/1/environ").succeeded());
     let mut looked = 0;
     for entry in std::fs::read_dir("/proc").unwrap().flatten() {
         let name = std::fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -211,7 +214,7 @@ fn identity_maps() {
     let place = Place::new();
     let own = rustix::process::geteuid().as_raw();
     let ran = line(
-        &wall(&place.rules()),
+        &sandbox(&place.rules()),
         &place,
         "id -u; touch f; stat -c %u f",
     );
@@ -220,20 +223,20 @@ fn identity_maps() {
 
 fn own_signal() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    let ran = line(&wall, &place, "kill -TERM $$; sleep 60");
+    let sandbox = sandbox(&place.rules());
+    let ran = line(&sandbox, &place, "kill -TERM $$; sleep 60");
     assert_eq!(ran.finished.outcome, Outcome::Signaled(15));
-    let ran = line(&wall, &place, "kill -KILL $$; sleep 60");
+    let ran = line(&sandbox, &place, "kill -KILL $$; sleep 60");
     assert_eq!(ran.finished.outcome, Outcome::Signaled(9));
 }
 
 fn missing_program() {
     let place = Place::new();
-    for rung in [Rung::Namespaces, Rung::Landlock] {
-        let wall = only(&place, rung, Omit::default());
+    for level in [Level::Namespaces, Level::Landlock] {
+        let sandbox = only(&place, level, Omit::default());
         let mut command = CommandSpec::line("", &place.ws);
         command.program = Program::Exact(vec!["/usr/bin/no-such-program".into()]);
-        let ran = run_spec(&wall, command, Deadlines::default());
+        let ran = run_spec(&sandbox, command, Deadlines::default());
         let Outcome::Setup(failure) = &ran.finished.outcome else {
             panic!("{ran:?}");
         };
@@ -244,8 +247,8 @@ fn missing_program() {
 
 fn cwd_outside() {
     let place = Place::new();
-    let wall = wall(&place.rules());
-    let ran = run_spec(&wall, spec("true", &place.out), Deadlines::default());
+    let sandbox = sandbox(&place.rules());
+    let ran = run_spec(&sandbox, spec("true", &place.out), Deadlines::default());
     let Outcome::Setup(failure) = &ran.finished.outcome else {
         panic!("{ran:?}");
     };
@@ -253,11 +256,11 @@ fn cwd_outside() {
 }
 
 fn var_tmp() {
-    let place = Place::in_folder("/var/tmp");
+    let place = Place::in_directory("/var/tmp");
     place.write("ws/kept", "kept");
     place.write("ws/.env", "K=1");
     place.write("out/canary", "x");
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let (ws, out) = (place.ws.display(), place.out.display());
     // Twice: the second one gets a sandbox that was made for it.
     for nth in ["1", "2"] {
@@ -265,10 +268,15 @@ fn var_tmp() {
             "pwd && cat kept && echo {nth} > made && ls /var/tmp {out} 2>&1; \
              echo x > /var/tmp/own && ls /var/tmp/own /tmp/own 2>&1; cat .env 2>&1"
         );
-        let said = line(&wall, &place, &look).text();
-        let folder = place.folder.path().file_name().unwrap().to_string_lossy();
+        let said = line(&sandbox, &place, &look).text();
+        let directory = place
+            .directory
+            .path()
+            .file_name()
+            .unwrap()
+            .to_string_lossy();
         let expected = format!(
-            "{ws}\nkeptls: cannot access '{out}': No such file or directory\n/var/tmp:\n{folder}\n\
+            "{ws}\nkeptls: cannot access '{out}': No such file or directory\n/var/tmp:\n{directory}\n\
              ls: cannot access '/tmp/own': No such file or directory\n/var/tmp/own\n\
              cat: .env: Permission denied\n"
         );
@@ -281,7 +289,7 @@ fn var_tmp() {
 fn exit_code() {
     let place = Place::new();
     let ran = line(
-        &wall(&place.rules()),
+        &sandbox(&place.rules()),
         &place,
         "echo out; echo err >&2; exit 42",
     );
@@ -294,10 +302,10 @@ fn exit_code() {
 
 fn counted() {
     let place = Place::new();
-    for rung in [Rung::Namespaces, Rung::Landlock] {
-        let wall = only(&place, rung, Omit::default());
+    for level in [Level::Namespaces, Level::Landlock] {
+        let sandbox = only(&place, level, Omit::default());
         let told = |text: &str| -> Vec<(&str, u32)> {
-            let refused = line(&wall, &place, text).finished.refused;
+            let refused = line(&sandbox, &place, text).finished.refused;
             refused
                 .iter()
                 .map(|call| (call.name(), call.times))
@@ -335,19 +343,19 @@ fn reach() {
         .to_vec();
     files.extend(["/etc/passwd", "/usr/bin/env", "/proc/version", "/dev/null"].map(str::to_owned));
     files.push(format!("{}/f", place.out.display()));
-    for rung in [Rung::Namespaces, Rung::Landlock] {
-        let wall = only(&place, rung, Omit::default());
+    for level in [Level::Namespaces, Level::Landlock] {
+        let sandbox = only(&place, level, Omit::default());
         for file in &files {
             for (access, line) in [
                 (Access::Read, format!("cat {file}")),
                 (Access::Write, format!("exec 3<>{file}")),
             ] {
-                let said = wall.reach(&[]).explains(file.as_ref(), access);
-                let ran = trial::line(&wall, &place, &line);
+                let said = sandbox.reach(&[]).explains(file.as_ref(), access);
+                let ran = trial::line(&sandbox, &place, &line);
                 assert_eq!(
                     said.is_none(),
                     ran.succeeded(),
-                    "{rung:?} {line}: {said:?} {ran:?}"
+                    "{level:?} {line}: {said:?} {ran:?}"
                 );
             }
         }
@@ -357,7 +365,7 @@ fn reach() {
 fn doctor() {
     let place = Place::new();
     let report = probe(&place.rules());
-    assert_eq!(report.rung, Some(Rung::Namespaces));
+    assert_eq!(report.level, Some(Level::Namespaces));
     for name in [
         "namespaces",
         "masks",
@@ -365,33 +373,37 @@ fn doctor() {
         "seccomp",
         "process limit",
     ] {
-        let wall = report.walls.iter().find(|wall| wall.name == name).unwrap();
-        assert!(wall.in_force, "{wall:?}");
+        let sandbox = report
+            .protections
+            .iter()
+            .find(|sandbox| sandbox.name == name)
+            .unwrap();
+        assert!(sandbox.in_force, "{sandbox:?}");
     }
     let mut rules = place.rules();
-    rules.highest = Rung::Landlock;
+    rules.highest = Level::Landlock;
     let report = probe(&rules);
-    assert_eq!(report.rung, Some(Rung::Landlock));
+    assert_eq!(report.level, Some(Level::Landlock));
     assert!(
         report
-            .walls
+            .protections
             .iter()
-            .any(|wall| wall.name == "masks" && !wall.in_force)
+            .any(|sandbox| sandbox.name == "masks" && !sandbox.in_force)
     );
 }
 
 fn too_large() {
     let place = Place::new();
-    let wall = wall(&place.rules());
+    let sandbox = sandbox(&place.rules());
     let text = "x".repeat(5 << 20);
     assert!(matches!(
-        wall.run(spec(&text, &place.ws)),
-        Err(WallError::Order(_))
+        sandbox.run(spec(&text, &place.ws)),
+        Err(SandboxError::Order(_))
     ));
     assert!(names(&place).is_empty(), "placeholders stayed");
     // What the message takes and the kernel does not is a failed step.
     let ran = run_spec(
-        &wall,
+        &sandbox,
         spec(&"x".repeat(200_000), &place.ws),
         Deadlines::default(),
     );
@@ -405,11 +417,11 @@ fn too_large() {
 fn standard_input() {
     let place = Place::new();
     place.write("in", "hello");
-    let wall = wall(&place.rules());
-    assert_eq!(line(&wall, &place, "cat; echo end").stdout, "end\n");
+    let sandbox = sandbox(&place.rules());
+    assert_eq!(line(&sandbox, &place, "cat; echo end").stdout, "end\n");
     let mut command = spec("cat", &place.ws);
     command.stdin = Some(
-        std::fs::File::open(place.folder.path().join("in"))
+        std::fs::File::open(place.directory.path().join("in"))
             .unwrap()
             .into(),
     );
@@ -421,5 +433,5 @@ fn standard_input() {
         total: Some(Duration::from_secs(30)),
         idle: None,
     };
-    assert_eq!(run_spec(&wall, command, deadlines).stdout, "hello");
+    assert_eq!(run_spec(&sandbox, command, deadlines).stdout, "hello");
 }

@@ -21,7 +21,7 @@ use crate::settle::{Outcome, Settler, Unsettled, shown_name};
 
 /// How one batch goes through the line.
 #[derive(Clone, Default)]
-pub struct Passage {
+pub struct BatchContext {
     /// Who can be asked. Nobody means that calls which need a yes settle as `no_approver`.
     pub approver: Option<Arc<dyn Approver>>,
     /// Who listens.
@@ -30,7 +30,7 @@ pub struct Passage {
     pub cancel: CancellationToken,
 }
 
-impl Passage {
+impl BatchContext {
     /// A passage whose questions go to this approver.
     ///
     /// ```
@@ -135,7 +135,7 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         calls: Vec<Call>,
-        passage: &Passage,
+        passage: &BatchContext,
     ) -> Vec<ToolResult> {
         passage.tell_received(session, &calls).await;
         let planned = self.plan_until(session, calls, Stop::of(passage, session));
@@ -181,10 +181,10 @@ impl Gate {
             policy,
             validators: &inner.rules.validators,
             chain: &inner.chain,
-            wall: &inner.wall,
+            sandbox: &inner.sandbox,
             redactor: &inner.redactor,
             session,
-            command_wall: inner.settings.command_wall,
+            command_sandbox: inner.settings.command_sandbox,
         }
     }
 
@@ -193,7 +193,7 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         ready: Ready,
-        passage: &Passage,
+        passage: &BatchContext,
     ) -> Vec<ToolResult> {
         let Ready { fates, opening } = ready;
         let stop = Stop::of(passage, session);
@@ -320,7 +320,12 @@ impl Gate {
         )
     }
 
-    async fn refused(&self, session: &Session, refusal: Refusal, passage: &Passage) -> ToolResult {
+    async fn refused(
+        &self,
+        session: &Session,
+        refusal: Refusal,
+        passage: &BatchContext,
+    ) -> ToolResult {
         let result = self.settled(session, refusal);
         passage.tell_finished(session, &result).await;
         result
@@ -349,10 +354,10 @@ impl Gate {
     }
 
     /// Starts one call in the background.
-    pub fn start(&self, session: &Arc<Session>, call: Call, passage: &Passage) -> CallHandle {
+    pub fn start(&self, session: &Arc<Session>, call: Call, passage: &BatchContext) -> CallHandle {
         let (events, listening) = EventSink::channel(64);
         let cancel = passage.cancel.child_token();
-        let passage = Passage {
+        let passage = BatchContext {
             approver: passage.approver.clone(),
             events,
             cancel: cancel.clone(),

@@ -9,7 +9,7 @@ use futures::future::BoxFuture;
 use crate::sync::{Mutex, lock};
 
 /// Something that lives as long as a conversation, such as background commands or a count.
-pub trait Belonging: Any + Send + Sync {
+pub trait Resource: Any + Send + Sync {
     /// Ends it, and waits until it has ended. By default there is nothing to end.
     fn end(&self) -> BoxFuture<'_, ()> {
         Box::pin(std::future::ready(()))
@@ -18,10 +18,10 @@ pub trait Belonging: Any + Send + Sync {
 
 /// At most one of each kind.
 #[derive(Default)]
-pub(super) struct Belongings(Mutex<HashMap<TypeId, Arc<dyn Belonging>>>);
+pub(super) struct Resources(Mutex<HashMap<TypeId, Arc<dyn Resource>>>);
 
-impl Belongings {
-    pub(super) fn get<T: Belonging + Default>(&self) -> Arc<T> {
+impl Resources {
+    pub(super) fn get<T: Resource + Default>(&self) -> Arc<T> {
         let mut all = lock(&self.0);
         let one = all
             .entry(TypeId::of::<T>())
