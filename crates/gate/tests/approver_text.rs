@@ -20,6 +20,8 @@ use toolgate_testkit::{
 };
 
 const KNOWN: &str = "plain-words-of-a-variable";
+/// What an approver sees instead of [`KNOWN`].
+const MARKER: &str = "[redacted:env DEPLOY_TOKEN]";
 const RANDOM: &str = "a1b2c3d4e5f6g7h8";
 
 fn redactor() -> Redactor {
@@ -97,7 +99,7 @@ async fn a_part_that_runs_is_shown_within_every_shape_of_a_secret() {
             assert!(item.whole.contains(part), "{text}: {}", item.whole);
             let args = serde_json::to_string(&item.args).unwrap();
             assert!(args.contains(part), "{text}: {args}");
-            let location = whole_line(&text.replace(KNOWN, "[redacted:env]"));
+            let location = whole_line(&text.replace(KNOWN, MARKER));
             assert_eq!(item.locations, [location], "{text}");
             assert!(
                 !args.contains(KNOWN) && !item.whole.contains(KNOWN),
@@ -130,7 +132,7 @@ async fn a_preview_is_shown_whole_and_its_record_is_redacted() {
             .await;
         let asked = approver.asked();
         let shown = asked[0].items[0].preview.clone().unwrap();
-        let expected = text.replace(KNOWN, "[redacted:env]");
+        let expected = text.replace(KNOWN, MARKER);
         assert_eq!(shown, preview_text(&expected), "{text}");
         let stored = preview_text(&redactor().redact(&text).0).into_owned();
         assert_eq!(plan(&bench).preview, Some(stored), "{text}");
@@ -164,7 +166,7 @@ fn a_known_value_is_hidden_from_an_approver_only_if_it_is_one_plain_word() {
         let redactor = Redactor::new([("DEPLOY_TOKEN", value)]).unwrap();
         let text = format!("run {value} now");
         let expected = if hidden {
-            "run [redacted:env] now"
+            "run [redacted:env DEPLOY_TOKEN] now"
         } else {
             &*text
         };
@@ -193,8 +195,31 @@ fn a_known_value_is_found_beside_and_within_every_shape() {
             "https://a:[redacted:env]$(id)@h".to_owned(),
         ),
     ] {
-        assert_eq!(redactor.for_approver(&text), shown);
         assert_eq!(redactor.hide_known(&text), shown);
+        let named = shown.replace("[redacted:env]", MARKER);
+        assert_eq!(redactor.for_approver(&text), named);
+    }
+}
+
+#[test]
+fn a_hidden_value_is_named_by_its_variables() {
+    let redactor = Redactor::new([
+        ("DEPLOY_TOKEN", "abcdefgh12345678"),
+        ("OTHER_TOKEN", "12345678abcdefgh"),
+        ("SAME_TOKEN", "abcdefgh12345678"),
+        ("odd ] name", "zyxwvuts-98765432"),
+    ])
+    .unwrap();
+    for (text, shown) in [
+        ("-H abcdefgh12345678", "-H [redacted:env DEPLOY_TOKEN]"),
+        (
+            "abcdefgh12345678abcdefgh",
+            "[redacted:env DEPLOY_TOKEN, OTHER_TOKEN]",
+        ),
+        ("x zyxwvuts-98765432", "x [redacted:env]"),
+        ("nothing", "nothing"),
+    ] {
+        assert_eq!(redactor.for_approver(text), shown);
     }
 }
 
@@ -214,7 +239,7 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let (item, _) = runtime.block_on(asked(&text));
         let args = item.args["connects"][0].as_str().unwrap();
-        prop_assert_eq!(args, text.replace(KNOWN, "[redacted:env]"));
+        prop_assert_eq!(args, text.replace(KNOWN, MARKER));
         prop_assert!(args.contains(&part));
         prop_assert!(item.whole.contains(&whole_text(&part)), "{}", item.whole);
     }

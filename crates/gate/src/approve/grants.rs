@@ -241,16 +241,19 @@ mod tests {
             (GrantScope::Tool, "every call of t"),
             (
                 GrantScope::Command(vec!["login".into(), secret()]),
-                "t: commands that start with \"login [redacted:env]\"",
+                "t: commands that start with \"login [redacted:env TOKEN]\"",
             ),
             (
                 GrantScope::Path {
                     access: Access::Write,
                     path: secret(),
                 },
-                "t: write \"[redacted:env]\"",
+                "t: write \"[redacted:env TOKEN]\"",
             ),
-            (GrantScope::Host(secret()), "t: contact \"[redacted:env]\""),
+            (
+                GrantScope::Host(secret()),
+                "t: contact \"[redacted:env TOKEN]\"",
+            ),
         ] {
             let grant = Grant {
                 id: "g".into(),

@@ -364,7 +364,7 @@ impl Planner<'_> {
     /// What a person is shown. It has the time of the call itself, and ends with the line.
     pub(crate) async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
         use futures::FutureExt;
-        let view = View::new(self.sandbox, self.session);
+        let view = View::new(self.sandbox, self.session, self.redactor);
         // Foreign code from the first word on: it may panic before there is a future.
         let look = AssertUnwindSafe(async { live.invocation.preview(&view).await });
         let spec = live.entry.spec();

@@ -4,6 +4,7 @@ use sha2::{Digest, Sha256};
 use toolgate_model::{Access, FileDigest, ToolError};
 use toolgate_sandbox::paths::{PathError, PathSandbox, Resolved, Roots};
 
+use crate::output::Redactor;
 use crate::session::Session;
 
 /// Read-only access for previews. It has no way to write and none to the network.
@@ -11,6 +12,7 @@ use crate::session::Session;
 pub struct View<'a> {
     sandbox: &'a PathSandbox,
     session: &'a Session,
+    redactor: &'a Redactor,
 }
 
 impl std::fmt::Debug for View<'_> {
@@ -29,8 +31,21 @@ pub struct Seen {
 }
 
 impl<'a> View<'a> {
-    pub(crate) const fn new(sandbox: &'a PathSandbox, session: &'a Session) -> Self {
-        Self { sandbox, session }
+    pub(crate) const fn new(
+        sandbox: &'a PathSandbox,
+        session: &'a Session,
+        redactor: &'a Redactor,
+    ) -> Self {
+        Self {
+            sandbox,
+            session,
+            redactor,
+        }
+    }
+
+    /// The secrets of the conversation, for previews that quote a file to say why a call fails.
+    pub const fn redactor(&self) -> &'a Redactor {
+        self.redactor
     }
 
     /// The conversation, for what was read in it.

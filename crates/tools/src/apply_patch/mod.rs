@@ -36,7 +36,6 @@ use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 use crate::blocking::blocking;
 use crate::change::{self, Current, LARGEST};
 use crate::place::{fact_path, names_a_file};
-use crate::secrets::Secrets;
 use crate::settings::{PatchSettings, WriteSettings};
 use crate::write_file::PREVIEW;
 use apply::{Failure, Fit, Remark};
@@ -141,13 +140,13 @@ impl Patch {
         &self,
         files: &BTreeMap<String, Vec<u8>>,
     ) -> Result<BTreeMap<String, Option<Vec<u8>>>, PatchError> {
-        let mut desk = PatchFiles::new(|path| Ok(files.get(&fact_path(path)).cloned()));
-        match apply::apply(self, &mut desk) {
+        let mut files = PatchFiles::new(|path| Ok(files.get(&fact_path(path)).cloned()));
+        match apply::apply(self, &mut files) {
             Err(Failure::Patch(error)) => return Err(error),
             // Files in memory give no trouble of their own.
             Err(Failure::Tool(_)) | Ok(_) => {}
         }
-        let items = desk.into_items().into_iter();
+        let items = files.into_items().into_iter();
         let changed = items.filter(|item| item.after() != item.before);
         Ok(changed
             .map(|item| (fact_path(&item.path), item.after()))
@@ -205,13 +204,13 @@ impl Invocation for Patching {
 impl Patching {
     fn shown(&self, view: &View<'_>) -> Result<Preview, ToolError> {
         let mut rests_on = Vec::new();
-        let mut desk = PatchFiles::new(|path| {
+        let mut files = PatchFiles::new(|path| {
             let seen = view.read(path, LARGEST)?;
             rests_on.push(seen.digest);
             Ok(seen.content)
         });
-        let applied = apply::apply(&self.patch, &mut desk);
-        let items = desk.into_items();
+        let applied = apply::apply(&self.patch, &mut files);
+        let items = files.into_items();
         let (text, shows): (String, &'static [&'static str]) = match applied {
             Ok(_) => {
                 let outcomes = outcomes(items);
@@ -227,8 +226,9 @@ impl Patching {
             // An earlier call of the batch may still make the files what this one needs: then
             // the patch itself is shown.
             Err(Failure::Patch(error)) => {
-                let failed = told::failed(&error, self.patch.format(), &Secrets::default());
-                let why = failed.message;
+                let originals = items.iter().filter_map(|item| item.before.as_deref());
+                let secrets = told::secrets(&error, view.redactor(), originals);
+                let why = told::failed(&error, self.patch.format(), &secrets).message;
                 let text = format!("as the files are now, this call will fail: {why}\n");
                 (text, &[])
             }
@@ -278,7 +278,7 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         let name = fact_path(path);
         patching.facts.writes.contains(&name) || patching.facts.deletes.contains(&name)
     };
-    let mut desk = PatchFiles::new(|path| {
+    let mut files = PatchFiles::new(|path| {
         let current = Current::look(cx.sandbox(), path)?;
         let Some(current) = current else {
             return Ok(None);
@@ -291,18 +291,13 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         found.insert(path.to_owned(), current);
         Ok(Some(bytes))
     });
-    let applied = apply::apply(&patching.patch, &mut desk);
-    let items = desk.into_items();
+    let applied = apply::apply(&patching.patch, &mut files);
+    let items = files.into_items();
     let remarks = applied.map_err(|failure| match failure {
         Failure::Tool(error) => error,
         Failure::Patch(error) => {
-            let text = told::text_of(&error.problem);
-            let originals: Vec<String> = found
-                .values()
-                .map(|current| String::from_utf8_lossy(&current.bytes).into_owned())
-                .collect();
-            let secrets = Secrets::find(cx.redactor(), text)
-                .made_from(cx.redactor(), originals.iter().map(String::as_str));
+            let originals = found.values().map(|current| current.bytes.as_slice());
+            let secrets = told::secrets(&error, cx.redactor(), originals);
             told::nearest(
                 told::failed(&error, patching.patch.format(), &secrets),
                 &error,

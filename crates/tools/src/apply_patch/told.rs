@@ -1,7 +1,7 @@
 //! What is said about a patch: what it did, or why it did nothing.
 
 use serde_json::json;
-use toolgate_gate::output::bound;
+use toolgate_gate::output::{Redactor, bound};
 use toolgate_gate::tool::{Output, RunCtx, path_error};
 use toolgate_model::{ErrorKind, ToolError};
 
@@ -25,13 +25,24 @@ pub(super) fn unreadable(error: &PatchError) -> ToolError {
 }
 
 /// The text that an error shows lines of.
-pub(super) fn text_of(problem: &PatchProblem) -> &str {
+fn text_of(problem: &PatchProblem) -> &str {
     match problem {
         PatchProblem::NotFound(sought)
         | PatchProblem::NotAtEnd(sought)
         | PatchProblem::Ambiguous { sought, .. } => &sought.text,
         _ => "",
     }
+}
+
+/// The secrets in the text that an error quotes, which was made from these files.
+pub(super) fn secrets<'f>(
+    error: &PatchError,
+    redactor: &Redactor,
+    originals: impl Iterator<Item = &'f [u8]>,
+) -> Secrets {
+    let originals: Vec<_> = originals.map(String::from_utf8_lossy).collect();
+    Secrets::find(redactor, text_of(&error.problem))
+        .made_from(redactor, originals.iter().map(|original| &**original))
 }
 
 /// A patch that does not apply, with what is there instead.

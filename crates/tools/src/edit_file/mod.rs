@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::output::{bound, preview_name};
+use toolgate_gate::output::{Redactor, bound, preview_name};
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
@@ -181,8 +181,7 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
     current.check_read(&path, cx)?;
     let (old, encoding) = current.decoded().ok_or_else(|| binary(&path))?;
     let redactor = cx.redactor();
-    let secrets = |text: &str| Secrets::find(redactor, text).made_from(redactor, [&*old]);
-    let (edited, strategy, other_endings) = apply(&args.edits, &path, &old, secrets)?;
+    let (edited, strategy, other_endings) = apply(&args.edits, &path, &old, redactor)?;
     settings.check(&path, edited.text.len())?;
     let difference = Difference::of(&old, &edited.text, edited.regions(&old));
     let mut made = Made {
@@ -219,8 +218,9 @@ fn apply(
     edits: &[Edit],
     path: &str,
     old: &str,
-    secrets: impl Fn(&str) -> Secrets,
+    redactor: &Redactor,
 ) -> Result<(Edited, Strategy, bool), ToolError> {
+    let secrets = |text: &str| Secrets::find(redactor, text).made_from(redactor, [old]);
     let ending = one_ending(old);
     let mut edited = Edited::of(old.to_owned());
     let (mut strategy, mut other_endings) = (Strategy::Exact, false);
@@ -386,7 +386,7 @@ fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
         None => fails(&format!("`{name}` does not exist")),
         Some(bytes) => match decode(bytes, true) {
             None => fails(&format!("`{name}` is binary")),
-            Some(old) => match apply(&args.edits, &name, &old.text, |_| Secrets::default()) {
+            Some(old) => match apply(&args.edits, &name, &old.text, view.redactor()) {
                 Err(error) => fails(&error.message),
                 Ok((edited, ..)) => {
                     view.check_content(&args.path, edited.text.as_bytes())?;

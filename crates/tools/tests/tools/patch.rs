@@ -467,4 +467,19 @@ fn secrets_are_not_shown_by_a_patch_that_fails() {
         !message.contains("FAASC") && !message.contains("BKcw"),
         "{message}"
     );
+    // A question about a call that will fail quotes the file as little.
+    for (tool, args) in [
+        ("apply_patch", json!({"patch": near})),
+        (
+            "edit_file",
+            json!({"path": "conf.txt", "edits": [{"target": "MIIEvQIBADANBgkqhkiG9w0BAQEFAASD", "replacement": ""}]}),
+        ),
+    ] {
+        let shown = ws.plan(tool, args).preview.unwrap();
+        assert!(shown.contains("this call will fail"), "{shown}");
+        assert!(
+            !shown.contains("FAASC") && !shown.contains("BKcw"),
+            "{shown}"
+        );
+    }
 }

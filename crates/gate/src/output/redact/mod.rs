@@ -23,7 +23,7 @@ mod tail;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use rules::Rules;
+use rules::{Rules, Variable};
 use scan::{Piece, Scan};
 
 use super::chars::{is_unclear, split};
@@ -140,53 +140,72 @@ impl Redactor {
     #[must_use]
     pub fn redact<'t>(&self, text: &'t str) -> (Cow<'t, str>, Vec<RedactedSpan>) {
         let spans = self.spans(text);
-        (without(text, &spans), spans)
+        (without(text, spans.iter().copied()), spans)
     }
 
     /// The text without the values that were handed in. What only has the shape of a secret
     /// stays: a person may have reasons to say it.
     #[must_use]
     pub fn hide_known<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        without(text, &self.known_spans(text, |_, _| true))
+        let spans = self.known_spans(text, |_, _| true);
+        without(text, spans.into_iter().map(|(span, _)| span))
     }
 
-    /// The text for an approver: known values are hidden if each is a plain token, no part of a
-    /// path and not the name of a profile, a project or the like, and nothing else is. The shape of a secret can hold code, and an approver has to see what will run.
+    /// The text for an approver: a known value is replaced by the name of its variable if it is a
+    /// plain token, no part of a path and not the name of a profile, a project or the like.
+    /// Nothing else is hidden: the shape of a secret can hold code, and an approver has to see
+    /// what will run.
     ///
     /// ```
     /// # use toolgate_gate::output::Redactor;
     /// let redactor = Redactor::new([("A", "hunter2-hunter2"), ("B", "x $(date)")]).unwrap();
     /// let shown = redactor.for_approver("login hunter2-hunter2; token=\"x $(date)\"");
-    /// assert_eq!(shown, "login [redacted:env]; token=\"x $(date)\"");
+    /// assert_eq!(shown, "login [redacted:env A]; token=\"x $(date)\"");
     /// ```
     #[must_use]
     pub fn for_approver<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let hidden = |(start, end): (usize, usize), is_ordinary: bool| {
+        let hidden = |(start, end): (usize, usize), variable: &Variable| {
             let value = text.get(start..end).unwrap_or_default();
-            !is_ordinary && is_plain_token(value) && !is_path(text, start, end)
+            !variable.is_ordinary && is_plain_token(value) && !is_path(text, start, end)
         };
-        without(text, &self.known_spans(text, hidden))
+        let spans = self.known_spans(text, hidden);
+        replaced(
+            text,
+            spans.into_iter().map(|(span, variables)| {
+                let marker = match variables.as_slice() {
+                    [] => span.class.marker().to_owned(),
+                    names => format!("[redacted:env {}]", names.join(", ")),
+                };
+                (span.start, span.end, Cow::Owned(marker))
+            }),
+        )
     }
 
-    /// The known values that `wanted` accepts. Shapes play no part: a span that a shape
-    /// extends would cover more than the value.
-    fn known_spans(
-        &self,
+    /// The known values that `wanted` accepts, with the names of their variables. Shapes play no
+    /// part: a span that a shape extends would cover more than the value.
+    fn known_spans<'r>(
+        &'r self,
         text: &str,
-        wanted: impl Fn((usize, usize), bool) -> bool,
-    ) -> Vec<RedactedSpan> {
-        let mut spans: Vec<RedactedSpan> = Vec::new();
-        for (start, end, is_ordinary) in self.rules.values(text) {
-            if !wanted((start, end), is_ordinary) {
+        wanted: impl Fn((usize, usize), &Variable) -> bool,
+    ) -> Vec<(RedactedSpan, Vec<&'r str>)> {
+        let mut spans: Vec<(RedactedSpan, Vec<&str>)> = Vec::new();
+        for (start, end, variable) in self.rules.values(text) {
+            if !wanted((start, end), variable) {
                 continue;
             }
+            // An odd name could pass for something else in a question.
+            let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            let name = Some(variable.name.as_str()).filter(|name| name.chars().all(is_word));
             match spans.last_mut() {
-                Some(last) if start <= last.end => last.end = last.end.max(end),
-                _ => spans.push(RedactedSpan {
-                    start,
-                    end,
-                    class: SecretClass::Env,
-                }),
+                Some((last, names)) if start <= last.end => {
+                    last.end = last.end.max(end);
+                    names.extend(name.filter(|name| !names.contains(name)));
+                }
+                _ => {
+                    let class = SecretClass::Env;
+                    let span = RedactedSpan { start, end, class };
+                    spans.push((span, name.into_iter().collect()));
+                }
             }
         }
         spans
@@ -256,16 +275,25 @@ fn is_path(text: &str, start: usize, end: usize) -> bool {
     (in_path || (begins && word.is_empty())) && !word.contains("://") && !value.contains("://")
 }
 
-fn without<'t>(text: &'t str, spans: &[RedactedSpan]) -> Cow<'t, str> {
-    if spans.is_empty() {
+fn without<'t>(text: &'t str, spans: impl ExactSizeIterator<Item = RedactedSpan>) -> Cow<'t, str> {
+    let marked = |span: RedactedSpan| (span.start, span.end, Cow::Borrowed(span.class.marker()));
+    replaced(text, spans.map(marked))
+}
+
+/// The text with a marker in place of each span. The spans are in order and apart from each other.
+fn replaced<'t>(
+    text: &'t str,
+    spans: impl ExactSizeIterator<Item = (usize, usize, Cow<'static, str>)>,
+) -> Cow<'t, str> {
+    if spans.len() == 0 {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
     let mut at = 0;
-    for span in spans {
-        out.push_str(text.get(at..span.start).unwrap_or_default());
-        out.push_str(span.class.marker());
-        at = span.end;
+    for (start, end, marker) in spans {
+        out.push_str(text.get(at..start).unwrap_or_default());
+        out.push_str(&marker);
+        at = end;
     }
     out.push_str(text.get(at..).unwrap_or_default());
     Cow::Owned(out)

@@ -61,6 +61,14 @@ enum Beginning {
     Value(usize),
 }
 
+/// The variable that a value belongs to. Credentials sort first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Variable {
+    /// Whether it names something, such as a profile, and holds no credential.
+    pub(super) is_ordinary: bool,
+    pub(super) name: String,
+}
+
 /// All rules, and the automata that find where to ask them.
 #[derive(Debug)]
 pub(super) struct Rules {
@@ -68,8 +76,8 @@ pub(super) struct Rules {
     find_beginnings: AhoCorasick,
     sorted_beginnings: Sorted,
     find_values: Option<AhoCorasick>,
-    /// Whether each of these is a name of something and no credential, by its variable.
-    ordinary: Vec<bool>,
+    /// The variable of each of these values.
+    variables: Vec<Variable>,
     sorted_values: Sorted,
 }
 
@@ -97,7 +105,7 @@ impl Rules {
                 .collect(),
         );
 
-        let (values, ordinary): (Vec<String>, Vec<bool>) = pieces(env).into_iter().unzip();
+        let (values, variables): (Vec<String>, Vec<Variable>) = pieces(env).into_iter().unzip();
         let find_values = if values.is_empty() {
             None
         } else {
@@ -115,7 +123,7 @@ impl Rules {
             find_beginnings,
             sorted_beginnings,
             find_values,
-            ordinary,
+            variables,
             sorted_values: Sorted::new(values),
         })
     }
@@ -143,16 +151,17 @@ impl Rules {
         places
     }
 
-    /// Where the values of variables stand in `text`, by their starts, and whether each is a
-    /// name of something rather than a credential.
-    pub(super) fn values(&self, text: &str) -> Vec<(usize, usize, bool)> {
+    /// Where the values of variables stand in `text`, by their starts, with the variable of each.
+    pub(super) fn values(&self, text: &str) -> Vec<(usize, usize, &Variable)> {
         let hits = self
             .find_values
             .iter()
             .flat_map(|values| values.find_overlapping_iter(text));
-        let ordinary = |at: usize| self.ordinary.get(at).copied().unwrap_or_default();
-        let mut found: Vec<(usize, usize, bool)> = hits
-            .map(|hit| (hit.start(), hit.end(), ordinary(hit.pattern().as_usize())))
+        let mut found: Vec<(usize, usize, &Variable)> = hits
+            .filter_map(|hit| {
+                let variable = self.variables.get(hit.pattern().as_usize())?;
+                Some((hit.start(), hit.end(), variable))
+            })
             .collect();
         found.sort_unstable();
         found
@@ -223,7 +232,7 @@ fn beginnings() -> Vec<(&'static str, Rule)> {
     table
 }
 
-fn pieces<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<(String, bool)>
+fn pieces<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<(String, Variable)>
 where
     N: AsRef<str>,
     V: AsRef<str>,
@@ -235,11 +244,14 @@ where
         if common || value.chars().count() < MIN_ENV_VALUE_CHARS {
             continue;
         }
-        let ordinary = is_ordinary(name);
+        let variable = Variable {
+            is_ordinary: is_ordinary(name),
+            name: name.to_owned(),
+        };
         let mut rest = value;
         while rest.len() > PIECE_BYTES {
             let (piece, after) = split(rest, rest.floor_char_boundary(PIECE_BYTES));
-            pieces.push((piece.to_owned(), ordinary));
+            pieces.push((piece.to_owned(), variable.clone()));
             // A last piece that is too short to be looked for alone overlaps the one
             // before it.
             rest = if after.len() < PIECE_BYTES / 2 {
@@ -248,7 +260,7 @@ where
                 after
             };
         }
-        pieces.push((rest.to_owned(), ordinary));
+        pieces.push((rest.to_owned(), variable));
     }
     // A value that is a credential of one variable is one wherever it comes from.
     pieces.sort_unstable();
