@@ -1,4 +1,4 @@
-//! The figures. Every bench prints JSON lines; this makes one table of them.
+//! The benches. Each prints JSON lines, which are passed on.
 
 use std::process::Stdio;
 

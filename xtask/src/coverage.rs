@@ -48,11 +48,11 @@ pub(crate) fn run() -> Done {
     worst
 }
 
-/// The first version of LLVM whose tools read what the compilers of today write.
+/// The first version of LLVM whose tools read the profiles of current compilers.
 const FIRST: u32 = 19;
 
 /// The directory of LLVM's tools: the compiler's own version, else the nearest before it that can
-/// read its format. Debian's package where there is none.
+/// read its format. Installs Debian's package where there is none.
 fn llvm() -> Result<PathBuf, String> {
     let version = Command::new("rustc")
         .arg("-vV")

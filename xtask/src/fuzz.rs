@@ -35,7 +35,7 @@ pub(crate) fn all(seconds: u32) -> Done {
 pub(crate) fn one(target: &str, seconds: u32) -> Done {
     if !TARGETS.contains(&target) {
         return Err(format!(
-            "{target:?} is no fuzz target; known are {}",
+            "{target:?} is not a fuzz target; known are {}",
             TARGETS.join(", ")
         ));
     }
@@ -46,7 +46,7 @@ pub(crate) fn one(target: &str, seconds: u32) -> Done {
         )?;
     }
     let fuzz = root().join("fuzz");
-    // What is found goes to the first directory; the second is only read.
+    // New inputs go to the first directory; the second is only read.
     let corpus = format!("corpus/{target}");
     let seeds = format!("seeds/{target}");
     std::fs::create_dir_all(fuzz.join(&corpus))

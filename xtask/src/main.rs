@@ -1,4 +1,4 @@
-//! One command for everything: `cargo xtask test`, `bench`, `soak`, `coverage`, `fuzz`, `mutants`.
+//! One command for everything: `cargo xtask test`, `bench`, `soak`, `coverage` and so on.
 
 mod bench;
 mod coverage;
@@ -9,15 +9,19 @@ mod package;
 mod soak;
 mod step;
 mod test;
+mod tools;
 
 use std::process::ExitCode;
 
 const HELP: &str = "\
 cargo xtask COMMAND
 
-  test        everything that has to hold: format, lints, tests, documentation, packages
+  test        everything that has to hold: format, spelling, dependencies, lints, tests,
+              documentation, packages
+  typos       spelling alone (typos.toml)
+  deny        licences, versions and sources of dependencies alone (deny.toml)
   bench       the figures, as ratios in one run
-  soak        what takes long: a million races, fuzzing, mutants
+  soak        long runs: a million races, fuzzing, mutants
   coverage    region coverage of model, policy and gate (needs LLVM's tools)
   fuzz [TARGET] [SECONDS]
               one fuzz target, or all of them (needs a nightly toolchain)
@@ -29,6 +33,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test"] => test::run(),
+        ["typos"] => tools::typos(),
+        ["deny"] => tools::deny(),
         ["bench"] => bench::run(),
         ["soak"] => soak::run(),
         ["coverage"] => coverage::run(),
@@ -43,7 +49,7 @@ fn main() -> ExitCode {
             step::say(HELP);
             Ok(())
         }
-        _ => Err(format!("what is wanted?\n\n{HELP}")),
+        _ => Err(format!("unknown command\n\n{HELP}")),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! Mutants of the decisions: each has to be noticed by a test.
+//! Mutants of the decisions: a test has to fail for each.
 
 use std::process::Command;
 
@@ -8,7 +8,7 @@ use crate::step::{Done, has, root, step};
 struct Decisions {
     package: &'static str,
     files: &'static [&'static str],
-    /// The tests that have to notice. Every mutant is compiled with them and nothing else.
+    /// The tests that have to fail. Every mutant is compiled with these alone.
     tests: &'static [&'static str],
 }
 
@@ -45,7 +45,7 @@ const DECISIONS: [Decisions; 4] = [
             "middleware",
             "on_disk",
             "planning",
-            "policy_line",
+            "policy_pipeline",
             "scopes",
             "settling",
             "shown",

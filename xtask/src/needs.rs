@@ -4,7 +4,7 @@ use std::process::Command;
 
 use crate::step::{Done, has, say, step};
 
-/// A program, how it shows that it is there, and the Debian package it comes in.
+/// A program, the option that prints its version, and its Debian package.
 type Needed = (&'static str, &'static str, &'static str);
 
 const FOR_TESTS: [Needed; 8] = [
@@ -18,20 +18,20 @@ const FOR_TESTS: [Needed; 8] = [
     ("strace", "--version", "strace"),
 ];
 
-/// What the figures are measured against.
+/// Programs that the benches compare with.
 const FOR_BENCHES: [Needed; 1] = [("rg", "--version", "ripgrep")];
 
-/// Installs what the tests run and is missing.
+/// Installs programs that the tests need.
 pub(crate) fn for_tests() -> Done {
     install(&FOR_TESTS)
 }
 
-/// Installs what the benches run and is missing.
+/// Installs programs that the benches need.
 pub(crate) fn for_benches() -> Done {
     install(&FOR_BENCHES)
 }
 
-/// Without the rights or the packages this fails, and says which.
+/// Installs the packages of missing programs. Fails without the rights or the packages.
 fn install(needed: &[Needed]) -> Done {
     let missing: Vec<&str> = needed
         .iter()
@@ -42,13 +42,13 @@ fn install(needed: &[Needed]) -> Done {
         return Ok(());
     }
     say(&format!("missing: {}", missing.join(", ")));
-    // A list that is out of date is no reason to stop: the packages may still be there.
+    // A failed update is no reason to stop: the packages may still be available.
     let _ = step(
         "package lists",
         Command::new("apt-get").args(["update", "-q"]),
     );
     step(
-        "install what is run",
+        "install packages",
         Command::new("apt-get")
             .args(["install", "-q", "-y", "--no-install-recommends"])
             .args(&missing)

@@ -2,7 +2,7 @@
 
 use crate::step::{Done, cargo, step};
 
-/// Members of the workspace that are no libraries for others.
+/// Members of the workspace that are not libraries for others.
 const NOT_PACKAGED: [&str; 4] = [
     "toolgate-benches",
     "toolgate-cli",

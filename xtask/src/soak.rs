@@ -1,4 +1,4 @@
-//! What takes long: the same as in `test`, with the counts that convince.
+//! Long runs: the same as in `test`, with larger counts.
 
 use crate::package::Verify;
 use crate::step::{Done, cargo, step};
@@ -10,7 +10,7 @@ const RACES: &str = "1000000";
 const MOVES: &str = "100000";
 /// Kills of a program while its commands run.
 const KILLS: &str = "1000";
-/// Kills of a record while it is written.
+/// Kills of a journal while it is written.
 const JOURNAL_KILLS: &str = "10000";
 /// Kills of a conversation while its calls run.
 const RUN_KILLS: &str = "1000";

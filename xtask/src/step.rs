@@ -1,13 +1,13 @@
-//! One command of a task, with its name and time told.
+//! One command of a task, with its name and time reported.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-/// What a task comes to.
+/// The outcome of a task.
 pub(crate) type Done = Result<(), String>;
 
-/// Tells the person something.
+/// Prints a line for the user.
 #[allow(clippy::print_stderr)]
 pub(crate) fn say(text: &str) {
     eprintln!("{text}");
@@ -24,15 +24,14 @@ pub(crate) fn cargo(args: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command.args(args).current_dir(root());
-    // Everything is built once: what would make the next build of the same crate quicker takes
-    // as much room as the build itself.
+    // Everything is built once, and incremental state takes as much space as the build itself.
     if std::env::var_os("CARGO_INCREMENTAL").is_none() {
         command.env("CARGO_INCREMENTAL", "0");
     }
     command
 }
 
-/// Runs a command and tells how long it took. Anything but success is an error with its name.
+/// Runs a command and reports how long it took. Anything but success is an error with its name.
 pub(crate) fn step(name: &str, command: &mut Command) -> Done {
     say(&format!("==> {name}"));
     let began = Instant::now();

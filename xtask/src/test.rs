@@ -6,6 +6,8 @@ use crate::step::{Done, cargo, say, step};
 pub(crate) fn run() -> Done {
     crate::needs::for_tests()?;
     step("format", &mut cargo(&["fmt", "--all", "--check"]))?;
+    crate::tools::typos()?;
+    crate::tools::deny()?;
     step(
         "lints",
         &mut cargo(&[
@@ -18,7 +20,7 @@ pub(crate) fn run() -> Done {
             "warnings",
         ]),
     )?;
-    // They are a workspace of their own, and run in a soak only.
+    // A workspace of its own, which runs in a soak only.
     step(
         "fuzz targets",
         &mut cargo(&[
@@ -31,7 +33,7 @@ pub(crate) fn run() -> Done {
             "--locked",
         ]),
     )?;
-    // All of them, so that one run names everything that does not hold.
+    // All of them, so that one run names every failure.
     step(
         "tests",
         &mut cargo(&["test", "--workspace", "--locked", "--no-fail-fast"]),
@@ -66,6 +68,6 @@ pub(crate) fn run() -> Done {
             "--quiet",
         ]),
     )?;
-    say("all of it holds");
+    say("all checks passed");
     Ok(())
 }

@@ -180,18 +180,94 @@ fn the_program_prints_clean_text_through_one_door() {
     }
 }
 
+/// The Rust files under a directory of every crate that have more lines than `most`.
+fn longer_than(most: usize, directory: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for room in layout().into_keys() {
+        let directory = crates().join(room).join(directory);
+        if directory.is_dir() {
+            sources(&directory, &mut found);
+        }
+    }
+    assert!(
+        found.len() > 50,
+        "only {} files in {directory}",
+        found.len()
+    );
+    let long = found.iter().filter_map(|path| {
+        let lines = std::fs::read_to_string(path).unwrap().lines().count();
+        (lines > most).then(|| format!("{} {lines}", path.display()))
+    });
+    long.collect()
+}
+
 #[test]
 fn a_module_stays_small_enough_to_read() {
-    let mut long = Vec::new();
-    for room in layout().into_keys() {
-        let mut found = Vec::new();
-        sources(&crates().join(room).join("src"), &mut found);
-        for path in found {
-            let lines = std::fs::read_to_string(&path).unwrap().lines().count();
-            if lines > 500 {
-                long.push(format!("{} {lines}", path.display()));
+    let long = longer_than(500, "src");
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+#[test]
+fn a_test_file_has_at_most_a_thousand_lines() {
+    let long = longer_than(1_000, "tests");
+    assert!(long.is_empty(), "{long:#?}");
+}
+
+/// The documents of the repository, from its root.
+fn documents() -> Vec<PathBuf> {
+    let root = crates().parent().unwrap().to_path_buf();
+    let mut found = Vec::new();
+    for directory in [root.clone(), root.join("docs"), root.join(".github")] {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
             }
         }
     }
-    assert!(long.is_empty(), "{long:#?}");
+    found
+}
+
+/// The headings of a document, as links name them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let headings = text.lines().filter(|line| line.starts_with('#'));
+    let titles = headings.map(|line| line.trim_start_matches('#').trim().to_lowercase());
+    titles
+        .map(|title| {
+            let letters = title.chars().map(|c| if c == ' ' { '-' } else { c });
+            letters
+                .filter(|c| c.is_alphanumeric() || ['-', '_'].contains(c))
+                .collect()
+        })
+        .collect()
+}
+
+#[test]
+fn links_between_documents_lead_to_files_and_headings() {
+    let documents = documents();
+    assert!(documents.len() > 8, "{documents:?}");
+    let mut broken = Vec::new();
+    for document in documents {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for rest in text.split("](").skip(1) {
+            let link = rest.split(')').next().unwrap();
+            if link.contains("://") {
+                continue;
+            }
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = match file {
+                "" => document.clone(),
+                file => document.parent().unwrap().join(file),
+            };
+            let leads = match anchor {
+                "" => target.exists(),
+                anchor => std::fs::read_to_string(&target)
+                    .is_ok_and(|text| anchors(&text).contains(anchor)),
+            };
+            if !leads {
+                broken.push(format!("{}: {link}", document.display()));
+            }
+        }
+    }
+    assert!(broken.is_empty(), "{broken:#?}");
 }
