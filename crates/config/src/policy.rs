@@ -13,7 +13,7 @@ use crate::key_path::KeyPath;
 use crate::layer::{LayerName, Origin};
 use crate::merge::{Merged, Part, tidy};
 use crate::setting_error::{SettingError, SettingErrorKind};
-use crate::settings::DirectoryGrant;
+use crate::settings::ConfiguredDirectory;
 
 /// The layers of rules, the lowest first.
 pub(crate) type Layers = Vec<LayerSpec>;
@@ -179,7 +179,7 @@ fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
     let base = tidy(&workspace.join(base.first()?.path()));
     let narrowed = directories(&part.value);
     let pattern =
-        |directory: &DirectoryGrant| pattern(&tidy(&workspace.join(directory.path())), &base);
+        |directory: &ConfiguredDirectory| pattern(&tidy(&workspace.join(directory.path())), &base);
     let readable: Vec<String> = narrowed.iter().filter_map(pattern).collect();
     let writable: Vec<String> = narrowed
         .iter()
@@ -218,7 +218,7 @@ fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
     ))
 }
 
-fn directories(value: &Value) -> Vec<DirectoryGrant> {
+fn directories(value: &Value) -> Vec<ConfiguredDirectory> {
     serde_json::from_value(value.clone()).unwrap_or_default()
 }
 

@@ -18,7 +18,7 @@ use crate::key_path::KeyPath;
 use crate::merge::{Merged, tidy};
 use crate::picture::quoted;
 use crate::setting_error::{SettingError, SettingErrorKind};
-use crate::settings::DirectoryGrant;
+use crate::settings::ConfiguredDirectory;
 
 impl Effective {
     /// The settings of the gate. `commands_run` says whether commands run here at all: behind
@@ -79,6 +79,7 @@ impl Effective {
             allow_absolute: sandbox.allow_absolute,
             named,
             own: OwnPlaces::default(),
+            home: None,
         })
     }
 
@@ -94,7 +95,7 @@ impl Effective {
             .collect()
     }
 
-    fn place(&self, directory: &DirectoryGrant) -> PathBuf {
+    fn place(&self, directory: &ConfiguredDirectory) -> PathBuf {
         tidy(&self.workspace.join(directory.path()))
     }
 
@@ -104,12 +105,12 @@ impl Effective {
         let path = KeyPath::of(["tools", "sandbox", "allowed_roots"]);
         let fence = self.merged.settings.get(&path).and_then(|setting| {
             let part = setting.parts.iter().find(|part| !part.trusted)?;
-            serde_json::from_value::<Vec<DirectoryGrant>>(part.value.clone()).ok()
+            serde_json::from_value::<Vec<ConfiguredDirectory>>(part.value.clone()).ok()
         });
         let Some(fence) = fence else {
             return roots.collect();
         };
-        let overlap = |root: &Path, directory: &DirectoryGrant| {
+        let overlap = |root: &Path, directory: &ConfiguredDirectory| {
             let directory = self.place(directory);
             directory.starts_with(root) || root.starts_with(&directory)
         };

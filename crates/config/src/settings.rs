@@ -119,7 +119,7 @@ impl Approval {
 #[serde(deny_unknown_fields)]
 pub struct Sandbox {
     /// Directories that tools may use; the first is the working directory.
-    pub allowed_roots: Vec<DirectoryGrant>,
+    pub allowed_roots: Vec<ConfiguredDirectory>,
     /// Paths that are neither read nor written, besides the built-in ones.
     pub denied_patterns: Vec<String>,
     /// Paths that are not written, besides the built-in ones.
@@ -133,7 +133,7 @@ pub struct Sandbox {
     /// What commands reach of the network.
     pub network: Network,
     /// Further directories for commands.
-    pub grants: Vec<DirectoryGrant>,
+    pub grants: Vec<ConfiguredDirectory>,
 }
 
 /// Whether commands run in the command sandbox.
@@ -161,7 +161,7 @@ pub enum Network {
 /// A directory: text, or a table with what may be done there.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
-pub enum DirectoryGrant {
+pub enum ConfiguredDirectory {
     /// Just the directory.
     Plain(PathBuf),
     /// The directory and what may be done there.
@@ -183,7 +183,7 @@ pub enum DirectoryAccess {
     Write,
 }
 
-impl DirectoryGrant {
+impl ConfiguredDirectory {
     /// Where it is, as it was written.
     pub fn path(&self) -> &Path {
         match self {

@@ -37,7 +37,7 @@ pub enum ReadError {
     },
     /// It is a directory.
     #[error("{name} is a directory, not a configuration file; name the file in it")]
-    DirectoryGrant {
+    Directory {
         /// The directory.
         name: String,
     },
@@ -45,6 +45,14 @@ pub enum ReadError {
     #[error("{name} is no regular file; pipes and devices are not read as configuration")]
     NotRegular {
         /// What was named.
+        name: String,
+    },
+    /// It is a link where only a regular file is read.
+    #[error(
+        "{name} is a link; a project's configuration is read only as a regular file: put a copy there"
+    )]
+    Link {
+        /// The link.
         name: String,
     },
     /// It is larger than any configuration.
@@ -106,14 +114,27 @@ impl Source {
 
     /// Reads a file.
     pub fn read(path: &Path) -> Result<Self, ReadError> {
+        Self::open(path, OFlags::empty())
+    }
+
+    /// Reads the file of a project. A link could lead to a private file, whose lines an error
+    /// would quote.
+    pub fn read_project(path: &Path) -> Result<Self, ReadError> {
+        Self::open(path, OFlags::NOFOLLOW)
+    }
+
+    fn open(path: &Path, more: OFlags) -> Result<Self, ReadError> {
         let name = path.display().to_string();
         let shown = || visible(&name);
         // A pipe must not make the program wait for whoever writes to it.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | more;
         let file = rustix::fs::openat(CWD, path, flags, Mode::empty())
             .map(std::fs::File::from)
             .map_err(|errno| match errno {
                 rustix::io::Errno::NOENT => ReadError::NotFound { name: shown() },
+                rustix::io::Errno::LOOP if more.contains(OFlags::NOFOLLOW) => {
+                    ReadError::Link { name: shown() }
+                }
                 // A socket or a device without a driver.
                 rustix::io::Errno::NXIO | rustix::io::Errno::NODEV => {
                     ReadError::NotRegular { name: shown() }
@@ -129,7 +150,7 @@ impl Source {
         };
         let kind = file.metadata().map_err(refused)?.file_type();
         if kind.is_dir() {
-            return Err(ReadError::DirectoryGrant { name: shown() });
+            return Err(ReadError::Directory { name: shown() });
         }
         if !kind.is_file() {
             return Err(ReadError::NotRegular { name: shown() });
@@ -144,11 +165,12 @@ impl Source {
 
     /// Like [`Source::read`], where it is no mistake that there is no file.
     pub fn read_if_there(path: &Path) -> Result<Option<Self>, ReadError> {
-        match Self::read(path) {
-            Ok(source) => Ok(Some(source)),
-            Err(ReadError::NotFound { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        if_there(Self::read(path))
+    }
+
+    /// Like [`Source::read_project`], where it is no mistake that there is no file.
+    pub fn read_project_if_there(path: &Path) -> Result<Option<Self>, ReadError> {
+        if_there(Self::read_project(path))
     }
 
     /// What mistakes call the file.
@@ -172,6 +194,14 @@ impl Source {
     /// The one-based line of a byte.
     pub(crate) fn line(&self, offset: usize) -> u32 {
         number(self.inner.ends.partition_point(|end| *end < offset)).saturating_add(1)
+    }
+}
+
+fn if_there(read: Result<Source, ReadError>) -> Result<Option<Source>, ReadError> {
+    match read {
+        Ok(source) => Ok(Some(source)),
+        Err(ReadError::NotFound { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 

@@ -37,8 +37,34 @@ fn what_is_no_file_is_refused_with_a_reason() {
     assert!(matches!(Source::read_if_there(&path("nothing")), Ok(None)));
     assert!(matches!(
         Source::read_if_there(&path("directory")),
-        Err(ReadError::DirectoryGrant { .. })
+        Err(ReadError::Directory { .. })
     ));
+}
+
+#[test]
+fn a_link_is_not_read_as_the_configuration_of_a_project() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name);
+    fs::write(path("private"), "-----BEGIN KEY-----\nMIIE\n").unwrap();
+    fs::write(path("plain"), "[tools]\n").unwrap();
+    for (name, target) in [
+        ("a", "private"),
+        ("b", "plain"),
+        ("c", "nothing"),
+        ("d", "d"),
+    ] {
+        symlink(path(target), path(name)).unwrap();
+        let error = Source::read_project_if_there(&path(name)).unwrap_err();
+        assert!(matches!(error, ReadError::Link { .. }), "{error}");
+        assert!(error.to_string().contains("put a copy there"), "{error}");
+    }
+    assert!(Source::read_project(&path("plain")).is_ok());
+    assert!(matches!(
+        Source::read_project_if_there(&path("nothing")),
+        Ok(None)
+    ));
+    // The user's own configuration may be a link, as tools for such files make them.
+    assert!(Source::read(&path("b")).is_ok());
 }
 
 #[test]

@@ -111,7 +111,7 @@ impl TrustStore {
 
     /// Reads the file of a project, if there is one, and whether it is trusted.
     pub fn project(&self, file: &Path) -> Result<Option<Project>, ConfigError> {
-        let Some(source) = Source::read_if_there(file)? else {
+        let Some(source) = Source::read_project_if_there(file)? else {
             return Ok(None);
         };
         // The very bytes that are read as configuration are the ones compared.

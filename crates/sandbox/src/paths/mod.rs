@@ -26,6 +26,7 @@ mod error;
 mod executed;
 mod executed_config;
 mod fold;
+mod git_config;
 mod glob;
 mod guard;
 mod ignores;
@@ -98,6 +99,8 @@ pub struct PathRules {
     pub named: Vec<PathBuf>,
     /// Where Toolgate keeps its own files.
     pub own: OwnPlaces,
+    /// The user's home directory. Git's configuration there can name files of a root as hooks.
+    pub home: Option<PathBuf>,
 }
 
 impl PathRules {
@@ -114,6 +117,7 @@ impl PathRules {
             allow_absolute: false,
             named: Vec::new(),
             own: OwnPlaces::default(),
+            home: None,
         }
     }
 }
@@ -226,7 +230,11 @@ impl PathSandbox {
         let own_in = roots.iter().map(|root| rules.own.beneath(root.path()));
         let from_tools = executed::PROTECTED_FROM_TOOLS.iter().copied();
         let mut denied = compile(built_in.iter().copied().chain(own(&rules.denied_patterns)))?;
-        let mut protected = protected(&rules.protected_paths)?;
+        let mut configured = rules.protected_paths.clone();
+        for root in roots.iter() {
+            configured.extend(git_config::patterns(root.path(), rules.home.as_deref()));
+        }
+        let mut protected = protected(&configured)?;
         let mut protected_from_tools = compile(from_tools.map(Rule::new))?;
         // With several roots, what one adds holds in all of them: that is only stricter.
         for root in roots.iter() {
