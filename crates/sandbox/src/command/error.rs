@@ -4,9 +4,9 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
-use super::found::Missed;
-use super::message::BadOrder;
-use super::report::SetupError;
+use crate::command::caller::search::found::Missed;
+use crate::command::protocol::message::BadOrder;
+use crate::command::protocol::report::SetupError;
 
 /// Why there is no sandbox, or why a command was not started.
 #[derive(Debug, thiserror::Error)]

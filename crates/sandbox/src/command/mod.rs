@@ -1,7 +1,7 @@
-//! The command sandbox: what stands between a command that a model wrote and the machine.
+//! The command sandbox, between a command that a model wrote and the machine.
 //!
 //! ```text
-//!  gate's side               warden, one thread,     in the sandbox
+//!  caller                    warden, one thread,     inside the sandbox
 //!  CommandSpec               empty environment       template ── the mounts and masks
 //!    │ search, placeholders    │                       │ copied by the kernel
 //!    ▼                         │                       ▼
@@ -14,88 +14,50 @@
 //!    └── pidfd: readable when everything is gone; killing it ends everything
 //! ```
 //!
-//! In comes a [`CommandSpec`], out comes a [`Running`] with two pipes and an end; between
-//! the two it can be held ([`Poised`]), with all sandboxes up and the program not begun. The
-//! gate's process never forks: it starts a copy of itself once ([`init`]), and that small
-//! process makes the others. The next sandbox is made before it is asked for, after a template
-//! with the directories and guards of the last command; an order that it does not suit gets
-//! another template.
+//! A [`CommandSpec`] goes in, a [`Running`] with two pipes comes out. In between a command can be
+//! [`Poised`]: its sandbox is up and its program has not begun.
 //!
-//! What can go wrong: the machine lacks a sandbox ([`SandboxError::Unavailable`], and
-//! [`probe`] says what to do), or a step of the way fails ([`Outcome::Setup`], with the
-//! step, the kernel's reason and the path). There is no second try with fewer sandboxes.
+//! | directory | process | moment |
+//! |---|---|---|
+//! | `caller/` | the gate's | starts, reads and waits; it never forks |
+//! | `caller/search/` | the gate's | before a command: which names to mask |
+//! | `caller/after/` | the gate's | after it: which guarded names appeared |
+//! | `warden/` | a copy of the program, started once ([`init`]) | makes sandboxes ahead of need |
+//! | `inside/` | the sandbox's own | from its first process to the exec |
+//! | `protocol/` | both ends | the messages between them |
+//!
+//! The warden prepares the next sandbox from a template with the directories and guards of the last
+//! command. An order that does not fit gets another template.
+//!
+//! Starting fails if the machine lacks a layer of the sandbox ([`SandboxError::Unavailable`];
+//! [`probe`] says what to do), or if a step fails ([`Outcome::Setup`], with the step, the kernel's
+//! reason and the path). It is never tried again with fewer layers.
 
-mod baseline;
-mod bind;
-mod confine;
-mod deep;
-mod descendants;
-mod directory;
-mod doctor;
-mod entry;
+mod caller;
 mod error;
-mod exact;
-mod fence;
-mod filter;
-mod found;
-mod git_state;
-mod guards;
-mod init;
-mod layout;
-mod links;
-mod machine;
-mod memory;
-mod message;
-mod mounts;
-mod own_files;
-mod owner;
-mod packets;
-mod placeholders;
-mod planted;
-mod populate;
-mod reach;
-mod ready;
-mod recheck;
-mod records;
-mod refusals;
-mod report;
-mod repository;
+mod inside;
+mod protocol;
 mod rules;
-mod running;
-mod sandbox;
-mod search;
-mod seccomp;
-mod shell;
-mod start;
-mod supervise;
-mod sweep;
 mod sys;
-mod system;
-mod system_mounts;
-mod template;
-mod user_limits;
 mod warden;
-mod watchdog;
-mod ways;
-mod wire;
 
 use std::sync::atomic::Ordering;
 
-pub use doctor::{DoctorReport, Protection, probe};
+pub use caller::after::sweep::{Appeared, Settled};
+pub use caller::doctor::{DoctorReport, Protection, probe};
+pub use caller::exact::ExactDirectory;
+pub use caller::guards::Hidden;
+pub use caller::reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
+pub use caller::running::{Cause, Deadlines, Finished, Poised, Running, Stream};
+pub use caller::sandbox::{CommandSandbox, InForce};
+pub use caller::search::found::Missed;
 pub use error::SandboxError;
-pub use exact::ExactDirectory;
-pub use found::Missed;
-pub use guards::Hidden;
-pub use message::{BadOrder, Mask, MaskKind, Order, SharedDirectory};
-pub use reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
-pub use refusals::Refused;
-pub use report::{Outcome, Report, SetupError, Step};
+pub use inside::refusals::Refused;
+pub use protocol::message::{BadOrder, Mask, MaskKind, Order, SharedDirectory};
+pub use protocol::report::{Outcome, Report, SetupError, Step};
 pub use rules::{
     CommandSpec, Grant, Level, Limits, Network, Omit, Program, SandboxRules, SetAside,
 };
-pub use running::{Cause, Deadlines, Finished, Poised, Running, Stream};
-pub use sandbox::{CommandSandbox, InForce};
-pub use sweep::{Appeared, Settled};
 
 /// Makes this program able to run commands. Call it first thing in `main`, before any thread
 /// starts: a process with several threads refuses to become the warden.
@@ -118,14 +80,14 @@ pub use sweep::{Appeared, Settled};
 pub fn init() {
     if std::env::args_os()
         .next()
-        .is_some_and(|name| name == warden::NAME)
+        .is_some_and(|name| name == warden::serve::NAME)
     {
         // A copy of a process with several threads could not be trusted to do anything.
         let threads = std::fs::read_dir("/proc/self/task").map_or(0, Iterator::count);
         if threads == 1 {
-            warden::serve();
+            warden::serve::serve();
         }
         sys::end(1);
     }
-    sandbox::READY.store(true, Ordering::Release);
+    caller::sandbox::READY.store(true, Ordering::Release);
 }

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::exact::ExactDirectory;
+use crate::command::caller::exact::ExactDirectory;
 use crate::paths::{PathSandbox, RootAccess};
 
 /// What a command may reach over the network.
@@ -86,7 +86,7 @@ pub enum SetAside {
     ProtectedAndDenied,
 }
 
-/// Everything a [`super::CommandSandbox`] is built from.
+/// Everything a [`crate::command::CommandSandbox`] is built from.
 #[derive(Clone, Debug)]
 pub struct SandboxRules {
     /// The roots, with what is denied and protected in them.
@@ -109,7 +109,7 @@ pub struct SandboxRules {
     pub records: Option<PathBuf>,
     /// How long placeholders stay after a command, for the next one to find.
     pub linger: Duration,
-    /// A program that calls [`super::init`], if this one does not.
+    /// A program that calls [`crate::command::init`], if this one does not.
     pub warden: Option<PathBuf>,
     /// How many names the search for guarded paths looks at. Where there are more, commands
     /// are refused.

@@ -6,7 +6,7 @@ use rustix::io::Errno;
 use toolgate_model::ErrorKind;
 
 use super::message::shown;
-use super::patterns::PatternError;
+use crate::paths::rules::patterns::PatternError;
 
 /// What lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

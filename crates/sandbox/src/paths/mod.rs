@@ -1,4 +1,4 @@
-//! The path sandbox: what stands between a path that a model wrote and the disk.
+//! The path sandbox, between a path that a model wrote and the disk.
 //!
 //! ```text
 //!  text ──▶ request ──▶ guard ─────────▶ resolve ──────────▶ guard ─────────▶ read, stage, list, remove
@@ -7,51 +7,32 @@
 //!                       on the request   or a walk by hand   was really opened was checked
 //! ```
 //!
-//! In comes a path as it was asked for, and what is to be done there. Out comes
-//! an open descriptor, or a [`PathError`] that says in a model's words what was
-//! wrong and what to do instead. Nothing is ever opened by a name that was
-//! checked earlier: the descriptor that is checked is the one that is used.
+//! A path as it was asked for goes in, with the purpose it is opened for. An open descriptor comes
+//! out, or a [`PathError`] that tells a model what was wrong and what to do instead. Nothing is
+//! opened by a name that was checked earlier: the descriptor that is checked is the one in use.
 //!
-//! What can go wrong: the path leaves the roots (by `..`, by being absolute, by a
-//! link), fits a deny pattern, is protected against writing, is not there, or is
-//! no regular file. Whatever is not understood is refused.
+//! | directory | moment |
+//! |---|---|
+//! | `resolve/` | the text of a path becomes a descriptor beneath a root |
+//! | `rules/` | whether its name may be used, before and after it is opened |
+//! | `read/` | one file or one directory is read |
+//! | `write/` | a file is staged, placed, renamed or removed |
+//! | `walk/` | a whole tree is visited, by one thread or by all cores |
 //!
-//! Names in the working directory are relative to it; names in every other root are
-//! absolute, and need `allow_absolute`.
+//! A path is refused if it leaves the roots (by `..`, by being absolute, by a link), matches a deny
+//! pattern, is protected against writing, does not exist, or is no regular file. A path that is not
+//! understood is refused too.
+//!
+//! Names in the working directory are relative to it; names in every other root are absolute, and
+//! need `allow_absolute`.
 
-mod attributes;
-mod braces;
-mod directory;
 mod error;
-mod executed;
-mod executed_config;
-mod fold;
-mod git_config;
-mod glob;
-mod guard;
-mod ignores;
-mod linked;
-mod lists;
-mod made;
 mod message;
-mod missing;
-mod open_directory;
-mod opening;
-mod own;
-mod patterns;
 mod read;
-mod remove;
-mod request;
 mod resolve;
-mod roots;
-mod several;
-mod stage;
-mod stat;
-mod survey;
-mod target;
-mod temporary;
-mod tree;
-mod walk_resolve;
+mod rules;
+mod walk;
+mod write;
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -59,26 +40,27 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-pub use directory::DirectoryEntry;
 pub use error::{BadPath, Escape, Failure, FileKind, Limit, PathError, Protection, RulesError};
-pub use own::OwnPlaces;
-pub use patterns::PatternError;
-pub use read::ReadHandle;
-pub use request::check_text;
+pub use read::directory::DirectoryEntry;
+pub use read::file::ReadHandle;
+pub use read::stat::FileStat;
 pub use resolve::Method;
-pub use roots::{Root, RootAccess, RootRule, Roots};
-pub use several::StagedDelete;
-pub use stage::{Committed, StageOptions, Staged};
-pub use stat::FileStat;
-pub use survey::Surveyor;
-pub use target::Resolved;
-pub use tree::{Flow, Visit, WalkEntry, WalkOptions};
+pub use resolve::request::check_text;
+pub use resolve::roots::{Root, RootAccess, RootRule, Roots};
+pub use rules::own::OwnPlaces;
+pub use rules::patterns::PatternError;
+pub use walk::survey::Surveyor;
+pub use walk::tree::{Flow, Visit, WalkEntry, WalkOptions};
+pub use write::several::StagedDelete;
+pub use write::stage::{Committed, StageOptions, Staged};
+pub use write::target::Resolved;
 
-pub(crate) use attributes::drivers;
-pub(crate) use linked::LOCAL;
-pub(crate) use own::{KEPT, OwnHere};
-use patterns::{Patterns, Rule};
-use request::Request;
+use resolve::request::{self, Request};
+pub(crate) use rules::attributes::drivers;
+pub(crate) use rules::linked::LOCAL;
+pub(crate) use rules::own::{KEPT, OwnHere};
+use rules::patterns::{self, Patterns, Rule};
+use rules::{executed, executed_config, git_config, guard, linked, lists};
 
 /// What the configuration says about paths.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,388 @@
+//! A command that runs, and its end.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use super::guards::Hidden;
+use super::layout::Watched;
+use super::sandbox::{InForce, Inner, end_signal};
+use crate::command::caller::after::baseline::Listed;
+use crate::command::caller::after::placeholders::Held;
+use crate::command::caller::after::sweep::Settled;
+use crate::command::caller::search::found::Missed;
+use crate::command::inside::init::GO;
+use crate::command::inside::refusals::Refused;
+use crate::command::protocol::report::{Outcome, Report};
+use crate::command::protocol::wire;
+use crate::command::rules::Level;
+
+/// How long the end of a command is waited for once it was ordered. An answer is owed
+/// within a second of a deadline, and clearing up takes its part of that.
+const GRACE: Duration = Duration::from_millis(700);
+
+/// A command that waits for its word. Dropped, it never begins.
+#[derive(Debug)]
+pub struct Poised(pub(crate) Running);
+
+impl Poised {
+    /// Lets it begin.
+    pub fn go(self) -> Running {
+        // Where the word does not arrive there is nobody left, which is heard of as the end.
+        let _ = wire::send(&self.0.status, GO, &[]);
+        self.0.sandbox.tell_begun();
+        self.0
+    }
+}
+
+/// A command that was started.
+///
+/// [`Running::stdout`] and [`Running::stderr`] do not block. The command is over when it
+/// and everything it started is gone, not at the end of a pipe; [`Running::drive`] and
+/// [`Running::wait`] hear of that at once, and [`Running::end`] becomes readable a moment
+/// later. Dropping it ends the command.
+#[derive(Debug)]
+pub struct Running {
+    pub(super) sandbox: Arc<Inner>,
+    pub(super) in_force: InForce,
+    /// None where nothing was started; then the outcome is there.
+    pub(crate) pidfd: Option<OwnedFd>,
+    pub(crate) status: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+    pub(crate) outcome: Option<Outcome>,
+    /// The first word on the outcome, while the end is not there.
+    pub(crate) word: Option<Outcome>,
+    /// What seccomp refused.
+    pub(crate) refused: Vec<Refused>,
+    /// Whether nothing more will be reported.
+    pub(super) silent: bool,
+    pub(crate) before: Option<Before>,
+}
+
+/// What there was before a command, and what was done for it.
+#[derive(Debug)]
+pub(crate) struct Before {
+    pub(crate) held: Held,
+    pub(super) watched: Vec<Watched>,
+    pub(crate) listed: Listed,
+    pub(crate) hidden: Vec<Hidden>,
+}
+
+/// Which output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Stream {
+    /// Standard output.
+    Stdout,
+    /// Standard error.
+    Stderr,
+}
+
+/// Why a command is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// It ended.
+    Itself,
+    /// Its time was over.
+    Timeout,
+    /// It said nothing for too long.
+    IdleTimeout,
+    /// The descriptor that stands for cancellation became readable.
+    Cancelled,
+}
+
+/// When to end a command that does not end itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Deadlines {
+    /// After this, whatever happens.
+    pub total: Option<Duration>,
+    /// After this without output.
+    pub idle: Option<Duration>,
+}
+
+/// A command that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finished {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Why.
+    pub cause: Cause,
+    /// What was left to do.
+    pub settled: Settled,
+    /// The system calls that seccomp refused. Also programs that do not mind make some: a
+    /// look for a name service, for example, starts with a socket that is refused.
+    pub refused: Vec<Refused>,
+}
+
+impl Running {
+    /// What the command wrote to standard output.
+    pub fn stdout(&self) -> BorrowedFd<'_> {
+        self.stdout.as_fd()
+    }
+
+    /// What the command wrote to standard error.
+    pub fn stderr(&self) -> BorrowedFd<'_> {
+        self.stderr.as_fd()
+    }
+
+    /// Readable when everything is gone, the sandbox included. Where nothing was started it
+    /// is readable at once.
+    pub fn end(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_ref().unwrap_or(&self.status).as_fd()
+    }
+
+    /// The system calls that seccomp refused, once the command is over.
+    pub fn refused(&self) -> &[Refused] {
+        &self.refused
+    }
+
+    /// The sandbox that stand around it.
+    pub fn in_force(&self) -> InForce {
+        self.in_force
+    }
+
+    /// Ends the command and everything it started. The end is near when this returns;
+    /// [`Running::end`] says when it is there.
+    pub fn kill(&self) {
+        if let Some(pidfd) = &self.pidfd {
+            let signal = end_signal(self.in_force.level == Level::Namespaces);
+            let _ = rustix::process::pidfd_send_signal(pidfd, signal);
+        }
+    }
+
+    /// How the command ended, if it has.
+    pub fn try_wait(&mut self) -> Option<Outcome> {
+        self.wait(Duration::ZERO)
+    }
+
+    /// Waits for the end, for so long at most.
+    pub fn wait(&mut self, at_most: Duration) -> Option<Outcome> {
+        let until = Instant::now() + at_most;
+        while self.outcome.is_none() {
+            let left = until.saturating_duration_since(Instant::now());
+            let ends = [self.report(), self.end()];
+            let [said, gone] = wire::readable_of(ends, left).unwrap_or([true; 2]);
+            self.hear(said, gone);
+            if !said && left.is_zero() {
+                break;
+            }
+        }
+        self.outcome.clone()
+    }
+
+    /// Readable when something was reported, or when everything is gone.
+    fn report(&self) -> BorrowedFd<'_> {
+        if self.silent {
+            self.end()
+        } else {
+            self.status.as_fd()
+        }
+    }
+
+    /// Takes in what was reported. The first word on the outcome is the true one: where
+    /// the program could not be started, the process that was to become it says so, and
+    /// exits.
+    fn hear(&mut self, said: bool, gone: bool) {
+        while (said || gone) && self.outcome.is_none() && !self.silent {
+            let Ok(packet) = wire::receive(&self.status, RecvFlags::DONTWAIT) else {
+                break;
+            };
+            match Report::decode(&packet.bytes) {
+                Some(Report::Over(outcome)) => {
+                    self.outcome = Some(self.word.take().unwrap_or(outcome));
+                }
+                Some(Report::Ended(outcome)) => {
+                    self.word.get_or_insert(outcome);
+                }
+                Some(Report::Refused(calls)) => self.refused = calls,
+                Some(_) => {}
+                None => self.silent = true,
+            }
+        }
+        if gone && self.outcome.is_none() {
+            self.outcome = Some(self.word.take().unwrap_or(Outcome::Killed));
+        }
+    }
+
+    /// Clears up after the command: ends it if it runs, removes placeholders, and moves
+    /// aside what appeared under protected names.
+    pub fn settle(mut self) -> Settled {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Settled {
+        if self.try_wait().is_none() {
+            self.kill();
+            self.wait(GRACE);
+        }
+        let Some(before) = self.before.take() else {
+            return Settled::default();
+        };
+        let hidden = before.hidden.clone();
+        let mut settled = match self.pidfd.take() {
+            // A process in the kernel that cannot be interrupted may still make something.
+            Some(pidfd) if self.outcome.is_none() => {
+                self.sandbox.settle_later(pidfd, before);
+                Settled {
+                    missed: Some(Missed::Ending),
+                    ..Settled::default()
+                }
+            }
+            pidfd => {
+                self.pidfd = pidfd;
+                self.sandbox.settle(before)
+            }
+        };
+        settled.hidden = hidden;
+        settled
+    }
+
+    /// Runs the command to its end: hands on what it writes, keeps its deadlines, and
+    /// returns at most a second after one of them.
+    pub fn drive(
+        mut self,
+        deadlines: Deadlines,
+        cancel: Option<BorrowedFd<'_>>,
+        mut sink: impl FnMut(Stream, &[u8]),
+    ) -> Finished {
+        let begun = Instant::now();
+        let mut heard = begun;
+        let mut open = [true, true];
+        // Half of what a pipe holds: each command clears it once, most write less, and who
+        // fills the pipe takes longer than another read.
+        let mut buffer = vec![0; 32 << 10];
+        let cause = loop {
+            let now = Instant::now();
+            let until = |since: Instant, limit: Option<Duration>| {
+                limit.map(|limit| (since + limit).saturating_duration_since(now))
+            };
+            let total = until(begun, deadlines.total);
+            let idle = until(heard, deadlines.idle);
+            if total.is_some_and(|left| left.is_zero()) {
+                break Cause::Timeout;
+            }
+            if idle.is_some_and(|left| left.is_zero()) {
+                break Cause::IdleTimeout;
+            }
+            let Ok(events) = self.poll(open, cancel, total.into_iter().chain(idle).min()) else {
+                break Cause::Cancelled;
+            };
+            if events.cancelled {
+                break Cause::Cancelled;
+            }
+            for (nth, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
+                if events.written.get(nth) == Some(&true)
+                    && let Some(open) = open.get_mut(nth)
+                {
+                    let read = self.read(stream, &mut buffer, &mut sink);
+                    *open = read != Some(0);
+                    if read.is_some_and(|read| read > 0) {
+                        heard = Instant::now();
+                    }
+                }
+            }
+            self.hear(events.said, events.gone);
+            if self.outcome.is_some() {
+                break Cause::Itself;
+            }
+        };
+        let settled = self.finish();
+        // What is in the pipes now is all there will be; they are not waited for.
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            let mut left: usize = 4 << 20;
+            while let Some(read) = self.read(stream, &mut buffer, &mut sink) {
+                left = left.saturating_sub(read);
+                if read == 0 || left == 0 {
+                    break;
+                }
+            }
+        }
+        Finished {
+            outcome: self.outcome.clone().unwrap_or(Outcome::Killed),
+            cause,
+            settled,
+            refused: std::mem::take(&mut self.refused),
+        }
+    }
+
+    /// Reads once; none where there is nothing to read.
+    fn read(
+        &self,
+        stream: Stream,
+        buffer: &mut [u8],
+        sink: &mut impl FnMut(Stream, &[u8]),
+    ) -> Option<usize> {
+        let from = match stream {
+            Stream::Stdout => &self.stdout,
+            Stream::Stderr => &self.stderr,
+        };
+        match rustix::io::read(from, &mut *buffer) {
+            Ok(read) => {
+                if let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) {
+                    sink(stream, bytes);
+                }
+                Some(read)
+            }
+            Err(Errno::AGAIN | Errno::INTR) => None,
+            Err(_) => Some(0),
+        }
+    }
+
+    fn poll(
+        &self,
+        open: [bool; 2],
+        cancel: Option<BorrowedFd<'_>>,
+        within: Option<Duration>,
+    ) -> Result<Events, Errno> {
+        let end = self.end();
+        let wanted = |wanted| {
+            if wanted {
+                PollFlags::IN
+            } else {
+                PollFlags::empty()
+            }
+        };
+        // A closed pipe would be reported for ever; the end stands in for it.
+        let pipe = |fd, open| if open { fd } else { end };
+        let [out, err] = open;
+        let cancel_fd = cancel.unwrap_or(end);
+        let mut fds = [
+            PollFd::from_borrowed_fd(self.report(), PollFlags::IN),
+            PollFd::from_borrowed_fd(end, PollFlags::IN),
+            PollFd::from_borrowed_fd(cancel_fd, wanted(cancel.is_some())),
+            PollFd::from_borrowed_fd(pipe(self.stdout(), out), wanted(out)),
+            PollFd::from_borrowed_fd(pipe(self.stderr(), err), wanted(err)),
+        ];
+        let timeout = within
+            .map(|within| Timespec::try_from(within).map_err(|_| Errno::INVAL))
+            .transpose()?;
+        match rustix::event::poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno),
+        }
+        let [said, gone, cancelled, stdout, stderr] = fds.map(|fd| !fd.revents().is_empty());
+        Ok(Events {
+            said,
+            gone,
+            cancelled: cancelled && cancel.is_some(),
+            written: [stdout && out, stderr && err],
+        })
+    }
+}
+
+struct Events {
+    said: bool,
+    gone: bool,
+    cancelled: bool,
+    written: [bool; 2],
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.finish();
+    }
+}

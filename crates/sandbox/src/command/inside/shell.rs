@@ -1,0 +1,156 @@
+//! The last steps before a program runs.
+
+use std::ffi::CString;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+
+use super::confine;
+use super::init::{GO, Kind};
+use super::landlock::Fence;
+use super::refusals::Refusals;
+use crate::command::protocol::message::Order;
+use crate::command::protocol::report::{SetupError, Step};
+use crate::command::protocol::wire;
+use crate::command::sys;
+use crate::command::warden::machine::Machine;
+
+/// The three standard descriptors of a command.
+#[derive(Debug)]
+pub(crate) struct Stdio {
+    pub(crate) stdin: OwnedFd,
+    pub(crate) stdout: OwnedFd,
+    pub(crate) stderr: OwnedFd,
+}
+
+/// Where a command keeps what is nobody else's.
+#[derive(Debug)]
+pub(super) struct Places<'a> {
+    pub(crate) home: &'a str,
+    pub(crate) temporary: &'a str,
+    /// All directories that are its own.
+    pub(crate) private: &'a [&'a str],
+}
+
+/// What does not depend on the command: a session without a terminal, signals as every
+/// program expects them, and the filter of system calls, which takes the longest. None of
+/// what is left to do after this is filtered. Gives the descriptor over which refusals are
+/// told.
+pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<Option<OwnedFd>, SetupError> {
+    // A session of its own has no terminal, so nothing can be typed on it.
+    rustix::process::setsid().map_err(|errno| SetupError::new(Step::Session, errno))?;
+    sys::let_signals_through();
+    if kind.omit.seccomp {
+        return Ok(None);
+    }
+    let applied = machine.filters.apply(kind.namespaces, kind.network);
+    applied.map_err(|errno| SetupError::new(Step::Seccomp, errno))
+}
+
+/// Hands the descriptor of refusals to the process that watches, which waits for it.
+pub(super) fn hand_over(line: &OwnedFd, listener: Option<OwnedFd>) -> Result<(), SetupError> {
+    let fds: Vec<BorrowedFd<'_>> = listener.iter().map(AsFd::as_fd).collect();
+    wire::send(line, HERE, &fds).map_err(|errno| SetupError::new(Step::Seccomp, errno))
+}
+
+/// Takes what [`hand_over`] gives.
+pub(super) fn take_over(line: &OwnedFd) -> Result<Refusals, Errno> {
+    let packet = wire::receive(line, RecvFlags::empty())?;
+    Ok(Refusals::heard_over(packet.fds.into_iter().next()))
+}
+
+/// What a process that will be the shell says first.
+const HERE: &[u8] = b"here";
+
+/// What depends on the directories and the limits of the command, and on nothing else of it:
+/// limits, and Landlock. Nothing can be mounted by this process afterwards.
+pub(super) fn middle_steps(
+    order: &Order,
+    directories: Vec<BorrowedFd<'_>>,
+    places: &Places<'_>,
+    machine: &Machine,
+) -> Result<(), SetupError> {
+    confine::set_limits(&order.limits).map_err(|errno| SetupError::new(Step::Limits, errno))?;
+    if order.omit.landlock {
+        return Ok(());
+    }
+    Fence {
+        abi: machine.landlock_abi,
+        namespaces: order.namespaces,
+        network: order.network,
+        directories: directories
+            .into_iter()
+            .zip(order.directories.iter().map(|directory| directory.writable))
+            .collect(),
+        private: places.private,
+        private_system: if order.namespaces {
+            &[]
+        } else {
+            machine.system.hidden()
+        },
+    }
+    .close()
+    .map_err(|errno| {
+        SetupError::new(Step::Landlock, errno)
+            .about(format!("the kernel has version {}", machine.landlock_abi))
+    })
+}
+
+/// Becomes the program, once the word comes over `status`. What comes back is why that did
+/// not happen.
+pub(super) fn last_steps(
+    order: &Order,
+    stdio: &Stdio,
+    status: &OwnedFd,
+    places: &Places<'_>,
+) -> SetupError {
+    match become_program(order, stdio, status, places) {
+        Ok(never) => match never {},
+        Err(failure) => failure,
+    }
+}
+
+fn become_program(
+    order: &Order,
+    stdio: &Stdio,
+    status: &OwnedFd,
+    places: &Places<'_>,
+) -> Result<std::convert::Infallible, SetupError> {
+    let (argv, env) = texts(order, places)?;
+    let program = argv
+        .first()
+        .ok_or_else(|| SetupError::new(Step::Order, Errno::INVAL))?;
+    (|| {
+        sys::put_at(&stdio.stdin, 0)?;
+        sys::put_at(&stdio.stdout, 1)?;
+        sys::put_at(&stdio.stderr, 2)?;
+        sys::close_rest_on_exec()
+    })()
+    .map_err(|errno| SetupError::new(Step::Session, errno))?;
+    rustix::process::chdir(order.cwd.as_slice()).map_err(|errno| {
+        SetupError::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
+    })?;
+    let word = wire::receive(status, RecvFlags::empty());
+    if word.is_ok_and(|packet| packet.bytes == GO) {
+        let errno = sys::exec(program, &argv, &env);
+        return Err(SetupError::new(Step::Exec, errno).about(program.to_string_lossy()));
+    }
+    // Whoever gave the order is gone, and wants no program any more.
+    Err(SetupError::new(Step::Order, Errno::CANCELED))
+}
+
+fn texts(order: &Order, places: &Places<'_>) -> Result<(Vec<CString>, Vec<CString>), SetupError> {
+    let failed = |_| SetupError::new(Step::Order, Errno::INVAL);
+    let own = [
+        [b"HOME=", places.home.as_bytes()].concat(),
+        [b"TMPDIR=", places.temporary.as_bytes()].concat(),
+        [b"PWD=", order.cwd.as_slice()].concat(),
+    ];
+    let argv = order.argv.iter().cloned().map(CString::new).collect();
+    let env = order.env.iter().cloned().chain(own).map(CString::new);
+    Ok((
+        Result::map_err(argv, failed)?,
+        env.collect::<Result<_, _>>().map_err(failed)?,
+    ))
+}

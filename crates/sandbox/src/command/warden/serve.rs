@@ -1,0 +1,426 @@
+//! The warden: a small process with one thread that makes sandboxes.
+//!
+//! The program starts itself under a private name, with nothing in its environment and a
+//! socket as standard input. The end of the socket ends the warden, and the end of the
+//! warden ends every command. It never looks into an order: it passes the packet on to a
+//! sandbox.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::io::Errno;
+use rustix::net::RecvFlags;
+use rustix::process::{Pid, PidfdFlags, Signal};
+
+use super::descendants;
+use super::machine::Machine;
+use super::ready::{Ready, first_word, give};
+use super::template::Template;
+use crate::command::inside::init::{self, Kind, Pattern};
+use crate::command::protocol::packets::{self, Wish};
+pub(crate) use crate::command::protocol::packets::{BEGUN, run_packet, try_packet};
+use crate::command::protocol::report::{Outcome, Report, SetupError, Step};
+use crate::command::protocol::wire::{self, Packet};
+use crate::command::sys;
+
+/// The name under which the program is a warden.
+pub(crate) const NAME: &str = "toolgate-warden";
+/// What the warden says first.
+pub(crate) const HELLO: &[u8] = b"toolgate warden 1";
+
+/// How long the end of a process is waited for that has no more to do, or was killed.
+const TO_LEAVE: Duration = Duration::from_millis(200);
+
+/// Where a command comes so soon after the last one, the next one will too. What can be
+/// done between commands is then done while this one runs: in between there is no time
+/// that nobody needs.
+const REST: Duration = Duration::from_millis(20);
+
+/// At most this many finished sandboxes wait to be taken down, however fast orders come in:
+/// each keeps about five descriptors.
+const MOST_OVER: usize = 8;
+
+/// At most this many commands run at once.
+const MOST_AT_WORK: u64 = 1024;
+
+/// Descriptors that the warden needs for itself, and for one sandbox with its order.
+const OWN_DESCRIPTORS: u64 = 64;
+const DESCRIPTORS_EACH: u64 = 16;
+
+/// The warden's life. The caller has made sure that there is only one thread.
+pub(crate) fn serve() -> ! {
+    let socket = sys::own_stdin();
+    // The socket says the same, but not while the warden is busy.
+    let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let _ = rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC);
+    sys::reset_signals();
+    sys::ignore_children();
+    if let Some(machine) = Machine::look()
+        && wire::send(&socket, HELLO, &[]).is_ok()
+    {
+        let mut warden = Warden {
+            machine,
+            mounts: std::fs::File::open("/proc/self/mountinfo").ok(),
+            ready: None,
+            wanted: None,
+            blank: None,
+            awaited: None,
+            template: None,
+            pattern: None,
+            ended: None,
+            hurried: false,
+            due: None,
+            most: raise_limit(),
+            at_work: Vec::new(),
+            over: Vec::new(),
+        };
+        while let Ok(packet) = warden.next(&socket) {
+            if packet.bytes.is_empty() {
+                break;
+            }
+            warden.answer(&socket, packet);
+        }
+    }
+    sys::end(0)
+}
+
+/// Raises the limit on descriptors as far as it goes, and says how many commands then fit.
+/// Commands get a limit of their own.
+fn raise_limit() -> usize {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let maximum = getrlimit(Resource::Nofile).maximum;
+    let raised = Rlimit {
+        current: maximum,
+        maximum,
+    };
+    let _ = setrlimit(Resource::Nofile, raised);
+    let limit = getrlimit(Resource::Nofile).current;
+    let fit = limit.map_or(MOST_AT_WORK, |limit| {
+        limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_EACH
+    });
+    usize::try_from(fit.clamp(1, MOST_AT_WORK)).unwrap_or(1)
+}
+
+struct Warden {
+    machine: Machine,
+    /// Says when the machine's mounts change.
+    mounts: Option<std::fs::File>,
+    ready: Option<Ready>,
+    /// What to make ready when there is time.
+    wanted: Option<Kind>,
+    /// A template that has no form yet.
+    blank: Option<Template>,
+    /// What to make one for once the system is searched.
+    awaited: Option<Kind>,
+    /// The template of the last command.
+    template: Option<Rc<Template>>,
+    /// The last command on the upper level.
+    pattern: Option<Pattern>,
+    /// When the last command ended.
+    ended: Option<Instant>,
+    /// Whether the last command came soon after the one before.
+    hurried: bool,
+    /// When to do what can be done between commands.
+    due: Option<Instant>,
+    /// How many commands may run at once.
+    most: usize,
+    /// Sandboxes that have a command.
+    at_work: Vec<Ready>,
+    /// Sandboxes whose command is over, to be taken down when there is time.
+    over: Vec<Ready>,
+}
+
+impl Warden {
+    /// The next packet. Meanwhile, sandboxes that ended are taken down, and one is made
+    /// ready for the next command: when the last one has ended, or has run for a while.
+    fn next(&mut self, socket: &OwnedFd) -> Result<Packet, Errno> {
+        loop {
+            let mut said = match self.wait(socket) {
+                Ok(said) => said.into_iter(),
+                Err(Errno::INTR) => continue,
+                Err(errno) => return Err(errno),
+            };
+            let asked = said.next() == Some(true);
+            let ended: Vec<bool> = said.by_ref().take(self.at_work.len()).collect();
+            if said.next() != Some(false) {
+                // A copy of the old mounts is not what a command should see. Where nobody
+                // tells of changes, every command gets a new one.
+                self.forget();
+                self.machine.system.look_again();
+            }
+            if ended.contains(&true) {
+                self.set_aside(&ended);
+            }
+            if asked {
+                // Nothing is waited for: the order comes first.
+                if self.over.len() >= MOST_OVER {
+                    self.take_down(Duration::ZERO);
+                }
+                return wire::receive(socket, RecvFlags::empty());
+            }
+            if self.machine.system.is_searching() {
+                self.machine.system.search_on();
+                if !self.machine.system.is_searching() {
+                    self.forget();
+                }
+                self.make_blank();
+            } else if self.due.is_some_and(|due| due <= Instant::now()) {
+                self.due = None;
+                if let Some(kind) = self.wanted.take() {
+                    self.ready = self.make_ahead(kind);
+                }
+                self.take_down(TO_LEAVE);
+            }
+        }
+    }
+
+    /// Throws away what was made before it was known what to show and to hide.
+    fn forget(&mut self) {
+        (self.template, self.blank, self.ready) = (None, None, None);
+    }
+
+    /// Makes a template ahead, unless that would be before it is known what to hide.
+    fn make_blank(&mut self) {
+        if !self.machine.system.is_searching()
+            && let Some(kind) = self.awaited.take()
+        {
+            self.blank = Template::start(kind, &self.machine).ok();
+        }
+    }
+
+    /// Waits until something happens or is due. Says which of these has something to say:
+    /// the socket, the sandboxes at work, the machine's mounts.
+    fn wait(&self, socket: &OwnedFd) -> Result<Vec<bool>, Errno> {
+        let left = |due: Instant| due.saturating_duration_since(Instant::now());
+        let now = self.machine.system.is_searching().then(Instant::now);
+        let left = now.or(self.due).map(left).map(Timespec::try_from);
+        let left = left.transpose().map_err(|_| Errno::INVAL)?;
+        let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
+        let at_work = self.at_work.iter();
+        fds.extend(at_work.map(|ready| PollFd::new(ready.end(), PollFlags::IN)));
+        fds.extend(self.mounts.iter().map(|m| PollFd::new(m, PollFlags::PRI)));
+        rustix::event::poll(&mut fds, left.as_ref())?;
+        Ok(fds.iter().map(|fd| !fd.revents().is_empty()).collect())
+    }
+
+    /// Has the sandboxes that ended taken down later, and one made now if there is none.
+    fn set_aside(&mut self, ended: &[bool]) {
+        let now = Instant::now();
+        let mut gone = ended.iter();
+        let gone = self.at_work.extract_if(.., |_| gone.next() == Some(&true));
+        self.over.extend(gone);
+        self.ended = Some(now);
+        self.due = Some(if self.wanted.is_some() {
+            now
+        } else {
+            now + REST
+        });
+        if self.over.iter().any(|ready| !ready.kind.namespaces) {
+            self.end_strays();
+        }
+    }
+
+    /// Lets go of the sandboxes whose command is over, which takes their namespaces down.
+    /// The end of each is waited for this long at most.
+    fn take_down(&mut self, patience: Duration) {
+        let over = std::mem::take(&mut self.over);
+        // All of them first, so that they end side by side.
+        let ending = over.into_iter().map(|ready| {
+            drop(ready.control);
+            (ready.template, ready.network, ready.pidfd)
+        });
+        let ending: Vec<_> = ending.collect();
+        for (template, network, pidfd) in ending {
+            // A network is used again when nobody is left in it.
+            if let (Some(template), Some(network)) = (template, network)
+                && wire::readable(&pidfd, patience) == Ok(true)
+            {
+                template.take_back(network);
+            }
+        }
+    }
+
+    /// A supervisor that was killed leaves its command to the warden, which ends it. A
+    /// stray is a child of the warden that it did not make.
+    fn end_strays(&self) {
+        let known = || self.ready.iter().chain(&self.at_work).chain(&self.over);
+        let templates = known().filter_map(|ready| ready.template.as_deref());
+        let templates = templates.chain(self.template.as_deref()).chain(&self.blank);
+        let known: Vec<Pid> = known()
+            .filter_map(|ready| ready.pid)
+            .chain(templates.map(Template::pid))
+            .collect();
+        loop {
+            let mut strays = descendants::children();
+            strays.retain(|pid| !known.contains(pid));
+            if strays.is_empty() {
+                return;
+            }
+            for pid in strays {
+                let Ok(stray) = rustix::process::pidfd_open(pid, PidfdFlags::empty()) else {
+                    continue;
+                };
+                let _ = rustix::process::pidfd_send_signal(&stray, Signal::KILL);
+                // Its children are the warden's from then on, and found in the next round.
+                let _ = wire::readable(&stray, TO_LEAVE);
+            }
+        }
+    }
+
+    fn answer(&mut self, socket: &OwnedFd, packet: Packet) {
+        if packet.bytes == BEGUN {
+            if self.hurried {
+                self.due = Some(Instant::now());
+            }
+            return;
+        }
+        let Some((wish, kind)) = packets::read(&packet.bytes) else {
+            return;
+        };
+        if wish == Wish::Try {
+            let said = match self.tries(kind) {
+                Ok(()) => Report::Ready,
+                Err(failure) => Report::Ended(Outcome::Setup(failure)),
+            };
+            let works = said == Report::Ready;
+            init::report(socket, &said);
+            self.awaited = Some(kind).filter(|_| works && kind.namespaces);
+            if works && !kind.namespaces {
+                self.machine.system.search_all();
+            }
+            self.make_blank();
+        } else {
+            self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
+            self.start(kind, packet);
+            self.wanted = Some(kind).filter(|_| self.ready.is_none());
+            self.due = Some(Instant::now() + REST);
+        }
+    }
+
+    /// Whether a sandbox of this kind can be made.
+    fn tries(&mut self, kind: Kind) -> Result<(), SetupError> {
+        if kind.namespaces {
+            let template = Template::start(kind, &self.machine)?;
+            template.form(&[])?;
+            return first_word(&Ready::of(&Rc::new(template))?);
+        }
+        let ready = Ready::without_namespaces(kind, &self.machine)?;
+        first_word(&ready)?;
+        self.ready = Some(ready);
+        Ok(())
+    }
+
+    /// Gives the packet to a sandbox.
+    fn start(&mut self, kind: Kind, packet: Packet) {
+        let Some(status) = packet.fds.get(1) else {
+            return;
+        };
+        if self.at_work.len() >= self.most {
+            let busy = SetupError::new(Step::Busy, Errno::AGAIN);
+            let busy = busy.about(format!("{} commands run already", self.at_work.len()));
+            return init::report(status, &Report::Ended(Outcome::Setup(busy)));
+        }
+        match self.find(kind, &packet) {
+            Ok(ready) => self.at_work.push(ready),
+            Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
+        }
+        if kind.namespaces {
+            self.pattern = Pattern::of(packet);
+        }
+    }
+
+    /// A sandbox that has taken the packet: the one that waits, or another copy of the
+    /// template, or one of a new template.
+    fn find(&mut self, kind: Kind, packet: &Packet) -> Result<Ready, SetupError> {
+        if !kind.namespaces {
+            self.machine.system.search_all();
+        }
+        if self.machine.system.is_searching() {
+            self.forget();
+            self.machine.system.finish()?;
+        }
+        let ahead = self.ready.take().filter(|ready| ready.kind == kind);
+        if !kind.namespaces {
+            let ready = match ahead {
+                Some(ready) => ready,
+                None => Ready::without_namespaces(kind, &self.machine)?,
+            };
+            let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
+            let sent = wire::send(&ready.control, &packet.bytes, &fds);
+            return sent
+                .map(|()| ready)
+                .map_err(|errno| SetupError::new(Step::Clone, errno));
+        }
+        let template = self
+            .template
+            .clone()
+            .filter(|template| template.kind == kind);
+        let ahead = ahead.or_else(|| template.and_then(|template| Ready::of(&template).ok()));
+        if let Some(ready) = ahead
+            && let Some(as_made) = give(&ready, packet)?
+        {
+            if !as_made {
+                self.template = None;
+            }
+            return Ok(ready);
+        }
+        let template = self.formed(kind, &Pattern::fds_in(packet))?;
+        let ready = Ready::of(&template)?;
+        first_word(&ready)?;
+        match give(&ready, packet)? {
+            Some(_) => Ok(ready),
+            None => Err(SetupError::new(Step::Order, Errno::STALE)
+                .about("its directories changed while it began")),
+        }
+    }
+
+    /// A new template in the form of an order.
+    fn formed(
+        &mut self,
+        kind: Kind,
+        pattern: &[BorrowedFd<'_>],
+    ) -> Result<Rc<Template>, SetupError> {
+        self.template = None;
+        let blank = self.blank.take().filter(|template| template.kind == kind);
+        let blank = blank.filter(|template| template.form(pattern).is_ok());
+        let template = match blank {
+            Some(template) => template,
+            None => {
+                let template = Template::start(kind, &self.machine)?;
+                template.form(pattern)?;
+                template
+            }
+        };
+        let template = Rc::new(template);
+        self.template = Some(Rc::clone(&template));
+        Ok(template)
+    }
+
+    /// A sandbox for the next command, if that is like the last one.
+    fn make_ahead(&mut self, kind: Kind) -> Option<Ready> {
+        if !kind.namespaces {
+            return Ready::without_namespaces(kind, &self.machine).ok();
+        }
+        let template = match self
+            .template
+            .clone()
+            .filter(|template| template.kind == kind)
+        {
+            Some(template) => template,
+            None => {
+                let pattern = self.pattern.take()?;
+                let template = self.formed(kind, &pattern.fds());
+                self.pattern = Some(pattern);
+                template.ok()?
+            }
+        };
+        let ready = Ready::of(&template).ok();
+        if ready.is_none() {
+            self.template = None;
+        }
+        ready
+    }
+}
