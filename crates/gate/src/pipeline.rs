@@ -31,12 +31,12 @@ pub struct BatchContext {
 }
 
 impl BatchContext {
-    /// A passage whose questions go to this approver.
+    /// A context whose questions go to this approver.
     ///
     /// ```
-    /// use toolgate_gate::{Passage, approve::DenyAll};
+    /// use toolgate_gate::{BatchContext, approve::DenyAll};
     ///
-    /// assert!(Passage::asking(DenyAll).approver.is_some());
+    /// assert!(BatchContext::asking(DenyAll).approver.is_some());
     /// ```
     pub fn asking(approver: impl Approver + 'static) -> Self {
         Self {
@@ -135,19 +135,19 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         calls: Vec<Call>,
-        passage: &BatchContext,
+        context: &BatchContext,
     ) -> Vec<ToolResult> {
-        passage.tell_received(session, &calls).await;
-        let planned = self.plan_until(session, calls, Stop::of(passage, session));
+        context.tell_received(session, &calls).await;
+        let planned = self.plan_until(session, calls, Stop::of(context, session));
         let planned = planned.await;
         for record in planned.plans().filter_map(Plan::shared) {
             // The plan itself is exact; whoever looks on sees it as they see results.
             let plan = || Arc::new(self.inner.redactor.shown_plan(record));
             let event = || Event::CallPlanned { plan: plan() };
-            passage.tell(session, event).await;
+            context.tell(session, event).await;
         }
-        let ready = self.approve(session, planned, passage).await;
-        self.execute(session, ready, passage).await
+        let ready = self.approve(session, planned, context).await;
+        self.execute(session, ready, context).await
     }
 
     /// Plans a batch. Writes nothing, contacts nobody.
@@ -193,10 +193,10 @@ impl Gate {
         &self,
         session: &Arc<Session>,
         ready: Ready,
-        passage: &BatchContext,
+        context: &BatchContext,
     ) -> Vec<ToolResult> {
         let Ready { fates, opening } = ready;
-        let stop = Stop::of(passage, session);
+        let stop = Stop::of(context, session);
         let mut batch = Batch {
             results: fates.iter().map(|_| None).collect(),
             schedule: Schedule::new(self.inner.settings.max_concurrent),
@@ -223,7 +223,7 @@ impl Gate {
                             batch.schedule.started(index, claim);
                             running.push(async move {
                                 let result =
-                                    self.one(session, *authorized, paths, passage, stop).await;
+                                    self.one(session, *authorized, paths, context, stop).await;
                                 (index, result)
                             });
                             continue;
@@ -232,7 +232,7 @@ impl Gate {
                     }
                 }
             };
-            let refused = self.refused(session, refusal, passage);
+            let refused = self.refused(session, refusal, context);
             let result = running.beside(refused, |done| batch.ended(done)).await;
             pending.push(self.entry(session, &result.call_id, finished(&result)));
             batch.place(index, result);
@@ -324,10 +324,10 @@ impl Gate {
         &self,
         session: &Session,
         refusal: Refusal,
-        passage: &BatchContext,
+        context: &BatchContext,
     ) -> ToolResult {
         let result = self.settled(session, refusal);
-        passage.tell_finished(session, &result).await;
+        context.tell_finished(session, &result).await;
         result
     }
 
@@ -354,11 +354,11 @@ impl Gate {
     }
 
     /// Starts one call in the background.
-    pub fn start(&self, session: &Arc<Session>, call: Call, passage: &BatchContext) -> CallHandle {
+    pub fn start(&self, session: &Arc<Session>, call: Call, context: &BatchContext) -> CallHandle {
         let (events, listening) = EventSink::channel(64);
-        let cancel = passage.cancel.child_token();
-        let passage = BatchContext {
-            approver: passage.approver.clone(),
+        let cancel = context.cancel.child_token();
+        let context = BatchContext {
+            approver: context.approver.clone(),
             events,
             cancel: cancel.clone(),
         };
@@ -373,7 +373,7 @@ impl Gate {
             ToolError::new(ErrorKind::Interrupted, "the line ended without a result"),
         );
         let task = tokio::spawn(async move {
-            gate.run(&session, vec![call], &passage)
+            gate.run(&session, vec![call], &context)
                 .await
                 .pop()
                 .unwrap_or(lost)

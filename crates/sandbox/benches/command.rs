@@ -1,8 +1,8 @@
-//! What the sandbox costs: `true` through it, against a plain shell and against bubblewrap;
+//! The cost of the sandbox: `true` in it, against a plain shell and against bubblewrap;
 //! from a large parent, over large workspaces; and the memory that a flood of output takes.
 //!
-//! One line of JSON per figure. Times are medians of interleaved runs, so that whatever
-//! else the machine does hits both sides. Before each one is a pause in which the warden
+//! One line of JSON per figure. Times are medians of interleaved runs, so that other load
+//! on the machine affects both sides. Before each one is a pause in which the warden
 //! prepares the next sandbox, except where the name says that there is none.
 #![allow(
     missing_docs,
@@ -34,7 +34,7 @@ const BALLAST: usize = 512 << 20;
 const PAUSE: Duration = Duration::from_millis(50);
 /// After this, placeholders are gone and have to be made again.
 const REST: Duration = Duration::from_millis(1300);
-/// After this, what was read of a directory is believed to be all of it.
+/// After this, the cache of a directory is valid.
 const SETTLED: Duration = Duration::from_millis(2200);
 
 fn main() {

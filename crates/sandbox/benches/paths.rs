@@ -1,4 +1,4 @@
-//! What the sandbox costs: opening an existing file three components deep, against
+//! The cost of the path sandbox: opening an existing file three components deep, against
 //! the plain open of the standard library, in turns within one run.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 

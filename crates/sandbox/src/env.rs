@@ -1,13 +1,13 @@
 //! The environment of a command: built from nothing.
 //!
-//! In come the variables of the program, out come those that a command gets. What every
-//! program needs is always there. Everything else is inherited, unless its name is known
+//! The variables of the program go in, those that a command gets come out. The variables that every
+//! program needs are always there. Everything else is inherited, unless its name is known
 //! to hold a secret or to change what a later program executes, or its value looks like
 //! a secret whatever the name is.
 //!
 //! Three lists decide, in this order: `strip` of the configuration, `keep` of the
-//! configuration, the built-in patterns. So a person can have a variable that is stripped
-//! by default, and nothing brings back what a person strips.
+//! configuration, the built-in patterns. So a user can keep a variable that is stripped
+//! by default, and nothing brings back a variable that the user strips.
 
 mod lists;
 mod secrets;
@@ -18,7 +18,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The home directory that commands see. It is theirs alone and ends with them.
 pub const HOME: &str = "/run/home";
-/// Where programs are looked for, if nobody says.
+/// Where programs are looked for by default.
 const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 /// The variables that a command gets.
@@ -82,7 +82,7 @@ fn fits_any(patterns: &[impl AsRef<str>], name: &[u8]) -> bool {
     patterns.iter().any(|pattern| fits(pattern.as_ref(), name))
 }
 
-/// Whether a pattern with `*` and `?` fits a whole name, whatever the case.
+/// Whether a pattern with `*` and `?` matches a whole name, whatever the case.
 pub fn fits(pattern: &str, name: &[u8]) -> bool {
     let pattern = pattern.as_bytes();
     let (mut p, mut n) = (0, 0);
@@ -115,7 +115,7 @@ pub fn fits(pattern: &str, name: &[u8]) -> bool {
     }
 }
 
-/// Whether a value gives itself away: an address with a password in it, the prefix of a
+/// Whether a value looks like a secret: an address with a password in it, the prefix of a
 /// well-known kind of token, a private key, a connection string.
 fn holds_secret(value: &[u8]) -> bool {
     let text = String::from_utf8_lossy(value);

@@ -1,8 +1,7 @@
 //! The sandbox of Toolgate.
 //!
-//! Policy is the courtesy; these are the boundary. [`paths`] is what every
-//! file tool goes through: nothing in the project opens a path that a model
-//! named in any other way.
+//! Policy decides what needs approval; the sandbox is the boundary. Every file tool goes through
+//! [`paths`], and nothing in the project opens a path that a model named in any other way.
 
 pub mod command;
 pub mod env;

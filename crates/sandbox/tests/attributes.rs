@@ -74,7 +74,7 @@ fn a_driver_that_was_not_named_before_is_refused() {
 }
 
 #[test]
-fn a_file_in_a_directory_above_does_not_speak_for_a_new_one() {
+fn a_file_in_a_directory_above_does_not_cover_a_new_one() {
     let place = Place::new();
     std::fs::write(place.ws().join(".gitattributes"), "* filter=x\n").unwrap();
     for method in METHODS {
@@ -85,7 +85,7 @@ fn a_file_in_a_directory_above_does_not_speak_for_a_new_one() {
 }
 
 #[test]
-fn a_link_or_a_rename_is_no_way_around() {
+fn links_and_renames_are_checked_too() {
     for method in METHODS {
         let place = Place::new();
         std::fs::write(place.ws().join(".gitattributes"), "* text\n").unwrap();
@@ -105,7 +105,7 @@ fn a_link_or_a_rename_is_no_way_around() {
 }
 
 #[test]
-fn a_trusted_rule_or_the_content_of_before_lifts_it() {
+fn a_trusted_rule_or_unchanged_content_is_allowed() {
     for method in METHODS {
         let place = Place::new();
         let sandbox =

@@ -1,5 +1,5 @@
-//! Sandboxes that are populated before there is a command: they hold what the last one
-//! held, and never show the next command less of a sandbox than a new one would.
+//! Prepared sandboxes: they have the directories of the last command,
+//! and protect the next command as well as a new sandbox would.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -59,14 +59,14 @@ const TRIALS: &[Trial] = &[
     ("a killed sandbox is replaced", killed_sandbox),
     ("a killed template is replaced", killed_template),
     (
-        "a network is used again when nobody is left in it, and never shared",
+        "a network is reused when it is empty, and never shared",
         networks,
     ),
     (
         "many commands at once each get a sandbox of their own",
         many_at_once,
     ),
-    ("what is written in private is not there next time", private),
+    ("private files are gone for the next command", private),
 ];
 
 /// A sandbox that has run a command and has populated a sandbox after it.
@@ -94,7 +94,7 @@ fn ahead_with(setup: &str, change: impl Fn(&mut SandboxRules)) -> Ahead {
     let place = Place::new();
     place.setup(setup);
     let mut rules = place.rules();
-    // As in real life, and long enough for every trial.
+    // Longer than any trial.
     rules.linger = Duration::from_secs(3600);
     change(&mut rules);
     let sandbox = sandbox(&rules);

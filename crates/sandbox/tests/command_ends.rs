@@ -34,15 +34,12 @@ fn main() -> ExitCode {
 }
 
 const TRIALS: &[Trial] = &[
-    (
-        "a poised command begins when it is told to, and never if it is not",
-        poised,
-    ),
+    ("a poised command begins only after the go message", poised),
     (
         "the total timeout ends everything within a second",
         total_timeout,
     ),
-    ("the idle timeout ends what says nothing", idle_timeout),
+    ("the idle timeout ends a silent command", idle_timeout),
     ("output keeps the idle timeout away", idle_is_reset),
     ("cancellation ends everything", cancellation),
     ("a dropped handle ends everything", dropped),
@@ -117,7 +114,7 @@ fn none_left(marker: &str) {
     }
 }
 
-/// What does everything to stay alive.
+/// A command that does everything to stay alive.
 fn stubborn(marker: &str) -> String {
     format!(
         "trap '' TERM INT HUP QUIT; setsid nohup sleep {marker} >/dev/null 2>&1 & \
@@ -151,7 +148,7 @@ fn poised() {
         let finished = waits.go().drive(Deadlines::default(), None, |_, _| ());
         assert_eq!(finished.outcome, Outcome::Exited(0));
         assert!(place.exists("ws/waits") && !place.exists("ws/never"));
-        // A directory that is not there is heard of all the same.
+        // A missing directory is reported all the same.
         let lost = sandbox
             .poise(spec("true", &place.ws.join("nowhere")))
             .unwrap();
@@ -431,12 +428,12 @@ fn killed_supervisor() {
     let sandbox = CommandSandbox::start(&rules(&place, Level::Landlock)).unwrap();
     let running = sandbox.run(spec(&stubborn(&marker), &place.ws)).unwrap();
     until_started(&running);
-    // What only somebody outside could do: the command cannot signal it.
+    // Only a process outside can do this: the command cannot signal it.
     rustix::process::pidfd_send_signal(running.end(), rustix::process::Signal::KILL).unwrap();
     none_left(&marker);
 }
 
-/// What forks wildly: 2⁶ − 1 processes, half of which start another program.
+/// A command that forks 2⁶ − 1 processes, half of which start another program.
 fn wild(marker: &str) -> String {
     format!(
         "f() {{ trap '' TERM HUP; if [ $1 = 0 ]; then exec sleep {marker}; fi; \
@@ -475,7 +472,7 @@ fn killed_parent() {
         .ok()
         .and_then(|text| text.parse().ok())
         .unwrap_or(60);
-    // Whoever loses a parent becomes a child of this process, and is found as one.
+    // Orphans become children of this process, and are found as such.
     let own = rustix::process::getpid();
     rustix::process::set_child_subreaper(Some(own)).unwrap();
     let mut seed = u64::from(std::process::id());
@@ -520,14 +517,14 @@ fn killed_parent() {
     rustix::process::set_child_subreaper(None).unwrap();
 }
 
-/// Nobody who came from here is left: neither of the commands nor of the sandbox.
+/// No descendant is left: neither of the commands nor of the sandbox.
 fn no_children_left() {
     let until = Instant::now() + Duration::from_secs(2);
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Err(Errno::CHILD) => return,
             Ok(Some(_)) => {}
-            other => assert!(Instant::now() < until, "somebody is left: {other:?}"),
+            other => assert!(Instant::now() < until, "a process is left: {other:?}"),
         }
         std::thread::yield_now();
     }

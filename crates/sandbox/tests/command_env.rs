@@ -80,19 +80,19 @@ fn home_and_terminal_are_the_commands_own() {
 }
 
 #[test]
-fn a_path_is_there_even_if_nobody_says_one() {
+fn path_has_a_default() {
     let vars = clean(Vec::<(&str, &str)>::new(), NONE, NONE);
     assert!(value_of(&vars, "PATH").unwrap().contains("/usr/bin"));
 }
 
 #[test]
-fn keep_brings_back_what_is_stripped_by_default() {
+fn keep_restores_variables_stripped_by_default() {
     let vars = clean([("AWS_REGION", "eu")], &["aws_region"], NONE);
     assert_eq!(value_of(&vars, "AWS_REGION").as_deref(), Some("eu"));
 }
 
 #[test]
-fn strip_wins_over_keep_and_over_what_is_needed() {
+fn strip_wins_over_keep_and_needed_variables() {
     let vars = clean(
         [("AWS_REGION", "eu"), ("LANG", "C"), ("HOME", "/x")],
         &["AWS_*", "LANG", "HOME"],
@@ -114,7 +114,7 @@ proptest! {
     #![proptest_config(toolgate_testkit::laws(512))]
 
     #[test]
-    fn what_is_stripped_by_configuration_never_comes_out(
+    fn variables_stripped_by_configuration_never_come_out(
         names in prop::collection::vec("[A-Za-z_]{1,12}", 1..8), kept in "[A-Z*?_]{0,8}"
     ) {
         let vars: Vec<_> = names.iter().map(|name| (name.as_str(), "x")).collect();

@@ -1,4 +1,4 @@
-//! What a command sees of its directories: roots, grants, masks, placeholders, the sweep.
+//! The view of a command on its directories: roots, grants, masks, placeholders, the sweep.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -32,7 +32,7 @@ const TRIALS: &[Trial] = &[
         grant_inside,
     ),
     (
-        "a root inside a known directory keeps what is executed there",
+        "a root inside a known directory is protected by its rules",
         root_inside,
     ),
     (
@@ -56,11 +56,11 @@ const TRIALS: &[Trial] = &[
     ),
     ("an opened path can be made and kept", opened_path),
     (
-        "what appears under a protected name is moved aside and reported",
+        "a new protected name is moved aside and reported",
         sweep_moves,
     ),
     (
-        "what appears under a denied name is reported and masked next time",
+        "a new denied name is reported and masked next time",
         sweep_reports,
     ),
     (
@@ -207,7 +207,7 @@ fn moved_root() {
     let sandbox = sandbox(&place.rules());
     let moved = place.directory.path().join("moved");
     std::fs::rename(&place.ws, &moved).unwrap();
-    place.write("ws/f", "somebody else's");
+    place.write("ws/f", "another process's");
     let ran = run_spec(&sandbox, spec("cat f", &moved), Deadlines::default());
     assert_eq!(ran.stdout, "mine");
     let ran = run_spec(&sandbox, spec("cat f", &place.ws), Deadlines::default());
@@ -242,7 +242,7 @@ fn placeholders_linger() {
     let sandbox = sandbox(&rules);
     assert!(line(&sandbox, &place, "true").succeeded());
     assert!(place.exists("ws/.bashrc"));
-    // What a person makes of one is theirs, and protected as such.
+    // A file that the user puts in its place is protected as such.
     std::fs::remove_dir(place.ws.join(".bashrc")).unwrap();
     place.write("ws/.bashrc", "mine");
     let ran = line(&sandbox, &place, "cat .bashrc; echo x >> .bashrc");
@@ -283,7 +283,11 @@ fn placeholders_recover() {
     let mut rules = place.rules();
     rules.records = Some(records.clone());
     let sandbox = sandbox(&rules);
-    assert_eq!(names(&place), [".vscode"], "what a person filled stays");
+    assert_eq!(
+        names(&place),
+        [".vscode"],
+        "a directory that the user filled stays"
+    );
     assert!(line(&sandbox, &place, "true").succeeded());
     drop(sandbox);
     let left: Vec<_> = std::fs::read_dir(&records).unwrap().flatten().collect();

@@ -48,7 +48,10 @@ const TRIALS: &[Trial] = &[
     ),
     ("a secret deeper than a path is long is hidden", deep),
     ("a secret behind many names is hidden", behind_many),
-    ("thousands of denied names lock nobody out", many_denied),
+    (
+        "thousands of denied names do not block commands",
+        many_denied,
+    ),
     (
         "more denied names than can be masked do not stay",
         many_denied_made,
@@ -67,7 +70,7 @@ const TRIALS: &[Trial] = &[
         hard_link_of_protected,
     ),
     (
-        "a name that left a read-only grant stops nobody",
+        "a name that left a read-only grant does not block commands",
         moved_grant_name,
     ),
     ("a new name of a denied file is found", hard_link_made_later),
@@ -80,7 +83,7 @@ const TRIALS: &[Trial] = &[
         grant_is_protected,
     ),
     (
-        "what a protected link leads to cannot be changed",
+        "the target of a protected link cannot be changed",
         link_target,
     ),
 ];
@@ -295,7 +298,7 @@ fn restless() {
         ))
         .unwrap();
     place.setup("until echo s > ws/a/.env; do :; done 2>/dev/null");
-    // Either it is found in time, or it is refused with the name; never an open door.
+    // Either it is found in time, or the command is refused with its name.
     for _ in 0..50 {
         match sandbox.run(spec("cat a/.env b/.env", &place.ws)) {
             Ok(running) => drop(running),

@@ -1,4 +1,4 @@
-//! Each sandbox with the others and without them, each trap, and what each level cannot do.
+//! Each layer of the sandbox with the others and without them, and the limits of each level.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -25,7 +25,7 @@ fn main() -> ExitCode {
 const TRIALS: &[Trial] = &[
     ("mounts alone keep a command inside", mounts_alone),
     ("landlock alone keeps a command inside", landlock_alone),
-    ("seccomp alone refuses what it lists", seccomp_alone),
+    ("seccomp alone refuses the listed calls", seccomp_alone),
     (
         "a program without init is refused with the hint",
         refuses_without_init,
@@ -41,15 +41,15 @@ const TRIALS: &[Trial] = &[
     ("the warden and init have no environment", no_environment),
     ("ids map to themselves", identity_maps),
     (
-        "a signal to itself ends the shell and is told as such",
+        "a signal to itself ends the shell and is reported as such",
         own_signal,
     ),
     (
-        "a missing program is told as a failed step",
+        "a missing program is reported as a failed step",
         missing_program,
     ),
     (
-        "a working directory outside is told as a failed step",
+        "a working directory outside is reported as a failed step",
         cwd_outside,
     ),
     (
@@ -57,9 +57,9 @@ const TRIALS: &[Trial] = &[
         var_tmp,
     ),
     ("an exit code comes back", exit_code),
-    ("what seccomp refuses is counted", counted),
-    ("what is said to be in reach is what a command meets", reach),
-    ("the doctor names every sandbox", doctor),
+    ("calls that seccomp refuses are counted", counted),
+    ("the reported reach is the actual one", reach),
+    ("the doctor names every layer", doctor),
     ("an order that is too large is refused", too_large),
     ("standard input is the command's own", standard_input),
 ];
@@ -401,7 +401,7 @@ fn too_large() {
         Err(SandboxError::Order(_))
     ));
     assert!(names(&place).is_empty(), "placeholders stayed");
-    // What the message takes and the kernel does not is a failed step.
+    // An order that fits the message but not the kernel is a failed step.
     let ran = run_spec(
         &sandbox,
         spec(&"x".repeat(200_000), &place.ws),

@@ -62,7 +62,7 @@ fn lower_level_hole() {
     let place = Place::new();
     place.write("ws/.env", "K=1");
     let sandbox = only(&place, Level::Landlock, Omit::default());
-    // This is why every command asks on this level.
+    // This is why every command needs approval on this level.
     assert!(line(&sandbox, &place, "cat .env").succeeded());
     let sandbox = only(&place, Level::Namespaces, Omit::default());
     assert!(!line(&sandbox, &place, "cat .env").succeeded());

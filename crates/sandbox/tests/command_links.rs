@@ -51,7 +51,7 @@ const TRIALS: &[Trial] = &[
         hard_links_of_deep_files,
     ),
     (
-        "what a command puts in the place of a placeholder is moved",
+        "a file in the place of a placeholder is moved",
         removed_placeholders,
     ),
     (

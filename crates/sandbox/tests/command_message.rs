@@ -1,4 +1,4 @@
-//! Orders as bytes: what is written is read, and nothing else is.
+//! Orders as bytes: encoding round-trips, and nothing else decodes.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use proptest::prelude::*;
@@ -100,7 +100,7 @@ proptest! {
     }
 
     #[test]
-    fn a_failed_step_is_told_with_as_much_as_fits(
+    fn a_failed_step_is_reported_and_cut_to_fit(
         step in 0_u8..21, errno in any::<i32>(), about in "[a-zäß€😀]{0,600}", over in any::<bool>()
     ) {
         let tag = if over { b'F' } else { b'f' };
@@ -126,7 +126,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_written_is_read(order in order()) {
+    fn orders_round_trip(order in order()) {
         let bytes = order.encode().unwrap();
         prop_assert_eq!(Order::decode(&bytes).unwrap(), order);
     }
@@ -163,7 +163,7 @@ proptest! {
 }
 
 #[test]
-fn what_a_program_cannot_be_given_is_refused() {
+fn invalid_arguments_and_variables_are_refused() {
     let good = Order {
         namespaces: true,
         omit: Omit::default(),

@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         inside
             .args(["--user", "--map-root-user", "--mount"])
             .arg(std::env::current_exe().unwrap())
-            // Nobody but the mapped user exists in there.
+            // Only the mapped user exists in there.
             .arg("--as-user")
             .args(std::env::args().skip(1))
             .current_dir("/")
@@ -61,11 +61,11 @@ const TRIALS: &[Trial] = &[
         elsewhere,
     ),
     (
-        "one root in another, both in a private place, are what they are elsewhere",
+        "one root in another, both in a private place, behave as elsewhere",
         one_in_another,
     ),
     (
-        "a root that holds /var/tmp shows the machine's, and what is granted in that",
+        "a root that holds /var/tmp shows the machine's, and grants in it",
         around_var_tmp,
     ),
     (
@@ -153,7 +153,7 @@ fn elsewhere() {
         );
     }
     drop((sandbox, place));
-    // Lazily: the warden has it open until it has ended, which nobody waits for.
+    // Lazily: the warden has it open until it has ended, and the test does not wait for that.
     let status = Command::new("umount").args(["-l", "/mnt"]).status();
     assert!(status.unwrap().success());
 }

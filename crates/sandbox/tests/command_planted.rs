@@ -1,4 +1,4 @@
-//! What a command plants too deep, in parts, or by adding to what stood there does not stay.
+//! Guarded names that a command makes too deep, in parts, or by adding to existing files are moved.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 const TRIALS: &[Trial] = &[
     ("plants deeper than a path is long are swept", deep),
     (
-        "what lies deep and harmless is only moved up",
+        "a deep harmless directory is only moved up",
         deep_and_harmless,
     ),
     ("a git directory of another name is one", git_directories),
@@ -36,8 +36,11 @@ const TRIALS: &[Trial] = &[
         "a repository around the user's files is disarmed by its head",
         around_the_users,
     ),
-    ("what is added to a judged file is noticed", added),
-    ("what a killed command added is noticed", added_and_killed),
+    ("additions to a judged file are detected", added),
+    (
+        "additions of a killed command are detected",
+        added_and_killed,
+    ),
     (
         "more closed directories than descriptors are swept",
         many_closed,
@@ -158,7 +161,7 @@ fn deep_and_harmless() {
         "ws/x.py",
         &diver(40, 200, "dive(); open('kept', 'w').write('mine')"),
     );
-    // What stood there before stays where it is.
+    // Files from before the command stay.
     place.setup("cd ws; mkdir old; cp x.py old; cd old; python3 x.py");
     let sandbox = sandbox(&place.rules());
     let ran = line(&sandbox, &place, "python3 x.py");

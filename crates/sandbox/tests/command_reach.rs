@@ -1,4 +1,4 @@
-//! What the sandbox have to do with a path, and what would open it.
+//! Why a command cannot use a path, and which configuration opens it.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 use std::path::Path;
@@ -63,7 +63,7 @@ fn told(reach: &Reach, path: &Path, access: Access) -> String {
 }
 
 #[test]
-fn each_path_is_told_with_the_line_that_opens_it() {
+fn each_path_is_reported_with_the_line_that_opens_it() {
     let place = place();
     let reach = place.rules.reach(Level::Namespaces, &[]);
     let write = |path: &str| format!("grants = [{{ path = \"{path}\", access = \"write\" }}]");
@@ -176,7 +176,7 @@ fn each_path_is_told_with_the_line_that_opens_it() {
 }
 
 #[test]
-fn what_a_person_opened_is_not_protected_any_more() {
+fn a_path_that_the_user_opened_is_not_protected() {
     let mut place = place();
     place.rules.opened = vec![".vscode".into()];
     let reach = place.rules.reach(Level::Namespaces, &[]);

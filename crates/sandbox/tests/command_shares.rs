@@ -1,4 +1,4 @@
-//! What is counted for a whole user, and the user's other processes: a command can neither
+//! Resources that are counted per user, and the user's other processes: a command can neither
 //! use up nor change them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
@@ -35,7 +35,7 @@ const TRIALS: &[Trial] = &[
     ("a command sets its own limits and priorities", own_process),
 ];
 
-/// Makes all it can, says how many, and holds them until somebody opens the second FIFO.
+/// Makes all it can, says how many, and holds them until the test opens the second FIFO.
 const GREEDY: &str = "python3 -c 'import ctypes
 l = ctypes.CDLL(None); n = 0
 while l.inotify_init() >= 0: n += 1
@@ -56,7 +56,7 @@ fn instances() {
         let made = place.read("ws/made");
         let made: u64 = made.trim().parse().unwrap();
         assert!((1..=most).contains(&made), "{made} of {most}");
-        // Nothing is left for another one, and enough for everybody outside.
+        // Nothing is left for another command, and enough for processes outside.
         let second = "python3 -c 'import ctypes; print(ctypes.CDLL(None).inotify_init())'";
         assert_eq!(line(&sandbox, &place, second).stdout, "-1\n");
         let outside = Command::new("python3")

@@ -27,7 +27,10 @@ const TRIALS: &[Trial] = &[
         "offline without namespaces no socket gets a name",
         no_names_offline,
     ),
-    ("connected pairs of all honest kinds work", honest_pairs),
+    (
+        "connected pairs of all permitted kinds work",
+        socket_pairs_work,
+    ),
     ("a command gets no listener of seccomp", no_listener),
     (
         "shared memory, semaphores and queues of the machine are out of reach",
@@ -104,7 +107,7 @@ impl Host {
         )
     }
 
-    /// Fails where anything arrived.
+    /// Fails if anything arrived.
     fn heard_nothing(&self, when: &str) {
         let mut buffer = [0; 64];
         for socket in &self.datagrams {
@@ -259,7 +262,7 @@ for how in one.bind, one.connect:
     assert_eq!(told, [("connect", 3), ("bind", 3)]);
 }
 
-fn honest_pairs() {
+fn socket_pairs_work() {
     let script = r"
 import array, asyncio, multiprocessing, os, socket
 for kind in socket.SOCK_STREAM, socket.SOCK_SEQPACKET:

@@ -1,4 +1,4 @@
-//! What a command makes under protected names does not stay there, whatever it tries.
+//! Files that a command makes under protected names do not stay there, whatever it tries.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod trial;
@@ -41,16 +41,19 @@ const TRIALS: &[Trial] = &[
         "a name that is guarded by its end gets another one",
         guarded_by_its_end,
     ),
-    ("what lies in what was moved is moved too", nested_plants),
-    ("what cannot be moved is reported as such", stuck),
+    (
+        "guarded names inside a moved directory are moved too",
+        nested_plants,
+    ),
+    ("a name that cannot be moved is reported", stuck),
     ("a bare repository is disarmed", bare_repository),
     (
-        "a bare repository that stands there is protected",
+        "an existing bare repository is protected",
         standing_bare_repository,
     ),
     ("attributes that name a driver are moved aside", attributes),
     (
-        "what a new link leads to is not moved",
+        "the target of a new link is not moved",
         new_link_to_the_users,
     ),
     (
@@ -58,7 +61,7 @@ const TRIALS: &[Trial] = &[
         dangling_link,
     ),
     (
-        "what is denied and executed does not stay",
+        "a denied name that is executed is moved",
         denied_and_executed,
     ),
     (
@@ -72,7 +75,7 @@ const TRIALS: &[Trial] = &[
     ("a sweep that missed something is repeated", repeated_sweep),
     ("plants in plants are all moved", deep_plants),
     (
-        "a placeholder that a command locks stops nobody",
+        "a placeholder that a command locks blocks no other command",
         locked_placeholder,
     ),
     (
@@ -88,7 +91,7 @@ const TRIALS: &[Trial] = &[
         two_programs,
     ),
     (
-        "a placeholder is removed by the last who needs it",
+        "the last program that needs a placeholder removes it",
         last_one_removes,
     ),
 ];
@@ -201,7 +204,7 @@ fn guarded_by_its_end() {
     let sandbox = sandbox(&sandbox_rules);
     let ran = line(&sandbox, &place, "mkdir s; echo x > s/a.evil");
     let appeared = &ran.finished.settled.appeared;
-    // No name is free of the second rule, so it stays and is said to.
+    // No name is free of the second rule, so it stays and is reported.
     assert!(
         matches!(appeared.as_slice(), [one] if one.moved_to.is_none() && one.error.is_some()),
         "{appeared:?}"
@@ -240,7 +243,7 @@ fn stuck() {
     if !is_root() {
         return;
     }
-    // Somebody else's directory, with something of the file system's own in it.
+    // Another user's directory, with something of the file system's own in it.
     let place = Place::new();
     place.write("ws/sub/f", "");
     place.setup("mount -t tmpfs none ws/sub && mkdir ws/sub/m ws/sub/.vscode && mount -t tmpfs none ws/sub/.vscode");
@@ -273,7 +276,7 @@ fn bare_repository() {
         "nothing yet: {ran:?}"
     );
     let ran = line(&sandbox, &place, "echo 'ref: refs/heads/main' > two/HEAD");
-    // What stood there before is not the command's: the new name is moved in its place.
+    // Files from before are not the command's: the new name is moved instead.
     planted(&ran, &place, "two/HEAD");
     assert!(place.exists("ws/two/config") && place.exists("ws/two/config.worktree"));
     // By renaming, and at the top of the tree.

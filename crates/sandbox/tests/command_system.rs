@@ -1,4 +1,4 @@
-//! Private files of the system: a command sees of it what others see, whoever runs it.
+//! Private files of the system: a command sees only world-readable files, whoever runs it.
 //!
 //! The trials have mount namespaces to themselves, in which parts of the system are replaced:
 //! once as root of the machine, once with a file system that cannot be mounted without
@@ -125,7 +125,7 @@ const LATER: &[Trial] = &[(
     made_later,
 )];
 const ORDINARY: &[Trial] = &[(
-    "what only the user's group reads in /etc cannot be read",
+    "files in /etc for the user's group only cannot be read",
     ordinary,
 )];
 

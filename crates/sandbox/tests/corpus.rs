@@ -118,7 +118,7 @@ fn check(case: &Case, method: Method) -> Result<(), String> {
     };
     let (path, to) = (fill(&case.path), fill(&case.to));
 
-    // What planning says and what then happens must not differ, where they can be compared.
+    // Planning and doing must not differ, where they can be compared.
     let ahead = sandbox.preflight(&path, access(&case.op));
     let answer = run(&sandbox, case, &path, &to);
     let got = answer.as_ref().map_or_else(|e| e.kind().as_str(), |_| "ok");

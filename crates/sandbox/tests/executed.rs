@@ -1,4 +1,4 @@
-//! Names that other programs run, and their honest neighbours.
+//! Names that other programs run, and harmless names like them.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -259,7 +259,7 @@ const WRITTEN_BY_PROGRAMS: &[&str] = &[
     "node_modules/.bin/eslint",
 ];
 
-/// What a project changes every day.
+/// Files that a project changes every day.
 const ORDINARY: &[&str] = &[
     "Makefile",
     "package.json",
@@ -346,7 +346,7 @@ fn names_that_other_programs_run_are_protected_existing_or_not() {
 }
 
 #[test]
-fn commands_are_kept_from_all_but_what_programs_write_themselves() {
+fn commands_may_change_only_names_that_programs_write_themselves() {
     let place = Place::new();
     let sandbox = place.sandbox(METHODS[0]);
     let rule = |path: &str| sandbox.protected_by(0, Path::new(path));
@@ -359,7 +359,7 @@ fn commands_are_kept_from_all_but_what_programs_write_themselves() {
 }
 
 #[test]
-fn what_a_project_changes_every_day_is_not_protected() {
+fn everyday_project_files_are_not_protected() {
     for method in METHODS {
         let place = Place::in_memory();
         let sandbox = place.sandbox(method);

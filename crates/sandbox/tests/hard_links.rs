@@ -17,7 +17,7 @@ fn link(place: &Place, old: &str, new: &str) {
     place.make(&format!("hard {new} = {old}"));
 }
 
-/// What a walk can read, by name.
+/// The files that a walk can read, by name.
 fn walked(sandbox: &PathSandbox) -> Vec<(String, Option<String>)> {
     let options = WalkOptions {
         hidden: true,
@@ -59,9 +59,9 @@ fn a_link_to_a_denied_file_is_denied() {
         ] {
             let place = Place::new();
             place.make(&format!("file {denied}"));
-            place.make("file honest.txt");
+            place.make("file plain.txt");
             link(&place, denied, link_name);
-            link(&place, "honest.txt", "also-honest.txt");
+            link(&place, "plain.txt", "also-plain.txt");
             let sandbox = place.sandbox(method);
             for error in [
                 read(&sandbox, link_name).unwrap_err(),
@@ -71,14 +71,14 @@ fn a_link_to_a_denied_file_is_denied() {
                 let text = error.to_string();
                 assert!(text.contains(&format!("`{denied}`")), "{text}");
             }
-            assert!(read(&sandbox, "also-honest.txt").is_ok());
+            assert!(read(&sandbox, "also-plain.txt").is_ok());
             let seen = walked(&sandbox);
             let content = |name: &str| {
                 let found = seen.iter().find(|(path, _)| path == name);
                 found.map(|(_, content)| content.is_some())
             };
             assert_eq!(content(link_name), Some(false), "{seen:?}");
-            assert_eq!(content("also-honest.txt"), Some(true), "{seen:?}");
+            assert_eq!(content("also-plain.txt"), Some(true), "{seen:?}");
         }
     }
 }

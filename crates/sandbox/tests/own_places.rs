@@ -60,7 +60,7 @@ fn own_places_are_closed_or_kept_where_they_lie_and_nowhere_else() {
     ] {
         let refused = |access| match sandbox.preflight(path, access) {
             Ok(_) => false,
-            // What is merely not there is nobody's refusal.
+            // A missing file is not refused.
             Err(error) => !matches!(error, PathError::NotFound { .. }),
         };
         assert_eq!(!refused(Access::Read), reads, "read {path}");

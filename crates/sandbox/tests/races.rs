@@ -1,4 +1,4 @@
-//! Somebody swaps files, directories and links as fast as they can while the sandbox works.
+//! A thread swaps files, directories and links as fast as it can while the sandbox works.
 //!
 //! The test ends by count: `TOOLGATE_RACES` accesses (default 20 000), split over both
 //! ways of resolving. Whatever the swapper does, nothing outside is read, written,
@@ -24,8 +24,8 @@ fn count() -> usize {
         .unwrap_or(20_000)
 }
 
-/// What lies in the workspace at the beginning. `dir` and `file` are what the accesses
-/// name; the others take their places in turns.
+/// The workspace at the beginning. The accesses name `dir` and `file`;
+/// the others take their places in turns.
 fn populate(place: &Place) {
     for line in [
         "file dir/canary.txt",

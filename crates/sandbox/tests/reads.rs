@@ -1,4 +1,4 @@
-//! What a read gives, how much of it, and what is said when there is nothing.
+//! Reads: their content, their limits, and the errors for missing files.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -24,7 +24,7 @@ use toolgate_sandbox::paths::{
 };
 
 #[test]
-fn a_pipe_on_the_way_of_an_absolute_path_holds_nobody_up() {
+fn a_pipe_on_the_way_of_an_absolute_path_does_not_block() {
     for method in METHODS {
         let place = Place::new();
         let sandbox = place.sandbox_with(method, |rules| rules.allow_absolute = true);
@@ -70,7 +70,7 @@ fn the_longest_path_and_the_longest_name_are_looked_for_and_longer_ones_refused(
 }
 
 #[test]
-fn a_terabyte_that_is_not_there_costs_what_is_asked_for() {
+fn a_sparse_terabyte_costs_only_the_bytes_asked_for() {
     let place = Place::new();
     let file = std::fs::File::create(place.ws().join("big.bin")).unwrap();
     file.set_len(1 << 40).unwrap();
@@ -146,10 +146,10 @@ fn a_file_that_changed_its_length_since_it_was_opened_is_read_as_it_is_now() {
 }
 
 #[test]
-fn a_file_that_comes_in_pieces_is_read_to_its_end_whatever_its_size_is_said_to_be() {
+fn a_file_that_comes_in_pieces_is_read_to_its_end() {
     let place = Place::new();
     place.make("file f");
-    // What is written into such a pipe is read in the same pieces.
+    // Such a pipe is read in the pieces that were written.
     let in_pieces = |said| {
         let (reader, mut writer) = std::io::pipe().unwrap();
         rustix::fs::fcntl_setfl(&writer, rustix::fs::OFlags::DIRECT).unwrap();
@@ -168,16 +168,16 @@ fn a_file_that_comes_in_pieces_is_read_to_its_end_whatever_its_size_is_said_to_b
         let read = in_pieces(said).read_up_to(1_000).unwrap();
         assert_eq!(read, (b"abc".to_vec(), true), "{said}");
     }
-    // No more memory is set aside for what is only said to be there than this.
+    // No more memory than this is reserved by the reported size.
     let (bytes, _) = in_pieces(u64::MAX).read_up_to(u64::MAX).unwrap();
     assert!(bytes.capacity() <= (16 << 20) + 1, "{}", bytes.capacity());
-    // A file that has the length it was said to have is not asked for more.
+    // A file of the reported length is not read again.
     let read = in_pieces(1).read_into(&mut Vec::new(), 1_000).unwrap();
     assert_eq!(read, (1, true));
 }
 
 #[test]
-fn what_cannot_be_read_is_an_error_however_it_is_read() {
+fn an_unreadable_file_is_an_error_for_every_read() {
     let place = Place::new();
     place.make("file f");
     let broken = || {
@@ -209,7 +209,7 @@ fn a_handle_knows_the_name_it_really_has() {
 }
 
 #[test]
-fn a_missing_file_names_what_is_near_and_never_what_is_denied() {
+fn a_missing_file_offers_similar_names_and_no_denied_ones() {
     for method in METHODS {
         let place = Place::new();
         for line in [
@@ -313,7 +313,7 @@ fn names_that_are_not_utf8_can_be_listed_and_read() {
 }
 
 #[test]
-fn listings_are_sorted_and_say_what_is_what() {
+fn listings_are_sorted_and_typed() {
     for method in METHODS {
         let place = Place::new();
         for line in [
@@ -351,7 +351,7 @@ fn listings_are_sorted_and_say_what_is_what() {
 }
 
 #[test]
-fn what_the_system_forbids_is_a_permission_error() {
+fn a_refusal_of_the_system_is_a_permission_error() {
     let place = Place::new();
     place.make("file locked/x.txt");
     place.make("file closed.txt");

@@ -1,4 +1,4 @@
-//! The acceptance criteria of the specifications that the sandbox answer for.
+//! The acceptance criteria that the sandbox has to meet.
 #![allow(clippy::unwrap_used, missing_docs)]
 
 use std::os::unix::fs::symlink;

@@ -1,4 +1,4 @@
-//! Several files that change together, and what taking them back leaves.
+//! Several files that change together, and taking them back.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -178,7 +178,7 @@ fn a_placed_file_can_be_taken_back() {
         assert_eq!(names(&place.ws()), ["a.sh"]);
         assert_eq!(text(&place, "a.sh"), content_of("a.sh"));
         assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o751);
-        // What was never placed has nothing to take back.
+        // A file that was never placed cannot be taken back.
         let staged = sandbox.stage("a.sh", options(true)).unwrap();
         staged.take_back(b"other", 3).unwrap();
         assert_eq!(text(&place, "a.sh"), content_of("a.sh"));
@@ -186,7 +186,7 @@ fn a_placed_file_can_be_taken_back() {
 }
 
 #[test]
-fn what_somebody_else_put_there_since_is_not_taken_back() {
+fn a_file_that_another_process_put_there_is_not_taken_back() {
     let place = Place::new();
     let sandbox = place.sandbox(METHODS[0]);
     let mut staged = sandbox.stage("a.txt", options(false)).unwrap();
@@ -225,7 +225,7 @@ fn a_file_is_deleted_only_if_it_is_still_the_same_and_can_come_back() {
     let staged = sandbox.stage_delete("b.txt").unwrap();
     std::fs::write(
         place.ws().join("b.txt"),
-        "somebody else saved this, and longer",
+        "another process saved this, and longer",
     )
     .unwrap();
     assert!(staged.remove().unwrap_err().is_retryable());

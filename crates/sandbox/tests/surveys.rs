@@ -1,4 +1,4 @@
-//! A survey shows what a walk shows, in the same order, whoever looked at what.
+//! A survey shows the entries of a walk, in the same order, for any number of workers.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -28,7 +28,7 @@ impl Surveyor for Notes {
     type WorkerState = ();
     type Run = Vec<String>;
 
-    fn desk(&self) {}
+    fn state(&self) {}
 
     fn is_over(&self) -> bool {
         false
@@ -165,7 +165,7 @@ fn a_depth_holds_for_a_survey_too() {
 }
 
 #[test]
-fn whoever_takes_the_runs_can_stop_and_has_the_first_ones() {
+fn the_receiver_can_stop_and_has_the_first_runs() {
     let place = wood();
     let sandbox = place.sandbox(METHODS[0]);
     let everything = walked(&sandbox, ".", &all(), &NOTES);
@@ -202,7 +202,7 @@ fn files_that_follow_each_other_are_handed_over_in_stretches() {
     assert_eq!(lengths, [64, 64, 2]);
 }
 
-/// Counts the desks that are set up.
+/// Counts the worker states that are set up.
 #[derive(Default)]
 struct WorkerStates(AtomicUsize);
 
@@ -210,7 +210,7 @@ impl Surveyor for WorkerStates {
     type WorkerState = ();
     type Run = ();
 
-    fn desk(&self) {
+    fn state(&self) {
         self.0.fetch_add(1, Relaxed);
     }
 
@@ -242,7 +242,7 @@ fn there_are_as_many_workers_as_cores_unless_there_is_less_to_do() {
     let files = |count: usize| (0..count).map(|n| format!("file f{n:03}"));
     let directories = |count: usize| (0..count).map(|n| format!("file d{n:03}/x"));
     // The first files that no directory comes before are looked at where the names were
-    // read; what else there is can be done by others.
+    // read; other workers can do the rest.
     for (tree, for_others) in [
         (files(1).collect::<Vec<_>>(), 0),
         (files(128).collect(), 1),
@@ -275,7 +275,7 @@ fn a_tree_that_is_too_deep_is_reported_and_left() {
 }
 
 #[test]
-fn a_panic_ends_the_survey_and_nobody_waits_for_it() {
+fn a_panic_ends_the_survey() {
     let place = wood();
     place.make("file d5/e3/panic");
     let sandbox = place.sandbox(METHODS[0]);
@@ -295,7 +295,7 @@ fn a_file_is_read_alike_into_new_and_into_used_memory() {
             let mut handle = sandbox.open_read("f").unwrap();
             let read = handle.read_into(&mut space, limit).unwrap();
             assert_eq!(read, (bytes.len(), all), "{length} {limit}");
-            // What was left can still be read.
+            // The rest can still be read.
             let rest = handle.read_up_to(1_000_000).unwrap().0;
             assert_eq!(bytes.len() + rest.len(), length);
         }

@@ -1,4 +1,4 @@
-//! What a walk shows, in which order, and what it leaves out.
+//! The entries of a walk, their order, and those that are left out.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
 
 mod place;
@@ -186,7 +186,7 @@ fn ignore_files_count_at_every_level_and_above_the_start() {
             ["sub/deep", "sub/deep/only", "sub/top"]
         );
         assert_eq!(paths(&sandbox, "sub/deep", &options), ["sub/deep/only"]);
-        // What was asked for by name is shown, though it is ignored as a whole.
+        // A directory asked for by name is shown, though it is ignored.
         assert_eq!(paths(&sandbox, "build", &options), ["build/x"]);
         let everything = WalkOptions {
             ignored: true,
@@ -222,7 +222,7 @@ fn either_ignore_file_counts_without_the_other_and_for_itself() {
 }
 
 #[test]
-fn of_an_ignore_file_the_whole_lines_of_its_first_mebibyte_count() {
+fn only_whole_lines_in_the_first_mebibyte_of_an_ignore_file_count() {
     let place = place_with(&["file early", "file late", "file la"]);
     // The mebibyte ends before the bar: the last line that counts is the one that ends there.
     for (end, seen) in [
@@ -292,7 +292,7 @@ fn a_visitor_can_skip_directories_and_stop() {
 }
 
 #[test]
-fn entries_open_what_they_are_and_nothing_else() {
+fn entries_open_only_as_their_own_type() {
     let place = place_with(&["file a.txt", "link l -> a.txt", "dir d", "fifo p"]);
     for method in METHODS {
         place
@@ -406,7 +406,7 @@ fn a_tree_that_is_deeper_than_descriptors_reach_is_reported_and_left() {
 }
 
 #[test]
-fn what_is_no_directory_cannot_be_walked() {
+fn only_a_directory_can_be_walked() {
     let place = place_with(&["file a.txt", "link l -> $OUT"]);
     let sandbox = place.sandbox(METHODS[0]);
     for (start, kind) in [

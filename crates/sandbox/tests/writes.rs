@@ -1,4 +1,4 @@
-//! What a staged write leaves behind, whether it is finished or not.
+//! The files that a staged write leaves behind, whether it is finished or not.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -73,7 +73,7 @@ fn dropping_a_staged_write_leaves_nothing() {
 }
 
 #[test]
-fn directories_that_somebody_else_uses_meanwhile_stay() {
+fn directories_used_by_another_process_stay() {
     let place = Place::new();
     let mut staged = place
         .sandbox(METHODS[0])
@@ -190,7 +190,7 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
         .unwrap();
     std::fs::write(
         place.ws().join("a.txt"),
-        "somebody else saved this, and longer",
+        "another process saved this, and longer",
     )
     .unwrap();
     let error = staged.commit().unwrap_err();
@@ -206,7 +206,7 @@ fn a_file_that_changed_meanwhile_is_not_overwritten() {
     assert!(
         std::fs::read_to_string(place.ws().join("a.txt"))
             .unwrap()
-            .starts_with("somebody")
+            .starts_with("another")
     );
 }
 
@@ -277,7 +277,7 @@ fn a_repository_cannot_be_planted_by_staging_its_parts_first() {
 }
 
 #[test]
-fn what_makes_a_directory_a_repository_is_protected_wherever_it_lies() {
+fn names_that_make_a_repository_are_protected_everywhere() {
     for method in METHODS {
         for directory in ["", "a/", "a/bb/ccc/"] {
             let place = Place::new();
@@ -325,7 +325,7 @@ fn a_protected_name_says_which_rule_protects_it() {
 }
 
 #[test]
-fn the_working_directory_has_a_name_and_errors_say_what_they_found() {
+fn errors_name_the_working_directory_and_the_file_type() {
     let place = Place::new();
     let sandbox = place.sandbox(METHODS[0]);
     assert_eq!(sandbox.name(0, Path::new("")), Path::new("."));
@@ -419,7 +419,7 @@ fn missing_directories_are_only_made_when_asked_for() {
 }
 
 #[test]
-fn planning_makes_nothing_and_knows_what_is_there() {
+fn planning_changes_nothing_and_reports_the_target() {
     for method in METHODS {
         let place = Place::new();
         place.make("file a.txt");
@@ -457,7 +457,7 @@ fn only_empty_directories_are_removed() {
 }
 
 #[test]
-fn a_rename_says_where_the_file_went_and_what_it_is() {
+fn a_rename_reports_the_new_path_and_metadata() {
     for overwrite in [false, true] {
         let place = Place::new();
         place.make("file a.txt");

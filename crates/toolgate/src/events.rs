@@ -3,13 +3,13 @@
 //! ```
 //! # tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
 //! use toolgate::events::EventSink;
-//! use toolgate::{Event, Passage};
+//! use toolgate::{Event, BatchContext};
 //!
 //! let (events, mut listener) = EventSink::channel(64);
-//! let passage = Passage { events, ..Passage::default() };
-//! // Pass `&passage` to `Gate::run`, and read `listener` in a task of its own: a listener that
+//! let context = BatchContext { events, ..BatchContext::default() };
+//! // Pass `&context` to `Gate::run`, and read `listener` in a task of its own: a listener that
 //! // does not read makes the gate wait.
-//! passage.events.send(|| Event::Error { message: "disk full".into() }).await;
+//! context.events.send(|| Event::Error { message: "disk full".into() }).await;
 //! assert!(matches!(listener.recv().await, Some(Event::Error { .. })));
 //! # });
 //! # Ok::<(), std::io::Error>(())

@@ -14,7 +14,7 @@
 //! # #[cfg(feature = "tools")]
 //! # tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
 //! use toolgate::serde_json::json;
-//! use toolgate::{Call, Passage, Workspace};
+//! use toolgate::{Call, BatchContext, Workspace};
 //!
 //! let directory = tempfile::tempdir()?;
 //! std::fs::write(directory.path().join("notes.txt"), "buy milk\n")?;
@@ -22,7 +22,7 @@
 //! let workspace = Workspace::open(directory.path())?;
 //! let session = workspace.session("first");
 //! let call = Call::new("1", "read_file", json!({"path": "notes.txt"}));
-//! let results = workspace.gate().run(&session, vec![call], &Passage::default()).await;
+//! let results = workspace.gate().run(&session, vec![call], &BatchContext::default()).await;
 //! assert_eq!(results[0].content, "buy milk\n");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;

@@ -85,7 +85,7 @@ impl Surveyor for Search<'_> {
     type WorkerState = ();
     type Run = Found;
 
-    fn desk(&self) {}
+    fn state(&self) {}
 
     fn is_over(&self) -> bool {
         self.cx.cancel().is_cancelled()

@@ -23,9 +23,9 @@ pub enum SandboxError {
     /// No level that the rules accept can be had.
     #[error("commands are refused: {failure}. {advice}")]
     Unavailable {
-        /// What failed on the highest level tried.
+        /// The failure on the highest level tried.
         failure: SetupError,
-        /// What to do about it.
+        /// The next step.
         advice: &'static str,
     },
     /// A grant cannot be opened.

@@ -1,4 +1,4 @@
-//! What a sandbox is built from, and what one command asks of it.
+//! The rules of a sandbox, and the specification of one command.
 
 use std::ffi::OsString;
 use std::os::fd::OwnedFd;
@@ -8,29 +8,29 @@ use std::time::Duration;
 use crate::command::caller::exact::ExactDirectory;
 use crate::paths::{PathSandbox, RootAccess};
 
-/// What a command may reach over the network.
+/// The network of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Network {
     /// Nothing, not even itself.
     #[default]
     Off,
-    /// Itself: a loopback device of its own, with nobody else on it.
+    /// A loopback device of its own.
     Loopback,
-    /// Whatever the machine reaches.
+    /// The network of the machine.
     On,
 }
 
-/// How much of the sandbox stands.
+/// How much of the sandbox is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
     /// Landlock and seccomp only. Secrets inside a root cannot be masked, so every
-    /// command has to be asked for.
+    /// command needs approval.
     Landlock,
     /// Namespaces, mounts, Landlock and seccomp.
     Namespaces,
 }
 
-/// What a command may use up.
+/// Resource limits of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Processes and threads alive at once.
@@ -62,11 +62,11 @@ impl Default for Limits {
 pub struct Grant {
     /// Where it is.
     pub path: PathBuf,
-    /// What may be done there.
+    /// The access.
     pub access: RootAccess,
 }
 
-/// Which of the sandbox are left out, so that a test can show what the others hold.
+/// The layers that are left out, so that a test can show what the others do.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Omit {
     /// No Landlock rules.
@@ -75,10 +75,10 @@ pub struct Omit {
     pub seccomp: bool,
 }
 
-/// What the sweep after a command does with what appeared under a guarded name.
+/// The sweep's action on a guarded name that appeared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum SetAside {
-    /// Moves what is protected, because it would be run later; what is denied is
+    /// Moves protected names, because they would be executed later; denied names are
     /// reported, and masked from the next command on.
     #[default]
     Protected,
@@ -93,7 +93,7 @@ pub struct SandboxRules {
     pub paths: PathSandbox,
     /// Directories beyond the roots.
     pub grants: Vec<Grant>,
-    /// Protected paths that a person opened to commands, with all that is beneath
+    /// Protected paths that the user opened to commands, with all that is beneath
     /// them: `.git` before `git init`. Relative to the working directory, or absolute.
     pub opened: Vec<PathBuf>,
     /// The network, unless a command says otherwise.
@@ -114,9 +114,9 @@ pub struct SandboxRules {
     /// How many names the search for guarded paths looks at. Where there are more, commands
     /// are refused.
     pub scan_entries: usize,
-    /// What happens to new names that are guarded.
+    /// The sweep's action on new guarded names.
     pub set_aside: SetAside,
-    /// Sandboxes to leave out. For tests of the other sandboxes only.
+    /// Layers to leave out. For tests of the other layers only.
     pub omit: Omit,
 }
 
@@ -141,7 +141,7 @@ impl SandboxRules {
     }
 }
 
-/// What to run.
+/// The program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Program {
     /// A line for the shell: `bash` without start-up files, `sh` where there is none.
@@ -153,7 +153,7 @@ pub enum Program {
 /// One command.
 #[derive(Debug)]
 pub struct CommandSpec {
-    /// What to run.
+    /// The program.
     pub program: Program,
     /// Its environment, usually from [`crate::env::clean`]. `HOME`, `TMPDIR` and
     /// `PWD` are the sandbox's to set, and `SHELL` where it is not there.

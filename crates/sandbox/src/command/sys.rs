@@ -50,7 +50,7 @@ pub(super) fn clone3(flags: i32) -> Result<Side, Errno> {
         Ok(0) => Ok(Side::Child),
         Ok(pid) if pid > 0 => {
             let pid = Pid::from_raw(pid).ok_or(Errno::SRCH)?;
-            // SAFETY: the kernel has just made this descriptor, and nobody else has it.
+            // SAFETY: the kernel has just made this descriptor, and it has no other owner.
             let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
             Ok(Side::Parent(Child { pid, pidfd }))
         }

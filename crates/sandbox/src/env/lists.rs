@@ -81,7 +81,7 @@ pub(super) const CODE: &[&str] = &[
     "PYTEST_PLUGINS",
     "PIP_CONFIG_FILE",
     "IPYTHONDIR",
-    // Node and its kin.
+    // Node and its package managers.
     "NODE_OPTIONS",
     "NODE_PATH",
     "NODE_REPL_*",
@@ -200,7 +200,7 @@ pub(super) const CODE: &[&str] = &[
     "RSYNC_CONNECT_PROG",
     "JJ_CONFIG",
     "DELTA_FEATURES",
-    // What programs start to show, edit or ask.
+    // Programs that other programs start to show, edit or ask.
     "PAGER",
     "*PAGER",
     "EDITOR",

@@ -130,7 +130,7 @@ pub(super) const SECRETS: &[&str] = &[
     "KRB5CCNAME",
     "KRB5_KTNAME",
     "*_CERT_PEM",
-    // Agents that sign or answer for the person.
+    // Agents that sign or answer for the user.
     "SSH_AUTH_SOCK",
     "SSH_AGENT_*",
     "GPG_AGENT_INFO",
@@ -234,7 +234,7 @@ pub(super) const SECRET_PREFIXES: &[&str] = &[
     "ATATT3x",
 ];
 
-/// What a value contains, in lower case, when it is a key or a connection string.
+/// Marks, in lower case, of values that are keys or connection strings.
 pub(super) const SECRET_PARTS: &[&str] = &[
     "private key-----",
     "accountkey=",

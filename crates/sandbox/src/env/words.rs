@@ -47,7 +47,7 @@ const SECRET: &[&str] = &[
     "TOTP",
 ];
 
-/// Those of them that nothing has to stand in front of: `PRIVATE_PEM`, but not `AUTH_LOCAL`.
+/// Those of them that need no word in front: `PRIVATE_PEM`, but not `AUTH_LOCAL`.
 const CLEAR: &[&str] = &[
     "CREDENTIAL",
     "CREDENTIALS",
@@ -133,7 +133,7 @@ const QUALIFIERS: &[&str] = &[
     "VALUE",
 ];
 
-/// What a seed is for where it is no secret: tests that choose at random.
+/// Purposes of a seed that is no secret: tests that choose at random.
 const HARMLESS_SEEDS: &[&str] = &[
     "FUZZ",
     "HASH",

@@ -1,4 +1,4 @@
-//! What the path sandbox answers when it says no.
+//! The errors of the path sandbox.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use toolgate_model::ErrorKind;
 use super::message::shown;
 use crate::paths::rules::patterns::PatternError;
 
-/// What lies at a path.
+/// The type of the file at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FileKind {
     /// A regular file.
@@ -57,12 +57,12 @@ pub enum Escape {
 /// Why a path may be read and not written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// What is written there is run later.
+    /// Its content is executed later.
     Rule {
         /// The rule that protects it.
         rule: String,
     },
-    /// It says what Toolgate allows.
+    /// It is Toolgate's configuration.
     OwnConfiguration,
     /// The root is read-only.
     ReadOnlyRoot,
@@ -85,7 +85,7 @@ pub enum Protection {
     },
 }
 
-/// What is wrong with the text of a path.
+/// Errors in the text of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadPath {
     /// There is nothing in it.
@@ -130,13 +130,13 @@ pub enum PathError {
         /// Where it leads, if that is somewhere else.
         resolved: Option<String>,
     },
-    /// The path fits a deny pattern.
+    /// The path matches a deny pattern.
     Denied {
         /// The path as it was asked for.
         path: String,
         /// Where it leads, if that is somewhere else.
         resolved: Option<String>,
-        /// The pattern it fits.
+        /// The pattern it matches.
         pattern: String,
     },
     /// The file has several names, and one of them is denied or may be.
@@ -166,7 +166,7 @@ pub enum PathError {
     NotAFile {
         /// The path as it was asked for.
         path: String,
-        /// What it is instead.
+        /// Its real type.
         kind: FileKind,
     },
     /// A directory was wanted, at the path or on the way to it.
@@ -181,11 +181,11 @@ pub enum PathError {
         /// The path as it was asked for.
         path: String,
     },
-    /// The text is no path.
+    /// The text is not a valid path.
     Bad {
         /// The path as it was asked for.
         path: String,
-        /// What is wrong with it.
+        /// The error.
         why: BadPath,
     },
     /// There is more than was allowed.
@@ -199,7 +199,7 @@ pub enum PathError {
     Failed {
         /// The path as it was asked for.
         path: String,
-        /// What failed.
+        /// The failed operation.
         what: Failure,
     },
 }
@@ -222,7 +222,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// Failures that are nobody's refusal.
+/// Failures that are no refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// Links lead to each other, or there are more than forty.
@@ -259,7 +259,7 @@ impl PathError {
         }
     }
 
-    /// Whether the same access may succeed later without anybody doing anything.
+    /// Whether the same access may succeed later without any change.
     pub fn is_retryable(&self) -> bool {
         matches!(
             self,
@@ -312,7 +312,7 @@ pub enum RulesError {
     Root {
         /// The root as it was given.
         path: String,
-        /// What the system said.
+        /// The system's error.
         errno: Errno,
     },
     /// A root is a place of Toolgate's own, or lies in one.
@@ -330,7 +330,7 @@ pub enum RulesError {
     Pattern {
         /// The pattern as it was given.
         pattern: String,
-        /// What is wrong with it.
+        /// The error.
         problem: PatternError,
     },
     /// A named exception is no path in a root.

@@ -1,4 +1,4 @@
-//! The words of a refusal, written for a model: what was wrong, what is there
+//! The messages of refusals, written for a model: what was wrong, what is there
 //! instead, what to do next.
 
 use toolgate_model::characters::seen;
@@ -29,7 +29,7 @@ impl PathError {
                 resolved,
                 pattern,
             } => format!(
-                "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the person.",
+                "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the user.",
                 leading(path, resolved.as_deref())
             ),
             Self::Linked {
@@ -54,7 +54,7 @@ impl PathError {
                 "`{path}` has several names, and not every name could be searched for a denied one, so it is not read. Copy it to a file of its own with a command, or ask the user."
             ),
             Self::Own { path, resolved } => format!(
-                "{} belongs to Toolgate itself, which keeps its record and what it was allowed there: no tool reads or changes it. Work without it.",
+                "{} belongs to Toolgate itself, which stores its journal and approvals there: no tool reads or changes it. Work without it.",
                 leading(path, resolved.as_deref())
             ),
             Self::NotFound {
@@ -80,7 +80,7 @@ impl PathError {
                 format!("`{path}` cannot exist, because `{part}` is not a directory.")
             }
             Self::Permission { path } => format!(
-                "Permission denied: {path} (the system does not let this be read or changed). Work without it, or ask the person."
+                "Permission denied: {path} (the system does not allow reading or changing it). Work without it, or ask the user."
             ),
             Self::Bad { path, why } => bad(path, why),
             Self::TooLarge { path, limit } => {
@@ -121,10 +121,10 @@ fn outside(path: &str, how: &Escape) -> String {
 fn protected(path: &str, why: &Protection) -> String {
     match why {
         Protection::Rule { rule } => format!(
-            "{path} is protected against writing by `{rule}`: what stands there is run or obeyed by other programs."
+            "{path} is protected against writing by `{rule}`: other programs run or obey its content."
         ),
         Protection::OwnConfiguration => format!(
-            "{path} is protected against writing: it is Toolgate's own configuration, which says what tools may do."
+            "{path} is protected against writing: it is Toolgate's own configuration, which decides what tools may do."
         ),
         Protection::Driver { driver } => format!(
             "{path} is protected against this content: `{driver}` makes git run the commands that are configured for that driver. Leave the attribute out."
@@ -174,7 +174,7 @@ fn bad(path: &str, why: &BadPath) -> String {
             format!("`{path}` is too long: a name has at most 255 bytes, a path at most 4095.")
         }
         BadPath::TooDeep => format!("`{path}` has too many directories in each other."),
-        BadPath::NamesADirectory => format!("`{path}` names a directory; a file name is needed."),
+        BadPath::NamesADirectory => format!("`{path}` names a directory; give a file name."),
     }
 }
 
@@ -187,7 +187,7 @@ fn failed(path: &str, what: Failure) -> String {
             format!("`{path}` is a link to something that does not exist. Name the file itself.")
         }
         Failure::Busy => {
-            format!("`{path}` was changed by somebody else while it was opened. Try again.")
+            format!("`{path}` was changed by another process while it was opened. Try again.")
         }
         Failure::NotEmpty => format!("The directory `{path}` is not empty."),
         Failure::OtherFileSystem => format!(
@@ -235,15 +235,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_refuses_is_said_as_such_and_what_to_do() {
+    fn a_refusal_of_the_system_says_so_and_the_next_step() {
         let path = "a/b".to_owned();
         let text = PathError::Permission { path }.to_string();
         assert!(text.starts_with("Permission denied: a/b "), "{text}");
-        assert!(text.ends_with("or ask the person."), "{text}");
+        assert!(text.ends_with("or ask the user."), "{text}");
     }
 
     #[test]
-    fn what_is_no_file_is_called_by_what_it_is() {
+    fn an_entry_that_is_no_file_is_named_by_its_type() {
         for (kind, wanted) in [
             (FileKind::Directory, "`a` is a directory, not a file."),
             (FileKind::Link, "`a` is a link, not a regular file."),
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_directory_is_named_once() {
+    fn an_entry_that_is_no_directory_is_named_once() {
         let text = |part: &str| {
             let (path, part) = ("a/b".to_owned(), part.to_owned());
             PathError::NotADirectory { path, part }.to_string()

@@ -62,7 +62,7 @@ pub(crate) use rules::own::{KEPT, OwnHere};
 use rules::patterns::{self, Patterns, Rule};
 use rules::{executed, executed_config, git_config, guard, linked, lists};
 
-/// What the configuration says about paths.
+/// The configuration of paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathRules {
     /// The directories that may be used; the first is the working directory.
@@ -218,7 +218,7 @@ impl PathSandbox {
         }
         let mut protected = protected(&configured)?;
         let mut protected_from_tools = compile(from_tools.map(Rule::new))?;
-        // With several roots, what one adds holds in all of them: that is only stricter.
+        // With several roots, the additions of one apply to all of them: that is only stricter.
         for root in roots.iter() {
             for patterns in [&mut denied, &mut protected, &mut protected_from_tools] {
                 patterns.seen_from(root.path());
@@ -250,7 +250,7 @@ impl PathSandbox {
         self.inner.method
     }
 
-    /// The name of a path for people and models: relative in the working directory,
+    /// The name of a path for users and models: relative in the working directory,
     /// absolute in every other root.
     pub fn name(&self, root: usize, rel: &Path) -> PathBuf {
         match self.inner.roots.get(root) {
@@ -270,7 +270,7 @@ impl PathSandbox {
         Ok(self.name(request.root, Path::new(OsStr::from_bytes(&request.rel))))
     }
 
-    /// What is denied beneath a directory that is no root, by rules that begin above it too.
+    /// The deny patterns beneath a directory that is no root, also those that begin above it.
     pub(crate) fn denied_beneath(&self, directory: &Path) -> DeniedBeneath {
         let mut patterns = self.inner.denied.clone();
         patterns.seen_from(directory);
@@ -293,12 +293,12 @@ impl PathSandbox {
     }
 }
 
-/// The deny patterns as they stand beneath one directory.
+/// The deny patterns as they apply beneath one directory.
 #[derive(Clone, Debug)]
 pub(crate) struct DeniedBeneath(Patterns);
 
 impl DeniedBeneath {
-    /// The deny pattern that fits this path of the directory, if one does.
+    /// The deny pattern that matches this path of the directory, if one does.
     pub(crate) fn by(&self, rel: &Path, is_file: bool) -> Option<&str> {
         let folded = guard::folded(rel.as_os_str().as_bytes());
         let whole = self.0.find(&folded, patterns::Scope::Whole);
@@ -306,7 +306,7 @@ impl DeniedBeneath {
     }
 }
 
-/// What is protected against tools and commands: the built-in lists and these patterns.
+/// The protected paths: the built-in lists and these patterns.
 fn protected(patterns: &[String]) -> Result<Patterns, RulesError> {
     let in_config = executed_config::PROTECTED_CONFIG.iter();
     let in_config: Vec<String> = in_config.map(|name| format!("**/.config/{name}")).collect();

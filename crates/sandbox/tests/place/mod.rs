@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use toolgate_sandbox::paths::{Method, PathError, PathRules, PathSandbox, StageOptions};
 
-/// What nobody may ever read.
+/// Content that must never be read.
 pub const CANARY: &str = "CANARY-7f3a\n";
-/// What a write writes.
+/// The content of a write.
 pub const WRITTEN: &str = "written\n";
 
 /// Both ways of resolving; every test that touches the disk runs with both.
@@ -131,7 +131,7 @@ impl Place {
     }
 }
 
-/// What `make` writes into a file of this name.
+/// The content that `make` writes into a file of this name.
 pub fn content_of(name: &str) -> String {
     format!("ok-content of {name}\n")
 }

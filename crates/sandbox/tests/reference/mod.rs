@@ -1,4 +1,4 @@
-//! What the sandbox has to answer, worked out without a file system.
+//! A model of the sandbox's answers, without a file system.
 //!
 //! A tree is a list of names with what they are; a path is resolved over it with a
 //! handful of naive rules. Tests build the tree on disk and compare; a fuzz target
@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a name is.
+/// The type of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Node {
     /// A directory.
@@ -21,7 +21,7 @@ pub enum Node {
 /// Names from the place's top down (`ws/a/b`), with what they are.
 pub type Tree = BTreeMap<String, Node>;
 
-/// What opening a path for reading has to answer.
+/// The expected answer to opening a path for reading.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The path leaves the workspace.
@@ -40,7 +40,7 @@ pub enum Answer {
     File(String),
 }
 
-/// What a write to a path has to answer.
+/// The expected answer to a write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Landing {
     /// The path is refused for this reason.
@@ -130,7 +130,7 @@ fn resolve(tree: &Tree, parts: &[String]) -> Result<(Vec<String>, Node), Answer>
     Ok((here, Node::Directory))
 }
 
-/// What opening `path` for reading has to answer.
+/// The expected answer to opening `path` for reading.
 pub fn read(tree: &Tree, path: &str) -> Answer {
     if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return Answer::Outside;
@@ -152,8 +152,8 @@ pub fn read(tree: &Tree, path: &str) -> Answer {
     }
 }
 
-/// What a write to `path` that replaces and makes directories has to answer. Paths that end
-/// like a directory are not asked for.
+/// The expected answer to a write that replaces and makes directories. Paths that end
+/// like a directory are not tried.
 pub fn write(tree: &Tree, path: &str) -> Landing {
     if path.starts_with('/') || path.split('/').any(|part| part == "..") {
         return Landing::Refused(Answer::Outside);

@@ -1,6 +1,6 @@
 //! A test runner for programs that have to own `main`, and a place to run commands in.
 //!
-//! Every trial runs as whoever started the tests and, where that is root, once more as
+//! Every trial runs as the user who started the tests and, if that is root, once more as
 //! an ordinary user, in a process of its own.
 #![allow(dead_code, unreachable_pub, clippy::print_stdout)]
 
@@ -104,7 +104,7 @@ impl Place {
     pub fn rules(&self) -> SandboxRules {
         let paths = PathSandbox::open(&PathRules::new(&self.ws)).expect("paths");
         let mut rules = SandboxRules::new(paths);
-        // So that a look after a command sees what is left of it.
+        // So that a check after a command sees its remains.
         rules.linger = Duration::ZERO;
         rules
     }
@@ -136,7 +136,7 @@ impl Place {
     }
 }
 
-/// What a command did.
+/// The result of a command.
 #[derive(Debug)]
 pub struct Ran {
     pub stdout: String,
@@ -185,7 +185,7 @@ pub fn run_spec(sandbox: &CommandSandbox, spec: CommandSpec, deadlines: Deadline
     }
 }
 
-/// Runs a line in the workspace, with a deadline that no honest line needs.
+/// Runs a line in the workspace, with a deadline that no correct line needs.
 pub fn line(sandbox: &CommandSandbox, place: &Place, line: &str) -> Ran {
     let deadlines = Deadlines {
         total: Some(Duration::from_secs(60)),

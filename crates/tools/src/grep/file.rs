@@ -82,7 +82,7 @@ impl Surveyor for Search<'_> {
     type WorkerState = WorkerState;
     type Run = Run;
 
-    fn desk(&self) -> WorkerState {
+    fn state(&self) -> WorkerState {
         let searcher = SearcherBuilder::new()
             .line_terminator(LineTerminator::crlf())
             .line_number(true)
@@ -109,7 +109,7 @@ impl Surveyor for Search<'_> {
         !unwanted.is_some_and(|filter| filter.fits(directory.beneath()))
     }
 
-    fn look(&self, desk: &mut WorkerState, entry: &WalkEntry<'_>, run: &mut Run) {
+    fn look(&self, state: &mut WorkerState, entry: &WalkEntry<'_>, run: &mut Run) {
         if run.full
             || entry.kind != FileKind::File
             || !self.filters.pick(entry.beneath())
@@ -122,7 +122,7 @@ impl Surveyor for Search<'_> {
             return;
         }
         match entry.open() {
-            Ok(handle) => self.file(desk, entry.path, handle, run),
+            Ok(handle) => self.file(state, entry.path, handle, run),
             Err(_) => run.counts.unreadable += 1,
         }
     }
@@ -145,7 +145,7 @@ impl Search<'_> {
     /// Searches one file under the name it is to be shown by.
     pub(super) fn file(
         &self,
-        desk: &mut WorkerState,
+        state: &mut WorkerState,
         path: &Path,
         mut handle: ReadHandle,
         run: &mut Run,
@@ -159,7 +159,7 @@ impl Search<'_> {
             matcher,
             searcher,
             space,
-        } = desk;
+        } = state;
         let hits = |whole| Hits::new(matcher, self.cx.redactor(), path, room, whole);
         let found = match handle.read_into(space, IN_MEMORY) {
             Ok((count, true)) => {

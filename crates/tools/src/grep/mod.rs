@@ -211,7 +211,7 @@ fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
             let handle = opened.map_err(|error| path_error(&error))?;
             let mut run = Run::default();
             let name = fact_path(&args.directory);
-            search.file(&mut search.desk(), Path::new(&name), handle, &mut run);
+            search.file(&mut search.state(), Path::new(&name), handle, &mut run);
             answer.take(&search, run);
         }
         Err(error) => return Err(path_error(&error)),

@@ -17,7 +17,7 @@ use toolgate_sandbox::command::{
 use super::capture::Lane;
 use super::ending::{Ending, Limits};
 use super::foreground::no_pipe;
-use super::{RunCommand, begin, sandboxes};
+use super::{RunCommand, begin, layers};
 
 /// More commands than this do not run at once in one conversation.
 const MOST: usize = 16;
@@ -40,7 +40,7 @@ pub(super) struct Background {
     pub(super) line: String,
     pub(super) in_force: InForce,
     log: Mutex<Log>,
-    /// Where what it left is reported if nobody reads its end.
+    /// Reports the guarded names that it left if its end is never read.
     sandbox: CommandSandbox,
     /// Dropping it ends the command.
     stop: Mutex<Option<PipeWriter>>,
@@ -48,14 +48,14 @@ pub(super) struct Background {
     news: watch::Sender<()>,
 }
 
-/// What it wrote, both outputs in order of arrival.
+/// Its output, both streams in order of arrival.
 #[derive(Debug)]
 struct Log {
     text: Spool,
     /// Up to where the model has read.
     read: u64,
     ending: Option<Arc<Ending>>,
-    /// What it left under guarded names.
+    /// The guarded names that it left.
     appeared: Vec<Appeared>,
 }
 
@@ -137,7 +137,7 @@ pub(super) async fn start(
         .spawn(work)
         .map_err(|error| no_pipe(&error))?;
     let background = told.await.unwrap_or_else(|_| Err(lost()))?;
-    let sandbox = sandboxes(background.in_force);
+    let sandbox = layers(background.in_force);
     let handle = commands.add(background);
     Ok(Output::plain(format!(
         "Started in the background as {handle}. Read what it writes with command_output, end it with stop_command. At the latest it ends with the program that started it."
@@ -279,7 +279,7 @@ impl Background {
         }
     }
 
-    /// What was written behind `from`, or behind what was read last, as far as there is room.
+    /// The output after `from`, or after the last read, as far as there is room.
     pub(super) fn read(&self, from: Option<u64>, room: usize) -> Result<Piece, ToolError> {
         let mut log = locked(&self.log);
         let from = from.unwrap_or(log.read);

@@ -1,4 +1,4 @@
-//! What a command wrote, clean and within bounds.
+//! The output of a command, clean and within bounds.
 
 use std::io::Read;
 
@@ -120,7 +120,7 @@ impl Capture {
     /// The first bytes of standard error, for what they say about a denial.
     pub(super) fn start_of_stderr(&mut self, most: u64) -> String {
         let mut bytes = Vec::new();
-        // What cannot be read has nothing to say.
+        // Unreadable output gives no hints.
         let _ = self.stderr.1.reader().take(most).read_to_end(&mut bytes);
         String::from_utf8_lossy(&bytes).into_owned()
     }

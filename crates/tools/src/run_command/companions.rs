@@ -8,7 +8,7 @@ use toolgate_gate::tool::{Output, RunCtx, TypedTool, typed};
 use toolgate_model::{Category, Facts, Risk, ToolError};
 
 use super::background::{Background, Commands, Piece};
-use super::sandboxes;
+use super::layers;
 
 const OUTPUT: &str = "Returns what a background command wrote since it was read last, both outputs \
     in order of arrival, and how it ended if it has. With wait_seconds it waits for something new.";
@@ -16,10 +16,10 @@ const OUTPUT: &str = "Returns what a background command wrote since it was read 
 const STOP: &str = "Ends a background command and everything it started, and returns what it wrote \
     since it was read last.";
 
-/// What the notes around a piece take at most.
+/// The most bytes of notes around a piece.
 const NOTE_BYTES: usize = 200;
 
-/// Nobody waits longer in one call.
+/// The longest wait in one call.
 const MOST_WAIT: u64 = 600;
 
 /// How long the end of a stopped command is waited for. It is a matter of milliseconds.
@@ -122,7 +122,7 @@ fn shown(
         .with("running", ending.is_none())
         .with("next", next)
         .with("more", more)
-        .with("sandbox", sandboxes(background.in_force));
+        .with("sandbox", layers(background.in_force));
     if let Some(ending) = ending {
         if let Some(code) = ending.exit_code {
             output = output.with("exit_code", code);

@@ -1,9 +1,9 @@
-//! What a sandbox may have had to do with a failure.
+//! Hints whether the sandbox caused a failure.
 //!
-//! The kernel tells a command that it may not, and nobody else: from outside it cannot be
+//! The kernel reports a refusal to the command only: from outside it cannot be
 //! known which sandbox a command ran into, or whether it did. What can be known is which paths
 //! the command complains about, and what the sandbox let it do there. So every hint says
-//! "possibly", names the sandbox, and says as a line to paste what a person could change.
+//! "possibly", names the layer, and gives a line of configuration to paste.
 
 use std::path::Path;
 
@@ -12,7 +12,7 @@ use toolgate_sandbox::command::{Barrier, Network, Reach, Refused, Remedy, seen_b
 
 use super::settings::CommandSettings;
 
-/// What programs say when they were kept from something.
+/// Messages of programs that were refused access.
 const COMPLAINTS: [&str; 7] = [
     "permission denied",
     "read-only file system",
@@ -23,10 +23,10 @@ const COMPLAINTS: [&str; 7] = [
     "cannot",
 ];
 
-/// What they say when a system call was refused as such.
+/// Messages of programs whose system call was refused.
 const NOT_PERMITTED: &str = "operation not permitted";
 
-/// What programs say without a network.
+/// Messages of programs without a network.
 const UNREACHABLE: [&str; 6] = [
     "network is unreachable",
     "could not resolve",
@@ -39,7 +39,7 @@ const UNREACHABLE: [&str; 6] = [
 /// More hints than this do not help.
 const MOST: usize = 3;
 
-/// What may have kept a command from its work, a line each.
+/// The likely causes of a failure, a line each.
 pub(super) fn hints(
     stderr: &str,
     cwd: &Path,
@@ -53,7 +53,7 @@ pub(super) fn hints(
         let lower = line.to_lowercase();
         let mut found = Vec::new();
         if network == Network::Off && UNREACHABLE.iter().any(|words| lower.contains(words)) {
-            found.push("the network is off for commands. A person can switch it on: network = \"on\" under [tools.sandbox] in the user's configuration".to_owned());
+            found.push("the network is off for commands. The user can switch it on: network = \"on\" under [tools.sandbox] in the user's configuration".to_owned());
         }
         if let Some((_, program)) = line
             .strip_suffix(": command not found")
@@ -112,7 +112,7 @@ fn unseen_program(program: &str, settings: &CommandSettings) -> Option<String> {
     let list = list.collect::<Vec<_>>().join(", ");
     (!list.is_empty()).then(|| {
         format!(
-            "{program} may be in a directory of PATH that commands do not see. A person can let them: grants = [{list}] under [tools.sandbox] in the user's configuration"
+            "{program} may be in a directory of PATH that commands do not see. The user can allow them: grants = [{list}] under [tools.sandbox] in the user's configuration"
         )
     })
 }
@@ -126,7 +126,7 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
         .filter(|word| word.len() > 1 && !word.contains("://"))
 }
 
-/// What rules say against a path that a line names, before it runs.
+/// The rule against a path that a command line names, before it runs.
 pub(super) fn before(rules: &Reach, path: &Path, access: Access) -> Option<ToolError> {
     let denial = rules.forbids(path, access)?;
     let kind = match denial.why {
@@ -142,21 +142,21 @@ pub(super) fn before(rules: &Reach, path: &Path, access: Access) -> Option<ToolE
 
 fn opened_by(remedy: &Remedy) -> String {
     format!(
-        "A person can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
+        "The user can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
     )
 }
 
-/// What stood between the command and a path that it complains about.
+/// The barrier between the command and a path that it complains about.
 fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
     let path = cwd.join(path);
-    // What can be read may still be in need of being changed.
+    // A readable path may still have to be changed.
     let denial = reach
         .explains(&path, Access::Read)
         .or_else(|| reach.explains(&path, Access::Write))?;
     match (&denial.remedy, &denial.why) {
         (Some(remedy), _) => Some(format!("{denial}. {}", opened_by(remedy))),
         (None, Barrier::Own | Barrier::Hidden { .. }) => Some(denial.to_string()),
-        // Nobody would change that.
+        // No user would change that.
         (None, _) => None,
     }
 }
@@ -209,7 +209,7 @@ mod tests {
             ),
             (
                 "/bin/bash: line 1: cargo: command not found",
-                "cargo may be in a directory of PATH that commands do not see. A person can let them: grants = [\"/home/ann/.cargo\", \"/home/ann/tools\"]",
+                "cargo may be in a directory of PATH that commands do not see. The user can allow them: grants = [\"/home/ann/.cargo\", \"/home/ann/tools\"]",
             ),
             (
                 "curl: (6) Could not resolve host: example.org",

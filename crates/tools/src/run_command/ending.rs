@@ -12,15 +12,15 @@ use toolgate_sandbox::command::{
 /// The end of a command as a result tells it.
 #[derive(Debug)]
 pub(super) struct Ending {
-    /// What went wrong, if anything did.
+    /// The error, if there is one.
     pub(super) error: Option<ToolError>,
-    /// What the model reads below the output.
+    /// The note below the output, for the model.
     pub(super) last_word: String,
     /// The exit code, where there is one.
     pub(super) exit_code: Option<i32>,
     /// The signal, where one ended it.
     pub(super) signal: Option<i32>,
-    /// What appeared under protected names and is still there.
+    /// Protected names that appeared and are still there.
     pub(super) still_there: Vec<String>,
 }
 
@@ -122,18 +122,20 @@ fn setup(failure: &SetupError) -> (ErrorKind, String) {
         Step::Exec => (ErrorKind::Failed, format!("nothing was run: {failure}")),
         _ => (
             ErrorKind::SandboxUnavailable,
-            format!("nothing was run: {failure}. `toolgate doctor` shows each sandbox"),
+            format!(
+                "nothing was run: {failure}. `toolgate doctor` shows each layer of the sandbox"
+            ),
         ),
     }
 }
 
-/// So many names of a kind are listed one by one, unless they are still there.
+/// How many names of a kind are listed one by one, unless they are still there.
 const MOST_LISTED: usize = 20;
 
-/// So many that are still there are named in the metadata.
+/// How many names that are still there the metadata lists.
 const MOST_NAMED: usize = 1_000;
 
-/// What was hidden from the command, what appeared under guarded names, and what could not be
+/// The hidden directories, the guarded names that appeared, and those that could not be
 /// checked: a line each.
 ///
 /// The lines that a user has to act on come last and are all there: an output that is too long
@@ -165,7 +167,7 @@ fn said_of(settled: &Settled) -> String {
     lines.concat()
 }
 
-/// What a name that appeared means to the user.
+/// The note on a name that appeared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Weight {
     /// It is denied to tools and later commands.

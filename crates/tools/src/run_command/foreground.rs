@@ -17,13 +17,13 @@ use super::capture::Capture;
 use super::denial;
 use super::ending::{Ending, Limits};
 use super::settings::CommandSettings;
-use super::{RunCommand, opened, sandboxes};
+use super::{RunCommand, layers, opened};
 use crate::blocking::blocking;
 
 /// How many chunks may wait for a listener before the command waits for it too.
 const CHUNKS: usize = 16;
 
-/// So much of what a command complains about is looked at.
+/// How much of standard error is searched for signs of a denial.
 const MOST_COMPLAINTS: u64 = 64 * 1024;
 
 /// A command that is over, and what it wrote.
@@ -84,7 +84,7 @@ pub(super) async fn run(
     settle(over, limits, around, cx)
 }
 
-/// What a hint about a denial rests on.
+/// The data that hints about denials need.
 pub(super) struct HintContext<'a> {
     pub(super) cwd: &'a Path,
     pub(super) settings: &'a CommandSettings,
@@ -157,7 +157,7 @@ fn settle(
         }
     }
     let mut output = capture.into_output(&ending.last_word, cx)?;
-    output = output.with("sandbox", sandboxes(in_force));
+    output = output.with("sandbox", layers(in_force));
     if let Some(code) = ending.exit_code {
         output = output.with("exit_code", code);
     }

@@ -1,14 +1,14 @@
 //! `run_command`, `command_output` and `stop_command`: real commands in the command sandbox.
 //!
 //! ```text
-//!  args ──▶ facts (shell) ──▶ policy, person ──▶ CommandSandbox::poise ──▶ go ──▶ Running
+//!  args ──▶ facts (shell) ──▶ policy, user ──▶   CommandSandbox::poise ──▶ go ──▶ Running
 //!                                                                              │ a thread of its own
 //!                        events ◀── chunks, in order of arrival ◀──────────────┤
 //!                        Output ◀── stdout, then [stderr] ◀── Capture ◀────────┘
 //!                                   the rest under a handle
 //! ```
 //!
-//! The sandbox around a command are put up while its start goes on record; its program begins
+//! The sandbox around a command is prepared while its start is journaled; its program begins
 //! after that.
 //!
 //! A command ends in one of few ways (by itself, by a signal, out of time, cancelled, never
@@ -51,7 +51,7 @@ const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standa
     terminal and no standard input, and everything it starts ends with it. Start servers and other \
     long work with background: true and read them with command_output.";
 
-/// Nobody waits longer than a day.
+/// The longest timeout: a day.
 const MOST_SECONDS: u64 = 24 * 60 * 60;
 
 /// How much longer the line waits for a command than the command itself may take: time to end
@@ -79,7 +79,7 @@ pub(crate) struct RunCommand {
     /// Whether to return at once and let it run. The result names a handle.
     #[serde(default)]
     background: bool,
-    /// What was made ready ahead.
+    /// The sandbox that was prepared ahead.
     #[serde(skip)]
     ahead: Option<MadeAhead>,
 }
@@ -202,7 +202,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     .summary(RunCommand::summary)
     .facts(move |args| args.facts(&states))
     .preview(move |args, view| {
-        // Whether it may run there at all is told before anybody is asked.
+        // Refuses a directory that it may not run in before an approver is asked.
         let place = Place::of(args.cwd.as_deref(), &enters.roots)?;
         place.check(view.roots(), |path| view.preflight(path, Access::Read))?;
         Ok(Preview::default())
@@ -304,8 +304,8 @@ fn opened(needed: &NeededDirectory) -> Grant {
     }
 }
 
-/// The sandbox in force, by name.
-fn sandboxes(in_force: InForce) -> String {
+/// The layers of the sandbox in force, by name.
+fn layers(in_force: InForce) -> String {
     let names = in_force.to_string();
     if names.is_empty() {
         "none".to_owned()

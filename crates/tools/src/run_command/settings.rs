@@ -1,4 +1,4 @@
-//! What commands are given and what stands around them.
+//! The settings of commands and their sandbox.
 
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
@@ -16,7 +16,7 @@ pub struct CommandSettings {
     pub sandbox: OnceLock<Result<CommandSandbox, String>>,
     /// The workspace's roots; the first is the working directory.
     pub roots: Vec<PathBuf>,
-    /// The person's home directory, which `~` may mean and which nothing may remove.
+    /// The user's home directory, which `~` may mean and which nothing may remove.
     pub home: Option<String>,
     /// Directories beyond the roots that commands may use.
     pub grants: Vec<PathBuf>,

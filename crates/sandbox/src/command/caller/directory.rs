@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use super::exact::ExactDirectory;
 use super::sandbox::bytes;
 use crate::command::caller::after::sweep::{Appeared, Tree};
-use crate::command::caller::search::dir_cache::Memory;
+use crate::command::caller::search::dir_cache::DirCache;
 use crate::command::caller::search::found::{After, Found, Missed};
 use crate::command::caller::search::hard_links::Inodes;
 use crate::command::caller::search::link_targets::Step;
@@ -29,17 +29,17 @@ pub(crate) struct Directory {
     pub(crate) writable: bool,
     /// The number of the root, if it is one.
     pub(crate) root: Option<usize>,
-    /// What is denied in it, if it is no root.
+    /// The deny patterns beneath it, if it is no root.
     denied: Option<DeniedBeneath>,
     /// Protected paths in it that the user opened.
     pub(crate) opened: Vec<Vec<u8>>,
-    /// What is guarded in it. Looked for once, where commands cannot change it: a package
+    /// Its guarded names. Searched once where commands cannot change it: a package
     /// cache is large.
     found: Mutex<Option<Found>>,
     /// Since when commands can have changed it.
     since: SystemTime,
-    /// What was learned about it.
-    memory: Mutex<Memory>,
+    /// The cache of earlier searches.
+    cache: Mutex<DirCache>,
 }
 
 impl Directory {
@@ -67,7 +67,7 @@ impl Directory {
             opened: opened.collect(),
             found: Mutex::default(),
             since: SystemTime::now(),
-            memory: Mutex::default(),
+            cache: Mutex::default(),
         })
     }
 
@@ -127,7 +127,7 @@ impl Directory {
             opened: Vec::new(),
             found: Mutex::default(),
             since: SystemTime::now(),
-            memory: Mutex::default(),
+            cache: Mutex::default(),
         })
     }
 
@@ -156,26 +156,26 @@ impl Directory {
         self.handle.as_fd()
     }
 
-    /// What is guarded in it now.
+    /// Its guarded names now.
     pub(crate) fn find(&self, rules: &SandboxRules, vacant: &[Vec<u8>]) -> Found {
         match self.known().clone() {
             Some(found) => found,
             // It will be refused, and need not be searched for that.
             None if !may_be_shown(self.path.as_os_str().as_encoded_bytes()) => Found::default(),
-            None => self.search(rules, vacant, None).run(&mut self.memory()),
+            None => self.search(rules, vacant, None).run(&mut self.cache()),
         }
     }
 
     /// Guards other names of denied files.
     pub(super) fn guard_links(&self, rules: &SandboxRules, inodes: &Inodes, found: &mut Found) {
         let search = self.search(rules, &[], None);
-        search.guard_links(&mut self.memory(), inodes, found);
+        search.guard_links(&mut self.cache(), inodes, found);
     }
 
-    /// Guards what lies here on the ways of protected links in other directories.
+    /// Guards the steps in this directory of protected links in other directories.
     pub(super) fn guard_steps(&self, rules: &SandboxRules, steps: &[&Step], found: &mut Found) {
         let search = self.search(rules, &[], None);
-        search.guard_steps(&mut self.memory(), steps, found);
+        search.guard_steps(&mut self.cache(), steps, found);
     }
 
     /// Moves aside what appeared since these were found.
@@ -196,7 +196,7 @@ impl Directory {
             before,
             |after| {
                 let search = self.search(rules, vacant, Some(after));
-                search.run(&mut self.memory())
+                search.run(&mut self.cache())
             },
             &names,
         )
@@ -225,8 +225,8 @@ impl Directory {
         }
     }
 
-    /// What is known of it. One search at a time.
-    fn memory(&self) -> MutexGuard<'_, Memory> {
-        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    /// The cache. One search at a time.
+    fn cache(&self) -> MutexGuard<'_, DirCache> {
+        self.cache.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What protects commands on this machine, what does not, and what to do about it.
+//! Reports which layers of the sandbox work on this machine, and how to get the others.
 
 use rustix::io::Errno;
 
@@ -10,25 +10,25 @@ use crate::command::rules::{Level, Omit, SandboxRules};
 use crate::command::sys;
 use crate::command::warden::machine;
 
-/// One sandbox.
+/// One layer of the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Protection {
     /// Its name.
     pub name: &'static str,
-    /// Whether it stands.
+    /// Whether it works.
     pub in_force: bool,
-    /// What that rests on, or why it does not.
+    /// The kernel feature behind it, or why it fails.
     pub why: String,
-    /// What to do, where something can be done.
+    /// The next step, if there is one.
     pub advice: Option<&'static str>,
 }
 
-/// All protections around commands.
+/// All layers of the command sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoctorReport {
     /// The level that commands run on; none where they are refused.
     pub level: Option<Level>,
-    /// Each sandbox.
+    /// Each layer.
     pub protections: Vec<Protection>,
 }
 
@@ -39,7 +39,7 @@ impl DoctorReport {
     }
 }
 
-/// Builds the sandbox that these rules ask for and says what came of it.
+/// Builds the sandbox that these rules ask for and reports the result.
 pub fn probe(rules: &SandboxRules) -> DoctorReport {
     let (level, failure) = match CommandSandbox::start(rules) {
         Ok(sandbox) => (Some(sandbox.level()), sandbox.stepped_down().cloned()),
@@ -108,13 +108,13 @@ pub fn probe(rules: &SandboxRules) -> DoctorReport {
     DoctorReport { level, protections }
 }
 
-/// What Landlock does with the version that the kernel has.
+/// The Landlock features of the kernel's version.
 fn landlock(abi: i32) -> String {
     if abi >= SCOPES {
         format!("the kernel has version {abi}; abstract sockets and signals are scoped")
     } else {
         format!(
-            "the kernel has version {abi}; abstract sockets and signals are shut by seccomp and namespaces alone (version {SCOPES} scopes them as well)"
+            "the kernel has version {abi}; abstract sockets and signals are blocked by seccomp and namespaces alone (version {SCOPES} scopes them as well)"
         )
     }
 }
@@ -140,7 +140,7 @@ fn processes(namespaces: bool) -> Protection {
 
 const LANDLOCK: &str = "use a kernel with Landlock (Linux 6.2 or newer; 6.12 where namespaces are not available) and `landlock` in its list of security modules (`lsm=` on the kernel's command line)";
 
-/// What to do about a sandbox that failed.
+/// The next step after a layer failed.
 pub(crate) fn advice(failure: &SetupError) -> &'static str {
     let errno = Errno::from_raw_os_error(failure.errno);
     match (failure.step, errno) {
@@ -163,11 +163,11 @@ pub(crate) fn advice(failure: &SetupError) -> &'static str {
         (Step::System | Step::Devices, _) => {
             "Use Linux 5.12 or newer, and see that the path named can be mounted"
         }
-        _ => "See what the message names; `toolgate doctor` shows each sandbox",
+        _ => "Check the path or feature that the message names; `toolgate doctor` shows each layer",
     }
 }
 
-/// What the kernel must have before a level is worth trying.
+/// The kernel features that a level needs.
 pub(super) fn needs_kernel(namespaces: bool, omit: Omit) -> Result<(), SetupError> {
     let needed = if namespaces {
         NEEDED_WITH_NAMESPACES

@@ -35,7 +35,7 @@ impl ExactDirectory {
         })
     }
 
-    /// Opens it. `ESTALE` if another directory stands there, or a link leads elsewhere.
+    /// Opens it. `ESTALE` if another directory is there, or a link leads elsewhere.
     pub(crate) fn open(&self) -> Result<OwnedFd, Errno> {
         let handle = open(&self.path)?;
         if identity(&handle)? == (self.device, self.inode) {

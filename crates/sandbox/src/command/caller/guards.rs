@@ -12,7 +12,7 @@ use crate::command::protocol::message::{MOST_MASKS, Mask, MaskKind};
 /// Why a directory is hidden from a command as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hidden {
-    /// It cannot be listed or entered, so nobody knows what is in it.
+    /// It cannot be listed or entered, so its content is unknown.
     Unsearchable {
         /// The directory.
         path: PathBuf,
@@ -36,7 +36,7 @@ pub(super) struct TooMany {
 /// A directory that is hidden as a whole, and how many names there were to hide in it.
 pub(super) type Collapsed = (Vec<u8>, usize);
 
-/// What has to be guarded in one tree of a command.
+/// The guarded names in one tree of a command.
 #[derive(Debug)]
 pub(crate) struct Guards<'a> {
     pub(crate) found: &'a Found,

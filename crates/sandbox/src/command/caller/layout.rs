@@ -23,7 +23,7 @@ use crate::command::protocol::message::{BadOrder, Mask, Order, SharedDirectory};
 use crate::command::rules::{CommandSpec, Program, SandboxRules};
 use crate::paths::Root;
 
-/// What the sandbox sets itself.
+/// Variables that the sandbox sets itself.
 const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
 
 /// The directories of a sandbox and the shell that is there.
@@ -40,7 +40,7 @@ pub(crate) struct Prepared {
     pub(crate) order: Order,
     pub(crate) directories: Vec<Arc<Directory>>,
     pub(crate) held: Held,
-    /// What was found where the command can write.
+    /// The search results of writable directories.
     pub(super) watched: Vec<Watched>,
     pub(crate) hidden: Vec<Hidden>,
 }
@@ -60,7 +60,7 @@ impl Watched {
     }
 }
 
-/// What has to be masked, what was found, and what is hidden as a whole.
+/// The masks, the search results and the directories that are hidden as a whole.
 type Guarding = (Vec<Mask>, Vec<Watched>, Vec<Hidden>);
 
 impl Layout {
@@ -143,7 +143,7 @@ impl Layout {
         let mut masks = Vec::new();
         let mut hidden = Vec::new();
         if kind.namespaces {
-            // A file that is denied in one directory is denied under every name it has in any.
+            // A file that is denied in one directory is denied under its other names too.
             let own = self.own.find(rules, directories);
             let inodes = Inodes::of(all_found.iter().chain([&own]));
             for (directory, found) in directories.iter().zip(&mut all_found) {

@@ -1,9 +1,9 @@
-//! What a command could reach, as data, for whoever has to explain why it failed.
+//! The paths that a command could reach, to explain why it failed.
 //!
-//! The kernel tells the command that it may not, and nobody else. So that a sandbox refused
-//! something can rarely be known; but what the sandbox let a command do with a path can.
-//! In comes a path that a command complained about, out comes what stood in its way and
-//! what a person would have to write to take it away. Outside of the directories that the
+//! The kernel reports a refusal to the command only. Whether a layer of the sandbox refused
+//! something is rarely known, but the access that the sandbox gives to a path is.
+//! A path that a command complained about goes in. The barrier comes out, with the line of
+//! configuration that removes it. Outside of the directories that the
 //! command could see, nothing is looked at: the answer says nothing about what is there.
 
 use std::ffi::OsString;
@@ -39,10 +39,10 @@ const WHOLE: [&str; 14] = [
     "go/pkg/mod",
 ];
 
-/// What is made anew for every command, the inner ones first.
+/// Directories that every command gets empty, the inner ones first.
 const PRIVATE: [&str; 5] = ["/run/home", "/tmp", "/run", "/dev/shm", "/var/tmp"];
 
-/// Whether commands see what stands there without being granted it.
+/// Whether commands see this path without a grant.
 pub fn seen_by_all(path: &Path) -> bool {
     let Ok(rel) = path.strip_prefix("/") else {
         return false;
@@ -51,7 +51,7 @@ pub fn seen_by_all(path: &Path) -> bool {
     directories.any(|directory| rel.starts_with(directory))
 }
 
-/// What stands between a command and a path.
+/// The reason why a command cannot use a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Barrier {
     /// It lies outside the roots and grants.
@@ -74,13 +74,13 @@ pub enum Barrier {
     },
 }
 
-/// What a person would have to add to the configuration. As text it is the line to paste
+/// The addition to the configuration. As text it is the line to paste
 /// under `[tools.sandbox]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Remedy {
     /// The directory to grant, or the protected path of the workspace to open.
     pub path: PathBuf,
-    /// What for.
+    /// The access.
     pub access: RootAccess,
 }
 
@@ -89,15 +89,15 @@ pub struct Remedy {
 pub struct Denial {
     /// The path as the sandbox saw it: absolute, and past the links in the command's directories.
     pub path: PathBuf,
-    /// What stood in the way.
+    /// The reason.
     pub why: Barrier,
-    /// The sandbox that it is part of.
+    /// The layer of the sandbox that refuses.
     pub sandbox: &'static str,
-    /// What would open it; none where nothing would.
+    /// The configuration that opens it; none if there is none.
     pub remedy: Option<Remedy>,
 }
 
-/// What a command can reach.
+/// The paths that a command can reach.
 #[derive(Clone, Debug)]
 pub struct Reach {
     level: Level,
@@ -114,7 +114,7 @@ struct Place {
 }
 
 impl SandboxRules {
-    /// What a command reaches on a level, with these grants beside those of the rules.
+    /// The paths that a command reaches on a level, with these grants beside those of the rules.
     pub fn reach(&self, level: Level, more: &[Grant]) -> Reach {
         let roots = self.paths.roots().iter().enumerate();
         let mut directories: Vec<Place> = roots
@@ -142,7 +142,7 @@ impl SandboxRules {
 }
 
 impl Reach {
-    /// What stands between the command and this absolute path; none where nothing does.
+    /// The reason why a command cannot use this absolute path; none if it can.
     pub fn explains(&self, path: &Path, access: Access) -> Option<Denial> {
         let path = self.follow(path)?;
         let denial = |why, remedy| {
@@ -186,8 +186,8 @@ impl Reach {
             .and_then(|(why, remedy)| denial(why, remedy))
     }
 
-    /// What a rule says against an absolute path that a line names, before it runs: that it
-    /// is denied or protected. Where there are other sandboxes, or none, they are what tells.
+    /// The rule against an absolute path that a command line names, before it runs: the path
+    /// is denied or protected. Paths outside the roots and grants are not judged here.
     pub fn forbids(&self, path: &Path, access: Access) -> Option<Denial> {
         let path = self.follow(path)?;
         let place = self.place_of(&path);
@@ -241,7 +241,7 @@ impl Reach {
         })
     }
 
-    /// What guards a path of a directory that the command has.
+    /// The guard on a path in one of the command's directories.
     fn in_place(
         &self,
         place: &Place,
@@ -295,7 +295,7 @@ impl Reach {
             };
             let access = RootAccess::ReadWrite;
             let rule = rule.to_owned();
-            // What is protected in a root can be opened; in a grant it stays as it is.
+            // A protected path in a root can be opened; in a grant it cannot.
             let remedy = root.map(|_| Remedy { path, access });
             (Barrier::Protected { rule }, remedy)
         })
@@ -452,7 +452,7 @@ impl fmt::Display for Denial {
             Barrier::Outside => write!(f, "{path} is outside the roots and grants of commands"),
             Barrier::Private => write!(
                 f,
-                "{path} is not the machine's: commands have an empty directory of their own there"
+                "{path} is private to each command and empty at its start; put files in the workspace"
             ),
             Barrier::ReadOnly => write!(f, "{path} cannot be changed by commands"),
             Barrier::Own => write!(
@@ -464,7 +464,7 @@ impl fmt::Display for Denial {
             }
             Barrier::Protected { rule } => write!(
                 f,
-                "{path} is protected against changes by the rule {rule}, because what stands there may be run later"
+                "{path} is protected against changes by the rule {rule}, because its content may be executed later"
             ),
         }
     }

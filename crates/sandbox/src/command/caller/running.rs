@@ -21,18 +21,18 @@ use crate::command::protocol::report::{Outcome, Report};
 use crate::command::protocol::wire;
 use crate::command::rules::Level;
 
-/// How long the end of a command is waited for once it was ordered. An answer is owed
-/// within a second of a deadline, and clearing up takes its part of that.
+/// How long to wait for the end of a command after killing it. A result is due
+/// within a second of a deadline, and clearing up takes part of that.
 const GRACE: Duration = Duration::from_millis(700);
 
-/// A command that waits for its word. Dropped, it never begins.
+/// A command whose program has not begun. Dropped, it never begins.
 #[derive(Debug)]
 pub struct Poised(pub(crate) Running);
 
 impl Poised {
     /// Lets it begin.
     pub fn go(self) -> Running {
-        // Where the word does not arrive there is nobody left, which is heard of as the end.
+        // If sending fails the sandbox is gone, and the end reports that.
         let _ = wire::send(&self.0.status, GO, &[]);
         self.0.sandbox.tell_begun();
         self.0
@@ -55,16 +55,16 @@ pub struct Running {
     pub(crate) stdout: OwnedFd,
     pub(crate) stderr: OwnedFd,
     pub(crate) outcome: Option<Outcome>,
-    /// The first word on the outcome, while the end is not there.
+    /// The first report of the outcome, until the end.
     pub(crate) word: Option<Outcome>,
-    /// What seccomp refused.
+    /// The system calls that seccomp refused.
     pub(crate) refused: Vec<Refused>,
     /// Whether nothing more will be reported.
     pub(super) silent: bool,
     pub(crate) before: Option<Before>,
 }
 
-/// What there was before a command, and what was done for it.
+/// The state before a command, and the resources held for it.
 #[derive(Debug)]
 pub(crate) struct Before {
     pub(crate) held: Held,
@@ -89,9 +89,9 @@ pub enum Cause {
     Itself,
     /// Its time was over.
     Timeout,
-    /// It said nothing for too long.
+    /// It wrote nothing for too long.
     IdleTimeout,
-    /// The descriptor that stands for cancellation became readable.
+    /// The cancellation descriptor became readable.
     Cancelled,
 }
 
@@ -111,7 +111,7 @@ pub struct Finished {
     pub outcome: Outcome,
     /// Why.
     pub cause: Cause,
-    /// What was left to do.
+    /// The results of the sweep.
     pub settled: Settled,
     /// The system calls that seccomp refused. Also programs that do not mind make some: a
     /// look for a name service, for example, starts with a socket that is refused.
@@ -119,12 +119,12 @@ pub struct Finished {
 }
 
 impl Running {
-    /// What the command wrote to standard output.
+    /// The reading end of standard output.
     pub fn stdout(&self) -> BorrowedFd<'_> {
         self.stdout.as_fd()
     }
 
-    /// What the command wrote to standard error.
+    /// The reading end of standard error.
     pub fn stderr(&self) -> BorrowedFd<'_> {
         self.stderr.as_fd()
     }
@@ -140,7 +140,7 @@ impl Running {
         &self.refused
     }
 
-    /// The sandbox that stand around it.
+    /// The sandbox in force around it.
     pub fn in_force(&self) -> InForce {
         self.in_force
     }
@@ -183,8 +183,8 @@ impl Running {
         }
     }
 
-    /// Takes in what was reported. The first word on the outcome is the true one: where
-    /// the program could not be started, the process that was to become it says so, and
+    /// Reads the reports. The first report of the outcome counts: if
+    /// the program could not be started, the process that was to become it reports so and
     /// exits.
     fn hear(&mut self, said: bool, gone: bool) {
         while (said || gone) && self.outcome.is_none() && !self.silent {
@@ -252,8 +252,8 @@ impl Running {
         let begun = Instant::now();
         let mut heard = begun;
         let mut open = [true, true];
-        // Half of what a pipe holds: each command clears it once, most write less, and who
-        // fills the pipe takes longer than another read.
+        // Half of a pipe's capacity. It is cleared once per command, most commands write less, and
+        // filling the pipe takes longer than another read.
         let mut buffer = vec![0; 32 << 10];
         let cause = loop {
             let now = Instant::now();
@@ -291,7 +291,7 @@ impl Running {
             }
         };
         let settled = self.finish();
-        // What is in the pipes now is all there will be; they are not waited for.
+        // The command is gone, so the pipes hold all there will be.
         for stream in [Stream::Stdout, Stream::Stderr] {
             let mut left: usize = 4 << 20;
             while let Some(read) = self.read(stream, &mut buffer, &mut sink) {
@@ -346,7 +346,7 @@ impl Running {
                 PollFlags::empty()
             }
         };
-        // A closed pipe would be reported for ever; the end stands in for it.
+        // A closed pipe would be reported forever; the end takes its place.
         let pipe = |fd, open| if open { fd } else { end };
         let [out, err] = open;
         let cancel_fd = cancel.unwrap_or(end);

@@ -1,4 +1,4 @@
-//! The gate's side: starting a warden and giving it commands.
+//! The caller's side of the sandbox: starts a warden and gives it commands.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -35,11 +35,11 @@ pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 /// needs longer than this is not one to start commands on.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// So often are the directories searched again where a guarded name moved away before its
+/// How often the directories are searched again because a guarded name moved before its
 /// mask was put on.
 const SEARCHES: usize = 10;
 
-/// Of so many commands is kept what stood before them, where not everything was seen after.
+/// How many commands with an incomplete sweep are remembered.
 const MOST_PENDING: usize = 16;
 
 /// The sandbox in force, for the metadata of a result.
@@ -47,7 +47,7 @@ const MOST_PENDING: usize = 16;
 pub struct InForce {
     /// The level.
     pub level: Level,
-    /// What is left out.
+    /// The layers that are left out.
     pub omit: Omit,
     /// The network.
     pub network: Network,
@@ -81,11 +81,11 @@ pub(super) struct Inner {
     pub(crate) placeholders: Placeholders,
     pub(crate) layout: Layout,
     pub(crate) baseline: Baseline,
-    /// What earlier commands had made, until it is reported.
+    /// Guarded names that commands of killed programs made, until they are reported.
     earlier: Mutex<Vec<Appeared>>,
-    /// What no result reported.
+    /// Guarded names that no result reported.
     unreported: Mutex<Vec<Appeared>>,
-    /// What stood before commands after which not everything was seen.
+    /// The states before commands whose sweep was incomplete.
     pending: Mutex<Vec<Before>>,
     socket: OwnedFd,
     level: Level,
@@ -120,8 +120,8 @@ impl CommandSandbox {
         })
     }
 
-    /// The level that commands run on. On [`Level::Landlock`] every command has to be asked
-    /// for, whatever the rules say.
+    /// The level that commands run on. On [`Level::Landlock`] every command needs approval,
+    /// whatever the rules say.
     pub fn level(&self) -> Level {
         self.inner.level
     }
@@ -131,30 +131,30 @@ impl CommandSandbox {
         self.inner.stepped_down.as_ref()
     }
 
-    /// What commands of killed programs had left under guarded names: moved aside when this
+    /// Guarded names that commands of killed programs left: moved aside when this
     /// one started. The next command's result reports it too.
     pub fn earlier(&self) -> Vec<Appeared> {
         lock(&self.inner.earlier).clone()
     }
 
-    /// Keeps what a command left under guarded names and no result will report, for
+    /// Stores guarded names that a command left and no result will report, for
     /// [`CommandSandbox::unreported`].
     pub fn keep_unreported(&self, appeared: impl IntoIterator<Item = Appeared>) {
         lock(&self.inner.unreported).extend(appeared);
     }
 
-    /// Takes what nobody was told: background commands that ended with their conversation
-    /// had left it.
+    /// Takes the guarded names that no result reported: background commands that ended with
+    /// their conversation left them.
     pub fn unreported(&self) -> Vec<Appeared> {
         std::mem::take(&mut *lock(&self.inner.unreported))
     }
 
-    /// What commands can reach, with these grants beside those of the rules.
+    /// The paths that commands can reach, with these grants beside those of the rules.
     pub fn reach(&self, more: &[Grant]) -> Reach {
         self.inner.rules.reach(self.inner.level, more)
     }
 
-    /// What rules say against paths that a line names, on whatever level it would run.
+    /// The rules against paths that a command line names, on whatever level it would run.
     pub fn rules_about(&self) -> Reach {
         self.inner.rules.reach(Level::Namespaces, &[])
     }
@@ -165,7 +165,7 @@ impl CommandSandbox {
     }
 
     /// Brings a command to the point where its program is the next thing to happen: it has
-    /// a process, and all sandboxes stand. Nothing runs before [`Poised::go`].
+    /// a process, and its sandbox is up. Nothing runs before [`Poised::go`].
     pub fn poise(&self, spec: CommandSpec) -> Result<Poised, SandboxError> {
         let inner = &self.inner;
         let network = spec.network.unwrap_or(inner.rules.network);
@@ -309,8 +309,8 @@ impl CommandSandbox {
 }
 
 impl Inner {
-    /// Moves aside what appeared where a command could write. Where not everything was seen,
-    /// what stood before it is kept until it was.
+    /// Moves aside the guarded names that appeared. If the sweep was incomplete,
+    /// the state before the command is kept until a sweep is complete.
     pub(super) fn settle(&self, before: Before) -> Settled {
         let mut settled = Settled {
             appeared: std::mem::take(&mut *lock(&self.earlier)),
@@ -326,7 +326,7 @@ impl Inner {
             }
             self.placeholders.release(&before.held);
             if missed.is_some() {
-                // The oldest say most about what is new.
+                // The oldest states tell best which names are new.
                 if pending.len() < MOST_PENDING {
                     pending.push(Before {
                         held: Held::default(),
@@ -353,13 +353,13 @@ impl Inner {
         });
     }
 
-    /// Lets go of what was held for a command.
+    /// Releases the resources of a command.
     pub(crate) fn release(&self, before: &Before) {
         self.placeholders.release(&before.held);
         self.baseline.end(&before.listed);
     }
 
-    /// Lets the warden know that a program begins. One that is too busy to listen has no
+    /// Tells the warden that a program begins. A warden that is too busy to listen has no
     /// use for it.
     pub(super) fn tell_begun(&self) {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
@@ -386,7 +386,7 @@ fn moved_away(sent: &Sent) -> Option<String> {
     moved.contains(&errno).then(|| failure.about.clone())
 }
 
-/// Looks at what commands of killed programs made, where commands of this one could run it.
+/// Sweeps after commands of killed programs, in the directories of this sandbox.
 fn sweep_left_behind(
     rules: &SandboxRules,
     layout: &Layout,
@@ -416,7 +416,7 @@ fn sweep_left_behind(
     appeared
 }
 
-/// What ends a sandbox. On the lower level the supervisor does the killing, and has to live
+/// The signal that ends a sandbox. On the lower level the supervisor kills, and has to live
 /// for it.
 pub(super) fn end_signal(namespaces: bool) -> Signal {
     if namespaces {
@@ -426,7 +426,7 @@ pub(super) fn end_signal(namespaces: bool) -> Signal {
     }
 }
 
-/// What is held of a command that was sent off.
+/// The descriptors of a command that was sent.
 struct Sent {
     pidfd: Option<OwnedFd>,
     status: OwnedFd,

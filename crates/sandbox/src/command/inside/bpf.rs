@@ -1,9 +1,9 @@
 //! Filters of system calls, as programs for the kernel.
 //!
 //! A program only ever jumps forward, so it is written from its end to its beginning:
-//! whatever a step goes on to is there already. Calls are found by halving, not one after
+//! the target of a jump exists already. Calls are found by binary search, not one after
 //! the other. The kernel compiles a filter anew for every process, and tries it with every
-//! call there is, so a long way through it is what a filter costs.
+//! call there is, so the cost of a filter is the length of its path.
 
 use libc::sock_filter as Step;
 
@@ -26,7 +26,7 @@ pub(super) enum Test {
     HasAnyOf,
 }
 
-/// A word of what the kernel tells a filter about a call.
+/// A word of the data that a filter gets about a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Word {
     /// The number of the call.

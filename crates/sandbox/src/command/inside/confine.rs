@@ -1,4 +1,4 @@
-//! What a process gives up before it runs somebody else's program.
+//! Privileges and limits that a process gives up before it runs a command.
 
 use rustix::io::Errno;
 use rustix::process::{DumpableBehavior, Resource, Rlimit};
@@ -35,7 +35,7 @@ pub(super) fn set_limits(limits: &Limits) -> Result<(), Errno> {
             },
         )
     };
-    // What is counted for the whole user is not one command's to use up.
+    // These are counted per user, so one command gets a part only.
     let share = |resource, most: u64| {
         let had = rustix::process::getrlimit(resource).maximum;
         limit(resource, had.map_or(most, |had| (had / SHARE).min(most)))
@@ -43,7 +43,7 @@ pub(super) fn set_limits(limits: &Limits) -> Result<(), Errno> {
     share(Resource::Sigpending, MOST_SIGNALS)?;
     share(Resource::Msgqueue, MOST_QUEUE_BYTES)?;
     limit(Resource::Memlock, MOST_LOCKED)?;
-    // No priority above everybody else's, also where the user may have one.
+    // No raised priority, even if the user may have one.
     limit(Resource::Rtprio, 0)?;
     limit(Resource::Nice, 0)?;
     limit(Resource::Core, 0)?;
@@ -62,7 +62,7 @@ pub(super) fn drop_privileges() -> Result<(), Errno> {
     drop_capabilities()
 }
 
-/// Gives up whatever a later program could gain. What the process can do now stays.
+/// Gives up what a later program could gain. The process keeps its present rights.
 pub(super) fn narrow() -> Result<(), Errno> {
     let held = rustix::thread::capabilities(None)?;
     if held.effective.contains(CapabilitySet::SETPCAP) {

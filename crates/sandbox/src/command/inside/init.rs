@@ -1,8 +1,8 @@
 //! The first process in the sandbox.
 //!
 //! On the upper level it is process 1 of a PID namespace: when it ends, the kernel ends
-//! everything else in there. It is made before there is a command, after a template, prepares
-//! what is its own, and waits. It runs on a copy of its maker's memory and never returns to
+//! everything else in there. It is made from a template before there is a command, prepares
+//! its own mounts, and waits. It runs on a copy of its maker's memory and never returns to
 //! it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -26,7 +26,7 @@ use crate::command::sys::{self, Child, Side};
 use crate::command::warden::machine::Machine;
 use crate::env::HOME;
 
-/// What the maker says once the id maps are written, and whoever gave the order when the
+/// The maker sends this once the id maps are written, and the caller when the
 /// program may begin.
 pub(crate) const GO: &[u8] = b"go";
 
@@ -47,7 +47,7 @@ impl Kind {
     }
 }
 
-/// What a sandbox is made after.
+/// The data that a sandbox is made from.
 #[derive(Debug)]
 pub(crate) struct Blueprint<'a> {
     pub(crate) kind: Kind,
@@ -101,7 +101,7 @@ pub(crate) struct Pattern {
 }
 
 impl Pattern {
-    /// What is left of a packet that brought an order.
+    /// The order and the directories of a packet.
     pub(crate) fn of(packet: Packet) -> Option<Self> {
         Arrived::from(packet).map(|arrived| Self {
             body: arrived.body,
@@ -126,7 +126,7 @@ impl Pattern {
             .collect()
     }
 
-    /// What was passed along; none where nothing was.
+    /// The pattern from passed descriptors; none if there are none.
     pub(crate) fn from(fds: Vec<OwnedFd>) -> Option<Self> {
         let mut fds = fds.into_iter();
         Some(Self {
@@ -170,7 +170,7 @@ fn read_order(body: &OwnedFd, directories: &[OwnedFd]) -> Result<Order, SetupErr
     Ok(order)
 }
 
-/// Sends a report; where nobody listens any more, nobody needs it.
+/// Sends a report. If the other end is closed, the report is not needed.
 pub(crate) fn report(to: impl AsFd, report: &Report) {
     let _ = wire::send(to, &report.encode(), &[]);
 }
@@ -178,8 +178,8 @@ pub(crate) fn report(to: impl AsFd, report: &Report) {
 /// The life of the process, from the clone on.
 pub(crate) fn live(control: OwnedFd, template: &Blueprint<'_>) -> ! {
     // The signal comes when the maker's thread ends, and it has only one. Inside a PID
-    // namespace a parent that is gone cannot be told from one that is outside; the go
-    // byte that never comes tells it.
+    // namespace a parent that is gone cannot be distinguished from one that is outside; the go
+    // message that never comes ends the process.
     let signal = if template.kind.namespaces {
         Signal::KILL
     } else {
@@ -229,7 +229,7 @@ fn serve(control: &OwnedFd, template: &Blueprint<'_>) {
     ) else {
         return;
     };
-    // Where nobody waits for it any more, nothing begins.
+    // If the caller is gone, nothing begins.
     if wire::send(&status, &Report::Started.encode(), &[own.as_fd()]).is_err() {
         return;
     }
@@ -250,23 +250,23 @@ fn serve(control: &OwnedFd, template: &Blueprint<'_>) {
     if !refused.is_empty() {
         report(&status, &Report::Refused(refused));
     }
-    if !nobody_is_left() {
+    if !no_child_is_left() {
         return report(&status, &Report::Ended(outcome));
     }
     let said = Report::Over(outcome);
     report(&status, &said);
     if kind.namespaces {
-        // The end of a process takes its time, which others need now. So it ends when the
-        // warden lets go of it.
+        // Ending a process takes CPU time that others need now. So it ends when the
+        // warden closes its control socket.
         drop(status);
         report(control, &said);
         let _ = wire::receive(control, RecvFlags::empty());
     }
 }
 
-/// Whether this process has no children. Whoever lost a parent here is a child of it, so
-/// then there is nobody else.
-fn nobody_is_left() -> bool {
+/// Whether this process has no children. Orphans become children of it, so
+/// then no other process is left.
+fn no_child_is_left() -> bool {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
             Ok(Some(_)) | Err(Errno::INTR) => {}
@@ -276,12 +276,12 @@ fn nobody_is_left() -> bool {
     }
 }
 
-/// What waits for a command: the root, and the process that will be the shell.
+/// A sandbox that waits for a command: the root, and the process that will be the shell.
 struct Prepared<'a> {
     root: NewRoot,
     populated: Option<Populated<'a>>,
     shell: Child,
-    /// Over which the shell is told to go on.
+    /// The socket over which the shell gets its order.
     line: OwnedFd,
     signals: Signals,
     refusals: Refusals,
@@ -351,7 +351,7 @@ fn wait_for_order(line: &OwnedFd, template: &Blueprint<'_>, populated: Option<&P
         Ok(listener) => (listener, Ok(())),
         Err(failure) => (None, Err(failure)),
     };
-    // Whatever came of it: init waits for this.
+    // Sent even after a failure: init waits for it.
     let handed_over = shell::hand_over(line, listener);
     let ready = ready.and(handed_over).and_then(|()| match populated {
         Some(populated) => {
@@ -397,7 +397,7 @@ fn in_namespaces(
     fds.extend(arrived.directories.iter().map(AsFd::as_fd));
     wire::send(&line, GO, &fds).map_err(|errno| SetupError::new(Step::Fork, errno))?;
     drop((arrived, populated, root));
-    // From here on the program may have begun: whatever fails, it was not never started.
+    // From here on the program may have begun, so no failure counts as "never started".
     let outcome = watchdog::keep(shell.pid, &signals, None, &mut refusals);
     Ok((outcome.unwrap_or(Outcome::Killed), refusals.counted()))
 }

@@ -1,7 +1,7 @@
-//! Landlock: the second sandbox around files, and the only one on the lower level.
+//! Landlock: the second layer around files, and the only one on the lower level.
 //!
-//! It only allows. What a rule here permits as a whole, the mounts have to take back in
-//! part; what no rule mentions stays shut even where a mount is missing.
+//! It only allows. The mounts deny parts of what a rule here permits as
+//! a whole; paths without a rule stay denied even if a mount is missing.
 
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -17,20 +17,20 @@ use rustix::io::Errno;
 use super::mounts::{DEVICES, SYSTEM};
 use crate::command::rules::Network;
 
-/// What the upper level needs: files and truncation. The network and other processes are
+/// The version for the upper level: files and truncation. The network and other processes are
 /// out of sight there.
 pub(crate) const NEEDED_WITH_NAMESPACES: i32 = 3;
-/// What the lower level needs as well: TCP, device requests, signals and abstract sockets.
+/// The version for the lower level: also TCP, device requests, signals and abstract sockets.
 pub(crate) const NEEDED_ALONE: i32 = SCOPES;
-/// From which version on abstract sockets and signals of others can be shut.
+/// The first version that can deny abstract sockets and signals to others.
 pub(crate) const SCOPES: i32 = 6;
 
-/// What to allow.
+/// The accesses to allow.
 #[derive(Debug)]
-pub(super) struct Fence<'a> {
+pub(super) struct AllowedAccess<'a> {
     /// The version of the kernel.
     pub(crate) abi: i32,
-    /// Whether namespaces stand around it.
+    /// Whether it runs in namespaces.
     pub(crate) namespaces: bool,
     /// The network.
     pub(crate) network: Network,
@@ -38,12 +38,12 @@ pub(super) struct Fence<'a> {
     pub(crate) directories: Vec<(BorrowedFd<'a>, bool)>,
     /// Private directories, which may be written.
     pub(crate) private: &'a [&'a str],
-    /// What of the system is not for commands, where no mount hides it.
+    /// Parts of the system that are hidden from commands, where no mount hides them.
     pub(super) private_system: &'a [String],
 }
 
-impl Fence<'_> {
-    /// Puts the fence in force for this thread, for good. All of it, or an error.
+impl AllowedAccess<'_> {
+    /// Enforces the ruleset for this thread, for good. All of it, or an error.
     pub(crate) fn close(&self) -> Result<(), Errno> {
         let needed = if self.namespaces {
             NEEDED_WITH_NAMESPACES
@@ -114,8 +114,8 @@ impl Fence<'_> {
         rules.restrict_self()
     }
 
-    /// Allows a path of the system without what is private in it. Landlock takes nothing
-    /// back, so what lies around that is allowed one by one, and names are allowed as a whole.
+    /// Allows a path of the system without its private files. Landlock takes nothing
+    /// back, so the entries around them are allowed one by one, and names as a whole.
     fn allow_open(
         &self,
         rules: RulesetCreated,
@@ -128,7 +128,7 @@ impl Fence<'_> {
             return Ok(rules);
         }
         let Some(text) = path.to_str() else {
-            // No name of the system is like that, and what is not known stays shut.
+            // No name of the system is like that, and an unknown one stays denied.
             return Ok(rules);
         };
         if !private.any(|private| private.starts_with(path)) {
@@ -144,7 +144,7 @@ impl Fence<'_> {
     }
 }
 
-/// Allows a path, where it is there: Landlock has no rule for what is not.
+/// Allows a path, if it exists: Landlock has no rules for missing paths.
 fn allow(
     rules: RulesetCreated,
     path: &str,
@@ -168,8 +168,8 @@ fn allow(
 mod tests {
     use super::*;
 
-    fn fence(abi: i32, namespaces: bool) -> Fence<'static> {
-        Fence {
+    fn allowed(abi: i32, namespaces: bool) -> AllowedAccess<'static> {
+        AllowedAccess {
             abi,
             namespaces,
             network: Network::Off,
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn an_older_kernel_is_refused_and_not_served_in_part() {
         for (abi, namespaces) in [(0, true), (2, true), (0, false), (5, false)] {
-            assert_eq!(fence(abi, namespaces).close(), Err(Errno::NOSYS), "{abi}");
+            assert_eq!(allowed(abi, namespaces).close(), Err(Errno::NOSYS), "{abi}");
         }
     }
 }

@@ -1,9 +1,9 @@
 //! The file system that a command sees, built mount by mount.
 //!
-//! Everything happens in a mount namespace that is nobody else's. The new root covers
+//! Everything happens in a mount namespace of its own. The new root covers
 //! `/proc` of the old tree while it is built: that is the one place where no root and
-//! no grant can be, so every source stays reachable by its path. A sandbox gets a copy of
-//! what was built, and mounts there what has to be its own.
+//! no grant can be, so every source stays reachable by its path. A sandbox gets a copy of it,
+//! and mounts its private file systems there.
 
 use std::cell::RefCell;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -25,7 +25,7 @@ use crate::command::sys;
 
 /// Where the new root hangs in the old tree.
 const PLACE: &str = "/proc";
-/// What of the system is shown, where it is there; links are copied as links.
+/// Parts of the system that are shown, if they exist; links are copied as links.
 pub(crate) const SYSTEM: [&str; 11] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu",
 ];
@@ -44,7 +44,7 @@ pub(crate) struct NewRoot {
     /// Read-only: something that cannot be read, as a file and as a directory, and an
     /// empty directory.
     masks: OwnedFd,
-    /// What lies on private directories of the system in which a directory is shown.
+    /// The covers of private system directories in which a directory is shown.
     covers: RefCell<Vec<OwnedFd>>,
 }
 
@@ -91,7 +91,7 @@ impl NewRoot {
         }
         new.devices().map_err(at(Step::Devices))?;
         new.places().map_err(at(Step::Scratch))?;
-        // Without one that can be seen in full the kernel lets nobody mount another.
+        // The kernel allows a new one only if a full one is visible.
         proc(&format!("{PLACE}/proc")).map_err(at(Step::Proc))?;
         limits.set(new.root.as_fd()).map_err(at(Step::Limits))?;
         Ok(new)
@@ -157,7 +157,7 @@ impl NewRoot {
         self.mkdir(VAR_TMP, 0o755)
     }
 
-    /// What the new root itself has there. Where a directory above is shown, it has nothing: that
+    /// The entries that the new root itself has there. None where a directory above is shown: that
     /// is the machine's, seen as it is, and whatever it is, it is left alone.
     fn own_var_tmp(&self) -> Option<FileType> {
         let found = rustix::fs::statat(&self.root, VAR_TMP, AtFlags::SYMLINK_NOFOLLOW).ok()?;
@@ -169,8 +169,8 @@ impl NewRoot {
         self.own_var_tmp() == Some(FileType::Directory)
     }
 
-    /// Mounts what no sandbox shares with another: memory for files, and `/proc`. What
-    /// was shown beneath is carried over.
+    /// Mounts the file systems that no sandbox shares: memory for files, and `/proc`. Directories that
+    /// are shown beneath are carried over.
     pub(super) fn make_own<'a>(
         &self,
         shown: impl Iterator<Item = &'a [u8]>,
@@ -196,8 +196,8 @@ impl NewRoot {
         sys::mount_setattr(&self.root, c"proc", false, RDONLY).map_err(at(Step::Proc))
     }
 
-    /// Opens what lies in a private place, before that is covered. What lies in another
-    /// one that is carried comes with it.
+    /// Opens the directories in a private place, before that is covered. Those in another
+    /// one that is carried come with it.
     fn to_carry<'a>(
         &self,
         shown: impl Iterator<Item = &'a [u8]>,
@@ -231,18 +231,18 @@ impl NewRoot {
     fn scratch(&self, bytes: u64) -> Result<(), Errno> {
         tmpfs("/run", &format!("mode=755,size={bytes},nr_inodes=1m"))?;
         let run = open_directory(&self.root, "run")?;
-        let everybody = 0o1777;
+        let sticky = 0o1777;
         let mut own = vec![
             ("home", 0o700, None),
-            ("tmp", everybody, Some("tmp")),
-            ("shm", everybody, Some("dev/shm")),
+            ("tmp", sticky, Some("tmp")),
+            ("shm", sticky, Some("dev/shm")),
         ];
         if self.covers_var_tmp() {
-            own.push(("var-tmp", everybody, Some(VAR_TMP)));
+            own.push(("var-tmp", sticky, Some(VAR_TMP)));
         }
         for (name, mode, place) in own {
             rustix::fs::mkdirat(&run, name, Mode::from_raw_mode(mode))?;
-            // The umask had its say in mkdir.
+            // The umask applied to mkdir.
             rustix::fs::chmodat(&run, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
             if let Some(place) = place {
                 bind(&run, name, &self.root, place, 0)?;
@@ -362,7 +362,7 @@ impl NewRoot {
 
     /// Puts a guard on a path of a directory that is shown.
     ///
-    /// What is not there any more may have been moved and may come back, so it fails, and
+    /// A missing path may have been moved and may come back, so this fails, and
     /// the directories have to be searched again.
     pub(super) fn guard(&self, directory: &Shown, mask: &Mask) -> Result<OwnedFd, SetupError> {
         let failed =
@@ -406,7 +406,7 @@ impl NewRoot {
     }
 }
 
-/// Whether a directory can be shown at all: not everything, and not what is made anew.
+/// Whether a directory can be shown at all: not `/`, and no private directory.
 pub(crate) fn may_be_shown(path: &[u8]) -> bool {
     let made: [&[u8]; 5] = [b"/proc", b"/dev", b"/sys", b"/run/home", b"/.masks"];
     path.starts_with(b"/") && path != b"/" && made.iter().all(|made| !is_within(path, made))
@@ -431,7 +431,7 @@ fn make_directory(at: &OwnedFd, part: &[u8]) -> Result<OwnedFd, Errno> {
     }
 }
 
-/// What lies on top of guarded paths. Copies of a read-only mount are read-only.
+/// The covers of guarded paths. Copies of a read-only mount are read-only.
 fn mask_sources(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let none = Mode::empty();
     rustix::fs::mkdirat(root, ".masks", Mode::from_raw_mode(0o755))?;

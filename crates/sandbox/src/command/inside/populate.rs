@@ -2,8 +2,8 @@
 //!
 //! Most commands get the same as the one before. So a template takes the form of one command,
 //! and the next ones are compared with that. A guard that is missing by then is put on in
-//! the sandbox itself; what does not suit is never made to: that sandbox is thrown away,
-//! and a template made for the command.
+//! the sandbox itself. A sandbox that differs otherwise is never adapted: it is dropped,
+//! and a template is made for the command.
 
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -12,7 +12,7 @@ use super::mounts::{NewRoot, Shown, mount_on};
 use crate::command::protocol::message::{Mask, Order};
 use crate::command::protocol::report::SetupError;
 
-/// What a template was given: the directories of an order, with the guards on.
+/// The form of a template: the directories of an order, with their guards.
 #[derive(Debug)]
 pub(crate) struct Form {
     /// The pattern.
@@ -46,7 +46,7 @@ impl Form {
     }
 }
 
-/// How a sandbox suits an order.
+/// How a sandbox fits an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fit {
     /// As it was made.

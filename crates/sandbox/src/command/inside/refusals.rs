@@ -1,4 +1,4 @@
-//! Counting what seccomp refused.
+//! Counts the system calls that seccomp refuses.
 //!
 //! The calls that a filter does not permit come here one by one, and there is only one
 //! answer: not permitted. The caller waits for it, so a call that is not answered ends
@@ -58,18 +58,18 @@ impl Refusals {
                 let times = self.counted.entry(number).or_default();
                 *times = times.saturating_add(1);
             }
-            // Whoever called is gone.
+            // The calling process is gone.
             Err(Errno::NOENT | Errno::INTR) => {}
             Err(_) => self.listener = None,
         }
     }
 
-    /// Nobody is left who could call.
+    /// No process is left that could call.
     pub(crate) fn close(&mut self) {
         self.listener = None;
     }
 
-    /// What was counted.
+    /// The counts.
     pub(crate) fn counted(&self) -> Vec<Refused> {
         let all = self.counted.iter();
         all.map(|(number, times)| Refused {

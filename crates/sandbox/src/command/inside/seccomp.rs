@@ -1,6 +1,6 @@
 //! The system calls that a command may not make.
 //!
-//! What is not permitted is told apart from what does not exist: `clone3` (its flags lie in
+//! Forbidden calls get another error than missing ones: `clone3` (its flags lie in
 //! memory, where no filter can look; libraries fall back to `clone`) and calls with x32
 //! numbers, which carry the same architecture. Calls in another architecture end the
 //! process.
@@ -9,8 +9,8 @@
 //! stays a pair for good; one of datagrams can be sent to any name, and `sendmsg` keeps the
 //! name in memory.
 //!
-//! A filter cannot count. So what is not permitted is handed to the process that watches
-//! over the command, which counts and refuses (`refusals`). Honest programs run into a
+//! A filter cannot count. So a forbidden call is handed to the process that watches
+//! over the command, which counts and refuses (`refusals`). Harmless programs run into a
 //! filter a few times in their lives, so that costs next to nothing. A command gets no
 //! listener of its own: when ours is closed, a newer filter could permit what ours hands on.
 
@@ -36,7 +36,7 @@ const NEVER: &[Call] = &[
     (libc::SYS_kcmp, "kcmp"),
     (libc::SYS_pidfd_getfd, "pidfd_getfd"),
     (libc::SYS_perf_event_open, "perf_event_open"),
-    // Ways around a filter of system calls, and the kernel's widest doors.
+    // Ways around a filter of system calls, and the kernel's most powerful calls.
     (libc::SYS_io_uring_setup, "io_uring_setup"),
     (libc::SYS_io_uring_enter, "io_uring_enter"),
     (libc::SYS_io_uring_register, "io_uring_register"),
@@ -172,15 +172,15 @@ const NAMESPACES: [i32; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// Requests that type on a terminal for somebody else.
+/// Requests that type on another process's terminal.
 const TERMINAL: [libc::Ioctl; 2] = [libc::TIOCSTI, libc::TIOCLINUX];
 
-/// Types of pairs that nobody can connect or send elsewhere.
+/// Types of socket pairs that cannot be connected or sent elsewhere.
 const PAIRS: [u32; 2] = [
     libc::SOCK_STREAM.unsigned_abs(),
     libc::SOCK_SEQPACKET.unsigned_abs(),
 ];
-/// What may be added to the type of a socket.
+/// Flags that may be added to the type of a socket.
 const SOCKET_FLAGS: u32 = (libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK).unsigned_abs();
 /// From here on the types of internet sockets are for other families, or make them: type 10
 /// is a packet socket.
@@ -190,7 +190,7 @@ const SMC: u32 = 256;
 /// The flag of `seccomp` that asks for a listener.
 const LISTENER: u32 = 1 << 3;
 
-/// What a filter depends on.
+/// The inputs of a filter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Scope {
     /// Whether sockets of the internet can be made.
@@ -200,7 +200,7 @@ struct Scope {
 }
 
 impl Scope {
-    /// Around it stand namespaces, the network's among them.
+    /// It runs in namespaces, a network namespace among them.
     const NAMESPACES: Self = Self {
         internet: true,
         shared: false,
@@ -211,7 +211,7 @@ impl Scope {
         shared: true,
     };
     /// No namespaces and no network: Landlock knows TCP only, so sockets of the internet are
-    /// what stands for the network.
+    /// the network.
     const ALONE_OFFLINE: Self = Self {
         internet: false,
         shared: true,
@@ -234,8 +234,8 @@ pub(crate) struct Filters {
     alone_offline: Filter,
 }
 
-/// One filter in two forms: one that refuses, and one that hands what is to be refused to
-/// whoever listens, so that it can be counted.
+/// One filter in two forms: one that refuses, and one that hands refused calls to
+/// the listener, so that they can be counted.
 #[derive(Clone, Debug)]
 struct Filter {
     refusing: Vec<Step>,
@@ -253,8 +253,8 @@ impl Filters {
     }
 
     /// Puts one in force for this thread, for good. Gives the descriptor over which refusals
-    /// are told and have to be answered; none where the kernel has no such thing, or where
-    /// somebody else's filter tells already.
+    /// are reported and have to be answered; none if the kernel does not support it, or if
+    /// another filter has a listener already.
     pub(crate) fn apply(
         &self,
         namespaces: bool,
@@ -346,7 +346,7 @@ fn program(scope: Scope, not_permitted: u32) -> Option<Vec<Step>> {
     others.extend(OTHERS.iter().map(|(call, _)| (*call, only_own)));
     if !scope.shared {
         // A command that takes the limits of the process which watches over it could have
-        // its own end told wrongly.
+        // its own end reported wrongly.
         program.compare(Test::Is, FIRST_PROCESS, refuse, allow)?;
         let but_first = program.take(Word::Argument(0));
         others = vec![(libc::SYS_prlimit64, but_first)];

@@ -8,7 +8,7 @@ use rustix::net::RecvFlags;
 
 use super::confine;
 use super::init::{GO, Kind};
-use super::landlock::Fence;
+use super::landlock::AllowedAccess;
 use super::refusals::Refusals;
 use crate::command::protocol::message::Order;
 use crate::command::protocol::report::{SetupError, Step};
@@ -24,7 +24,7 @@ pub(crate) struct Stdio {
     pub(crate) stderr: OwnedFd,
 }
 
-/// Where a command keeps what is nobody else's.
+/// The private directories of a command.
 #[derive(Debug)]
 pub(super) struct Places<'a> {
     pub(crate) home: &'a str,
@@ -33,10 +33,10 @@ pub(super) struct Places<'a> {
     pub(crate) private: &'a [&'a str],
 }
 
-/// What does not depend on the command: a session without a terminal, signals as every
-/// program expects them, and the filter of system calls, which takes the longest. None of
-/// what is left to do after this is filtered. Gives the descriptor over which refusals are
-/// told.
+/// The steps that do not depend on the command: a session without a terminal, signals as every
+/// program expects them, and the filter of system calls, which takes the longest. The filter
+/// permits all remaining steps. Gives the descriptor over which refusals are
+/// reported.
 pub(super) fn first_steps(kind: Kind, machine: &Machine) -> Result<Option<OwnedFd>, SetupError> {
     // A session of its own has no terminal, so nothing can be typed on it.
     rustix::process::setsid().map_err(|errno| SetupError::new(Step::Session, errno))?;
@@ -54,16 +54,16 @@ pub(super) fn hand_over(line: &OwnedFd, listener: Option<OwnedFd>) -> Result<(),
     wire::send(line, HERE, &fds).map_err(|errno| SetupError::new(Step::Seccomp, errno))
 }
 
-/// Takes what [`hand_over`] gives.
+/// Takes the descriptor from [`hand_over`].
 pub(super) fn take_over(line: &OwnedFd) -> Result<Refusals, Errno> {
     let packet = wire::receive(line, RecvFlags::empty())?;
     Ok(Refusals::heard_over(packet.fds.into_iter().next()))
 }
 
-/// What a process that will be the shell says first.
+/// The first message of a process that will be the shell.
 const HERE: &[u8] = b"here";
 
-/// What depends on the directories and the limits of the command, and on nothing else of it:
+/// The steps that depend on the directories and limits of the command only:
 /// limits, and Landlock. Nothing can be mounted by this process afterwards.
 pub(super) fn middle_steps(
     order: &Order,
@@ -75,7 +75,7 @@ pub(super) fn middle_steps(
     if order.omit.landlock {
         return Ok(());
     }
-    Fence {
+    AllowedAccess {
         abi: machine.landlock_abi,
         namespaces: order.namespaces,
         network: order.network,
@@ -97,7 +97,7 @@ pub(super) fn middle_steps(
     })
 }
 
-/// Becomes the program, once the word comes over `status`. What comes back is why that did
+/// Becomes the program, once the go message comes over `status`. It returns why that did
 /// not happen.
 pub(super) fn last_steps(
     order: &Order,
@@ -136,7 +136,7 @@ fn become_program(
         let errno = sys::exec(program, &argv, &env);
         return Err(SetupError::new(Step::Exec, errno).about(program.to_string_lossy()));
     }
-    // Whoever gave the order is gone, and wants no program any more.
+    // The caller is gone.
     Err(SetupError::new(Step::Order, Errno::CANCELED))
 }
 

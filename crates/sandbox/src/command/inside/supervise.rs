@@ -1,8 +1,8 @@
-//! The lower level: no namespaces, so nothing but a process stands over the command.
+//! The lower level: without namespaces, only a supervising process controls the command.
 //!
-//! The supervisor is the subreaper of everything the command starts: whatever loses its
+//! The supervisor is the subreaper of everything the command starts: a process that loses its
 //! parent becomes the supervisor's child. It ends all of it when the shell ends, when it
-//! is told to, when nobody listens any more, and when the warden is gone. It is not to be
+//! is told to, when the caller is gone, and when the warden is gone. It must not be
 //! killed outright; that would set its children free, which is why ending a command on
 //! this level means asking the supervisor. The command itself cannot signal it: that is
 //! part of what Landlock scopes.
@@ -77,7 +77,7 @@ pub(crate) fn run(
     }
 }
 
-/// Kills until there is nobody left. What is killed cannot fork, and what loses its
+/// Kills until no process is left. A killed process cannot fork, and one that loses its
 /// parent meanwhile is found in the next round.
 fn end_descendants() {
     loop {

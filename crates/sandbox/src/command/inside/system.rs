@@ -1,9 +1,9 @@
-//! What commands see of the system, without what is private in it.
+//! The parts of the system that commands see, without private files.
 //!
 //! Files of the system that others cannot read are not for a command either. It has no
 //! capabilities, but the ids of its user, and root owns most of the system. So the mounts
 //! that root's commands see have no owners: the kernel maps every id of the files to none,
-//! and everybody is a stranger there. That costs nothing, and holds for files that are made
+//! and every user counts as "other" there. That costs nothing, and holds for files that are made
 //! later too.
 //!
 //! Some file systems cannot be mounted like that (overlays, most of all), and only root of
@@ -50,7 +50,7 @@ pub(crate) struct System {
 }
 
 impl System {
-    /// Finds out what can be shown without owners. What cannot is left to be searched.
+    /// Finds out which trees can be shown without owners. The others are searched.
     pub(crate) fn look() -> Self {
         let root = rustix::process::geteuid().is_root();
         Self::with(if root { strangers().ok() } else { None })
@@ -101,7 +101,7 @@ impl System {
         Ok(tree)
     }
 
-    /// What has to be hidden, as far as it was found.
+    /// The paths to hide, as far as they were found.
     pub(crate) fn hidden(&self) -> &[String] {
         &self.search.found
     }
@@ -157,7 +157,7 @@ impl Search {
         }
     }
 
-    /// Looks at the entries of a directory. What cannot be looked at is hidden.
+    /// Looks at the entries of a directory. An entry that cannot be examined is hidden.
     fn look_into(&mut self, directory: &Path) {
         let gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
         let entries = match std::fs::read_dir(directory) {

@@ -41,7 +41,7 @@ impl NewRoot {
         Ok(())
     }
 
-    /// Root sees of the system's configuration what everybody sees. Gives whether the
+    /// Root sees only the world-readable part of the system's configuration. Gives whether the
     /// file is there.
     pub(super) fn hide_in_system(&self, path: &str) -> Result<bool, SetupError> {
         let failed = |errno| SetupError::new(Step::System, errno).about(path);
@@ -69,7 +69,7 @@ impl NewRoot {
         Ok(Some(path.as_bytes().to_vec()))
     }
 
-    /// Hides again what is no longer hidden of the system: a file that was replaced has
+    /// Hides paths of the system again that are no longer hidden: a file that was replaced has
     /// nothing on it. Gives whether that was necessary.
     pub(super) fn hide_again(&self, hidden: &[String]) -> Result<bool, SetupError> {
         let is_hidden = |path: &&String| {

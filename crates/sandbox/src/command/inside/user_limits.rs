@@ -1,8 +1,8 @@
-//! What a command could use up for all programs of its user, and of what it gets a part.
+//! Limits on resources that are counted per user: a command gets a part of each.
 //!
 //! The kernel counts watches of files and namespaces for a user in its user namespace and in
 //! all namespaces around it. A limit in the template's namespace holds for all sandboxes that
-//! are made from it, together, and nobody in them can change it.
+//! are made from it, together, and no process in them can change it.
 
 use std::os::fd::BorrowedFd;
 
@@ -20,7 +20,7 @@ const SETTINGS: [(&str, u64); 4] = [
     ("max_fanotify_marks", 0),
 ];
 
-/// What the sandboxes of a template may use up together.
+/// The limits that all sandboxes of a template share.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct UserLimits(Vec<(&'static str, u64)>);
 
@@ -48,7 +48,7 @@ impl UserLimits {
     }
 }
 
-/// Has nobody make user namespaces in this one, whatever system calls are permitted. Without
+/// Forbids user namespaces inside this one, whatever system calls are permitted. Without
 /// a capability there are no other namespaces then either.
 pub(super) fn forbid_namespaces(root: BorrowedFd<'_>) -> Result<(), Errno> {
     write_number(root, "proc/sys/user/max_user_namespaces", 0)
@@ -61,7 +61,7 @@ pub(super) fn limit_processes(root: BorrowedFd<'_>, processes: u32) -> Result<()
     write_number(root, "proc/sys/kernel/pid_max", u64::from(most))
 }
 
-/// A part of what there is. Where that cannot be told, it is more than the most.
+/// A part of the whole. If that is unknown, it is more than the most.
 fn share_of(had: Option<u64>, most: u64) -> u64 {
     had.map_or(most, |had| (had / SHARE).min(most))
 }

@@ -1,4 +1,4 @@
-//! Watching over a command: what ends is reaped, what seccomp refuses is counted, until
+//! Watches a command: reaps ended processes and counts refused system calls, until
 //! the shell has ended or there is a reason to end it.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -61,13 +61,13 @@ pub(super) fn keep(
         if let Some(outcome) = reap(shell)? {
             return Ok(outcome);
         }
-        // What is not there is stood in for by what is, and not looked at.
+        // A missing descriptor is replaced by another one, and its event is ignored.
         let own = signals.0.as_fd();
         let (hung_up, called, left) = {
             let listener = refusals.listener();
             let mut fds = [
                 PollFd::from_borrowed_fd(own, PollFlags::IN),
-                // What is sent this way is for the shell; here only the end of it counts.
+                // Messages on it are for the shell; only its end matters here.
                 PollFd::from_borrowed_fd(status.unwrap_or(own), PollFlags::RDHUP),
                 PollFd::from_borrowed_fd(listener.unwrap_or(own), PollFlags::IN),
             ];
@@ -93,7 +93,7 @@ pub(super) fn keep(
     }
 }
 
-/// Reaps whatever has ended; gives the outcome if the shell was among it.
+/// Reaps all ended processes; gives the outcome if the shell was among them.
 fn reap(shell: Pid) -> Result<Option<Outcome>, Errno> {
     loop {
         match rustix::process::wait(WaitOptions::NOHANG) {
@@ -105,7 +105,7 @@ fn reap(shell: Pid) -> Result<Option<Outcome>, Errno> {
     }
 }
 
-/// How a process ended, for whoever waits for the command.
+/// How a process ended, for the caller.
 fn outcome_of(status: WaitStatus) -> Outcome {
     match (status.exit_status(), status.terminating_signal()) {
         (Some(code), _) => Outcome::Exited(code),

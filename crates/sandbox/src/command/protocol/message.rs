@@ -1,6 +1,6 @@
-//! A command as bytes: what the gate's side writes and the sandbox's side reads.
+//! A command as bytes: the caller encodes it and the sandbox decodes it.
 //!
-//! Reading is strict, because it happens where mistakes are expensive: every count
+//! Decoding is strict, because errors are expensive there: every count
 //! is bounded before anything is allocated, every string is checked, and nothing may
 //! follow the end.
 
@@ -19,7 +19,7 @@ pub(super) const MOST_DIRECTORIES: usize = 128;
 /// Guarded paths.
 pub(crate) const MOST_MASKS: usize = 30_000;
 
-/// What happens at a guarded path.
+/// The kind of mask on a guarded path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MaskKind {
     /// It cannot be read: something unreadable lies on top.
@@ -39,7 +39,7 @@ pub struct Mask {
     pub directory: u16,
     /// Where in it.
     pub path: Vec<u8>,
-    /// What happens there.
+    /// The kind of mask.
     pub kind: MaskKind,
 }
 
@@ -57,11 +57,11 @@ pub struct SharedDirectory {
 pub struct Order {
     /// Whether the command gets namespaces and mounts of its own.
     pub namespaces: bool,
-    /// The sandbox that are left out.
+    /// The layers that are left out.
     pub omit: Omit,
-    /// What it may reach.
+    /// Its network.
     pub network: Network,
-    /// What it may use up.
+    /// Its limits.
     pub limits: Limits,
     /// The program by its absolute path, and its arguments.
     pub argv: Vec<Vec<u8>>,
@@ -69,9 +69,9 @@ pub struct Order {
     pub env: Vec<Vec<u8>>,
     /// Where it starts.
     pub cwd: Vec<u8>,
-    /// What it may use.
+    /// Its directories.
     pub directories: Vec<SharedDirectory>,
-    /// What it may not.
+    /// The masks on them.
     pub masks: Vec<Mask>,
 }
 
@@ -89,7 +89,7 @@ pub enum BadOrder {
     /// Another build's message.
     #[error("the message is of another version")]
     Version,
-    /// A byte that stands for nothing.
+    /// A byte without a meaning.
     #[error("the message holds an unknown value")]
     Value,
     /// A string with a zero byte, an empty argument list, a variable without a name, or
@@ -112,7 +112,7 @@ impl Order {
         out.extend(self.limits.processes.to_le_bytes());
         out.extend(self.limits.file_size.to_le_bytes());
         out.extend(self.limits.open_files.to_le_bytes());
-        // Zero seconds would end everything at once, so it can stand for "none".
+        // A limit of zero seconds makes no sense, so zero means "none".
         out.extend(self.limits.cpu_seconds.unwrap_or(0).to_le_bytes());
         out.extend(self.limits.scratch_bytes.to_le_bytes());
         put_count(&mut out, self.argv.len())?;
@@ -258,7 +258,7 @@ pub(super) fn network_byte(network: Network) -> u8 {
     }
 }
 
-/// The network that a byte stands for.
+/// The network that a byte means.
 pub(super) fn network_of(byte: u8) -> Result<Network, BadOrder> {
     match byte {
         0 => Ok(Network::Off),

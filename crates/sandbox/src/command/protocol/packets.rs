@@ -1,4 +1,4 @@
-//! What the gate says to its warden beside an order.
+//! Messages from the caller to its warden beside an order.
 
 use super::message::{network_byte, network_of};
 use crate::command::inside::init::Kind;
@@ -12,7 +12,7 @@ const RUN: u8 = b'r';
 /// Says that a program begins.
 pub(crate) const BEGUN: &[u8] = b"begun";
 
-/// What to do with a sandbox.
+/// The request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wish {
     /// Make one, and say whether that works.
@@ -41,7 +41,7 @@ fn packet(tag: u8, kind: Kind) -> [u8; 5] {
     ]
 }
 
-/// What such a packet says; none where it is none.
+/// Decodes such a packet; none if it is not one.
 pub(crate) fn read(bytes: &[u8]) -> Option<(Wish, Kind)> {
     let [tag, namespaces, network, landlock, seccomp] = bytes else {
         return None;

@@ -1,4 +1,4 @@
-//! What comes back from in the sandbox: how far a command got, and how it ended.
+//! Reports from inside the sandbox: how far a command got, and how it ended.
 
 use std::fmt;
 
@@ -124,7 +124,7 @@ pub struct SetupError {
     pub step: Step,
     /// The kernel's reason.
     pub errno: i32,
-    /// What it was about: a path, or a word on what was missing.
+    /// The subject: a path, or the missing feature.
     pub about: String,
 }
 
@@ -168,23 +168,23 @@ pub enum Outcome {
     Killed,
 }
 
-/// One message from in the sandbox.
+/// One message from inside the sandbox.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
     /// The command has a process; its descriptor travels beside.
     Started,
     /// A sandbox is ready.
     Ready,
-    /// A sandbox suits the order, and has begun with it.
+    /// A sandbox fits the order, and has begun with it.
     Taken {
-        /// Whether it did so as it came out of its template.
+        /// Whether it fits as it came out of its template.
         as_made: bool,
     },
-    /// What seccomp refused; the numbers ascend.
+    /// The system calls that seccomp refused; the numbers ascend.
     Refused(Vec<Refused>),
     /// The end.
     Ended(Outcome),
-    /// The end, and nobody is left in the sandbox but whoever says so.
+    /// The end, and no process is left in the sandbox but the reporting one.
     Over(Outcome),
 }
 
@@ -194,7 +194,7 @@ pub(super) const MOST_REPORT: usize = 1024;
 const HEAD: usize = 6;
 
 impl Report {
-    /// The report as bytes. Of what a failure is about, as much as fits.
+    /// The report as bytes. The subject of a failure is cut to fit.
     pub fn encode(&self) -> Vec<u8> {
         let (tag, step, value, about) = match self {
             Self::Started => (b's', 0, 0, ""),

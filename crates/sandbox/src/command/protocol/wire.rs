@@ -68,8 +68,8 @@ pub(crate) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Packet, Err
             flags | RecvFlags::CMSG_CLOEXEC,
         ) {
             Ok(got) => break got,
-            // Whoever closes without having read everything leaves a reset, which is told
-            // once and before what was sent: that is still there.
+            // A peer that closes with unread packets causes a reset, which is reported
+            // once and before the packets: those are still there.
             Err(Errno::INTR | Errno::CONNRESET) => {}
             Err(errno) => return Err(errno),
         }
@@ -92,12 +92,12 @@ pub(crate) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Packet, Err
     })
 }
 
-/// Waits until a descriptor has something to say; `false` when the time is over.
+/// Waits until a descriptor is readable; `false` when the time is over.
 pub(crate) fn readable(fd: impl AsFd, within: Duration) -> Result<bool, Errno> {
     readable_of([fd.as_fd()], within).map(|[said]| said)
 }
 
-/// Waits until one of these has something to say; none has when the time is over.
+/// Waits until one of these is readable; none is when the time is over.
 pub(crate) fn readable_of<const N: usize>(
     fds: [BorrowedFd<'_>; N],
     within: Duration,
@@ -124,7 +124,7 @@ mod tests {
     use super::{pair, receive, send};
 
     #[test]
-    fn what_was_said_arrives_although_the_answer_was_not_read() {
+    fn packets_arrive_although_the_answer_was_not_read() {
         let (ours, theirs) = pair().unwrap();
         send(&theirs, b"first", &[]).unwrap();
         send(&theirs, b"last", &[]).unwrap();
@@ -133,11 +133,11 @@ mod tests {
         let heard = || receive(&ours, RecvFlags::DONTWAIT).map(|packet| packet.bytes);
         assert_eq!(heard(), Ok(b"first".to_vec()));
         assert_eq!(heard(), Ok(b"last".to_vec()));
-        assert_eq!(heard(), Ok(Vec::new()), "nobody is there any more");
+        assert_eq!(heard(), Ok(Vec::new()), "the other end is closed");
     }
 
     #[test]
-    fn who_has_said_nothing_is_not_waited_for_where_that_is_wanted() {
+    fn receiving_without_waiting_returns_at_once() {
         let (ours, _theirs) = pair().unwrap();
         let heard = receive(&ours, RecvFlags::DONTWAIT);
         assert_eq!(heard.map(|packet| packet.bytes), Err(Errno::AGAIN));

@@ -1,4 +1,4 @@
-//! Who comes from this process, by the parents that `/proc` names.
+//! The descendants of this process, by the parents that `/proc` names.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! What the warden has to know about the machine, looked up once.
+//! Facts about the machine, looked up once.
 
 use rustix::thread::CpuSet;
 
@@ -7,7 +7,7 @@ use crate::command::inside::system::System;
 use crate::command::inside::user_limits::UserLimits;
 use crate::command::sys;
 
-/// What is the same for all commands on this machine.
+/// The facts that are the same for all commands on this machine.
 #[derive(Debug)]
 pub(crate) struct Machine {
     pub(crate) filters: Filters,
@@ -16,9 +16,9 @@ pub(crate) struct Machine {
     pub(crate) landlock_abi: i32,
     /// Whether a PID namespace has a limit of its own.
     pub(crate) own_pid_max: bool,
-    /// What all commands together get of what is counted for the user.
+    /// The shares of per-user resources that all commands get together.
     pub(crate) user_limits: UserLimits,
-    /// The processors that commands may use; none where there are more than can be told.
+    /// The processors that commands may use; none if there are more than the mask can hold.
     processors: Option<CpuSet>,
 }
 
@@ -40,7 +40,7 @@ impl Machine {
     pub(crate) fn stay(&self) {
         self.spread();
         let number = rustix::thread::sched_getcpu();
-        // Nobody may stay who could not leave again.
+        // Only if the process can spread again later.
         if self
             .processors
             .is_some_and(|all| number < CpuSet::MAX_CPU && all.is_set(number))

@@ -1,4 +1,4 @@
-//! A sandbox that is made before there is a command for it, and how it is given one.
+//! A prepared sandbox, and how it gets its command.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
@@ -28,17 +28,17 @@ pub(crate) struct Ready {
     /// Its number, where the warden made it itself.
     pub(crate) pid: Option<Pid>,
     pub(crate) pidfd: OwnedFd,
-    /// Kept open while the sandbox lives: closing it with the sandbox's first word unread
+    /// Kept open while the sandbox lives: closing it with the first report unread
     /// would reset the connection, and the order in it would be lost.
     pub(crate) control: OwnedFd,
     pub(crate) network: Option<OwnedFd>,
     /// The last reference to the namespaces. Taking them down takes as long as putting
-    /// them up; held here, that happens after everybody knows that the command is over.
+    /// them up; held here, that happens after the end of the command is reported.
     _namespaces: Vec<OwnedFd>,
 }
 
 impl Ready {
-    /// What has something to say when its command is over. A supervisor, on the lower
+    /// Readable when its command is over. A supervisor, on the lower
     /// level, is over when it is gone.
     pub(crate) fn end(&self) -> &OwnedFd {
         if self.kind.namespaces {
@@ -90,13 +90,13 @@ impl Ready {
     }
 }
 
-/// Gives a packet to a sandbox behind namespaces. It says that it has taken the order
-/// before it begins with it, and whether it could do so as it was made. Another one can be
-/// given the order if, and only if, that was never said.
+/// Gives a packet to a sandbox with namespaces. It reports that it has taken the order
+/// before it begins with it, and whether its template fitted. Another sandbox can be
+/// given the order if, and only if, this was never reported.
 pub(crate) fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, SetupError> {
     let failed = |errno| SetupError::new(Step::Clone, errno);
     let fds: Vec<BorrowedFd<'_>> = packet.fds.iter().map(AsFd::as_fd).collect();
-    // Where it has ended, that is what it says.
+    // If it has ended, the answer shows it.
     let _ = wire::send(&ready.control, &packet.bytes, &fds);
     loop {
         if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
@@ -121,7 +121,7 @@ pub(crate) fn give(ready: &Ready, packet: &Packet) -> Result<Option<bool>, Setup
 
 pub(super) fn first_word(ready: &Ready) -> Result<(), SetupError> {
     let failed = |errno| SetupError::new(Step::Clone, errno);
-    // Whoever waits for an order waits for this as well, and every later order does.
+    // The order and every later order wait for this.
     if !wire::readable(&ready.control, PATIENCE).map_err(failed)? {
         return Err(failed(Errno::TIMEDOUT));
     }

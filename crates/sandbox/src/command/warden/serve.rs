@@ -27,15 +27,15 @@ use crate::command::sys;
 
 /// The name under which the program is a warden.
 pub(crate) const NAME: &str = "toolgate-warden";
-/// What the warden says first.
+/// The warden's first message.
 pub(crate) const HELLO: &[u8] = b"toolgate warden 1";
 
 /// How long the end of a process is waited for that has no more to do, or was killed.
 const TO_LEAVE: Duration = Duration::from_millis(200);
 
-/// Where a command comes so soon after the last one, the next one will too. What can be
-/// done between commands is then done while this one runs: in between there is no time
-/// that nobody needs.
+/// If a command comes this soon after the last one, the next one will too. The work
+/// between commands is then done while this one runs: in between there is no idle
+/// time.
 const REST: Duration = Duration::from_millis(20);
 
 /// At most this many finished sandboxes wait to be taken down, however fast orders come in:
@@ -109,11 +109,11 @@ struct Warden {
     /// Says when the machine's mounts change.
     mounts: Option<std::fs::File>,
     ready: Option<Ready>,
-    /// What to make ready when there is time.
+    /// The kind to prepare when there is time.
     wanted: Option<Kind>,
     /// A template that has no form yet.
     blank: Option<Template>,
-    /// What to make one for once the system is searched.
+    /// The kind to make one for once the system is searched.
     awaited: Option<Kind>,
     /// The template of the last command.
     template: Option<Rc<Template>>,
@@ -146,8 +146,8 @@ impl Warden {
             let asked = said.next() == Some(true);
             let ended: Vec<bool> = said.by_ref().take(self.at_work.len()).collect();
             if said.next() != Some(false) {
-                // A copy of the old mounts is not what a command should see. Where nobody
-                // tells of changes, every command gets a new one.
+                // A command must not see a copy of the old mounts. Where nothing
+                // reports changes, every command gets a new one.
                 self.forget();
                 self.machine.system.look_again();
             }
@@ -223,7 +223,7 @@ impl Warden {
         }
     }
 
-    /// Lets go of the sandboxes whose command is over, which takes their namespaces down.
+    /// Drops the sandboxes whose command is over, which takes their namespaces down.
     /// The end of each is waited for this long at most.
     fn take_down(&mut self, patience: Duration) {
         let over = std::mem::take(&mut self.over);
@@ -234,7 +234,7 @@ impl Warden {
         });
         let ending: Vec<_> = ending.collect();
         for (template, network, pidfd) in ending {
-            // A network is used again when nobody is left in it.
+            // A network is used again when no process is left in it.
             if let (Some(template), Some(network)) = (template, network)
                 && wire::readable(&pidfd, patience) == Ok(true)
             {

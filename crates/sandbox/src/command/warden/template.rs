@@ -3,7 +3,7 @@
 //! Mounting takes most of the time it takes to make a sandbox, and one command mostly gets
 //! what the one before got. So it is done once, in a template, and a sandbox is a copy of it:
 //! a process in a user, mount, process and IPC namespace of its own, for which the kernel
-//! copies the mounts. What no two sandboxes may share it makes for itself.
+//! copies the mounts. Parts that no two sandboxes may share it makes for itself.
 //!
 //! No command runs in a template. It is the first process of a PID namespace that holds
 //! everything made from it, so that all of it ends with the template, and the template with the
@@ -123,7 +123,7 @@ impl Template {
 
     /// Takes back the network of a sandbox that has ended.
     ///
-    /// Only one without any device that is up: nobody in it could send, and nobody had the
+    /// Only one without any device that is up: no process in it could send or had the
     /// capabilities to change it, so it is as it was when it was new.
     pub(super) fn take_back(&self, network: OwnedFd) {
         let mut spare = self.spare.borrow_mut();
@@ -164,7 +164,7 @@ fn failure_in(bytes: &[u8]) -> SetupError {
 
 /// The life of a template's process, from the clone on.
 fn live(control: OwnedFd, kind: Kind, machine: &Machine, names: &[&'static str]) -> ! {
-    // As in a sandbox, a parent that is gone already is told by the word that never comes.
+    // As in a sandbox, the go message never comes if the parent is gone already.
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     if let Ok(control) = sys::keep_only(control)
         && let Ok(packet) = wire::receive(&control, RecvFlags::empty())
@@ -241,7 +241,7 @@ fn make(
     match sys::clone3(flags).map_err(failed)? {
         Side::Child => init::live(theirs, template),
         Side::Parent(child) => {
-            // Before it goes on: soon nobody can look into it.
+            // Before it goes on: later these cannot be opened.
             let of = |name| open(&format!("/proc/{}/ns/{name}", child.pid.as_raw_nonzero()));
             let mounts = of("mnt").map_err(failed)?;
             let ipc = of("ipc").map_err(failed)?;
@@ -283,8 +283,8 @@ fn open(path: &str) -> Result<OwnedFd, Errno> {
     rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Maps the ids of a process in a new user namespace, and tells it to go on. One that gets
-/// no word, because its line is closed, ends.
+/// Maps the ids of a process in a new user namespace, and tells it to go on. A process that
+/// gets no message, because the socket is closed, ends.
 fn let_go(child: &Child, line: &OwnedFd, fds: &[BorrowedFd<'_>]) -> Result<(), SetupError> {
     write_maps(child)
         .and_then(|()| wire::send(line, GO, fds))

@@ -39,7 +39,7 @@ pub(crate) struct Unread {
 pub struct DirectoryEntry {
     /// Its name, without any directory.
     pub name: OsString,
-    /// What it is; a link is a link, whatever it leads to.
+    /// Its type; links are not followed.
     pub kind: FileKind,
     /// More about it, unless it vanished or the system refused.
     pub stat: Option<FileStat>,

@@ -15,10 +15,10 @@ use crate::paths::error::{FileKind, Limit, PathError};
 use crate::paths::message::shown;
 use crate::paths::resolve::Want;
 
-/// What is read from the disk at once.
+/// The size of one read.
 const CHUNK: usize = 64 * 1024;
 
-/// What is set aside at most for a file before anything of it was read.
+/// The most memory reserved for a file before it is read.
 const MOST_RESERVED: u64 = 16 * 1024 * 1024;
 
 /// A regular file, open for reading, that was found beneath a root and is not denied.
@@ -30,7 +30,7 @@ pub struct ReadHandle {
     pub root: usize,
     /// Its name in that root, links resolved.
     pub path: PathBuf,
-    /// What the system said about this very descriptor.
+    /// The metadata of this very descriptor.
     pub stat: FileStat,
 }
 
@@ -68,11 +68,11 @@ impl PathSandbox {
 }
 
 impl ReadHandle {
-    /// Reads on from where the file stands, at most `limit` bytes, and says whether
-    /// that was all. Memory grows with what is really there, never with what the
-    /// system says is there.
+    /// Reads on from the current position, at most `limit` bytes, and says whether
+    /// that was all. Memory grows with the real content, never with the size that the
+    /// system reports.
     pub fn read_up_to(&mut self, limit: u64) -> Result<(Vec<u8>, bool), PathError> {
-        // Room for what is said to be there costs nothing until it is filled.
+        // Reserved memory costs nothing until it is filled.
         let said = self.stat.len.min(limit).min(MOST_RESERVED);
         let mut bytes = Vec::with_capacity(usize::try_from(said).unwrap_or(CHUNK) + 1);
         (&self.file)
@@ -93,7 +93,7 @@ impl ReadHandle {
     /// Like [`ReadHandle::read_up_to`], into memory that is used again for the next file:
     /// says how many bytes at its beginning are the file's, and whether that was all.
     ///
-    /// The memory grows with what is really there and is never cleared in between.
+    /// The memory grows with the real content and is never cleared in between.
     pub fn read_into(
         &mut self,
         space: &mut Vec<u8>,
@@ -110,7 +110,7 @@ impl ReadHandle {
             let free = space.get_mut(filled..).unwrap_or_default();
             let count = read_once(&self.file, free).map_err(|e| self.failed(&e))?;
             filled += count;
-            // Where there was room for more and the system said there would be none,
+            // If there was room for more and the reported size is reached,
             // asking once more would say the same.
             let as_said = filled < space.len() && filled as u64 == self.stat.len;
             if filled > limit {

@@ -1,4 +1,4 @@
-//! What the system says about a file, in our words.
+//! The metadata of a file.
 
 use rustix::fs::{FileType, Stat};
 
@@ -7,7 +7,7 @@ use crate::paths::error::FileKind;
 /// Kind, size, rights and age of something on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FileStat {
-    /// What it is.
+    /// Its type.
     pub kind: FileKind,
     /// Its reported size in bytes. Nothing may be allocated by it: it can be a lie.
     pub len: u64,
@@ -42,7 +42,7 @@ impl FileStat {
         }
     }
 
-    /// Whether this is the file of an earlier look, and nobody has written to it since.
+    /// Whether this is the file of an earlier look, unchanged since.
     pub(crate) fn unchanged_since(&self, earlier: &Self) -> bool {
         (self.identity, self.len, self.modified_ns)
             == (earlier.identity, earlier.len, earlier.modified_ns)
@@ -54,7 +54,7 @@ impl FileStat {
     }
 }
 
-/// Our word for the system's file type.
+/// The kind of the system's file type.
 pub(crate) fn kind_of(kind: FileType) -> FileKind {
     match kind {
         FileType::RegularFile => FileKind::File,
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_age_of_a_file_is_known_as_fine_as_the_system_keeps_it() {
+    fn the_age_of_a_file_has_the_precision_of_the_system() {
         let file = tempfile::tempfile().unwrap();
         let look = |nanos| {
             let time = UNIX_EPOCH + Duration::from_nanos(nanos);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_did_not_say_is_unknown_and_not_something_else() {
+    fn an_unreported_type_is_unknown() {
         for (said, kind) in [
             (FileType::RegularFile, FileKind::File),
             (FileType::Directory, FileKind::Directory),

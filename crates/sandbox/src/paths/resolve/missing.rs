@@ -1,4 +1,4 @@
-//! What to say when something is not there: where the way ends, and what is near.
+//! The error for a missing path: the last directory that exists, and similar names.
 
 use toolgate_model::nearest::distance;
 

@@ -23,7 +23,7 @@ use self::roots::{Root, Roots, name_of};
 /// How often a lookup is repeated that a rename elsewhere disturbed.
 const TRIES: usize = 128;
 
-/// Who resolves paths.
+/// How paths are resolved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Method {
     /// The kernel, by `openat2`.
@@ -32,14 +32,14 @@ pub enum Method {
     Walk,
 }
 
-/// What a path is opened for.
+/// The purpose that a path is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Want {
     /// The content of a file.
     Read,
     /// The names in a directory.
     List,
-    /// A place to stand: the directory as the start of other calls.
+    /// The directory as the start of other calls.
     Directory,
     /// To know what it is.
     Look,
@@ -47,7 +47,7 @@ pub(crate) enum Want {
 
 impl Want {
     pub(crate) fn flags(self) -> OFlags {
-        // Not blocking: a pipe without a writer must not hold anybody up before
+        // Not blocking: a pipe without a writer must not block before
         // its type is known. No terminal is ever taken over.
         let read = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         match self {
@@ -157,7 +157,7 @@ fn beneath(root: &Root, rel: &[u8], want: Want, more: ResolveFlags) -> Result<Ow
     patiently(|| rustix::fs::openat2(root.handle(), rel, want.flags(), Mode::empty(), how))
 }
 
-/// Tries again what others disturbed, but not for ever.
+/// Retries a lookup that others disturbed, up to a limit.
 fn patiently<T>(mut open: impl FnMut() -> Result<T, Errno>) -> Result<T, Errno> {
     for _ in 0..TRIES {
         match open() {
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_disturb_is_tried_again_and_given_up_at_last() {
+    fn a_disturbed_lookup_is_retried_a_limited_number_of_times() {
         let mut tried = 0;
         let mut ends_after = |tries| {
             tried = 0;

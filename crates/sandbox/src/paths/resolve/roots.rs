@@ -12,7 +12,7 @@ use crate::paths::error::RulesError;
 use crate::paths::resolve::Want;
 use crate::paths::rules::fold::fold_name;
 
-/// What may be done in a root.
+/// The access to a root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum RootAccess {
     /// Reading only.
@@ -26,14 +26,14 @@ pub enum RootAccess {
 pub struct RootRule {
     /// Where it is; absolute, except in tests.
     pub path: PathBuf,
-    /// What may be done there.
+    /// The access.
     pub access: RootAccess,
 }
 
 /// A directory that may be used, opened.
 ///
 /// The handle, not the name, is the root: when the directory is moved, accesses go
-/// with it, and what takes its name is nothing to us.
+/// with it, and a new directory of its name is not the root.
 #[derive(Debug)]
 pub struct Root {
     handle: OwnedFd,
@@ -72,7 +72,7 @@ impl Root {
         &self.canonical
     }
 
-    /// What may be done in it.
+    /// The access.
     pub fn access(&self) -> RootAccess {
         self.access
     }
@@ -119,7 +119,7 @@ impl Roots {
         self.all.iter()
     }
 
-    /// What may be done at a path of a root: the innermost root decides, and of two
+    /// The access to a path of a root: the innermost root decides, and of two
     /// that are the same directory the stricter.
     pub(crate) fn access_at(&self, root: usize, rel: &[u8]) -> RootAccess {
         let Some(own) = self.all.get(root) else {
@@ -171,8 +171,8 @@ impl Roots {
         for (index, name) in absolute.iter().enumerate() {
             prefix.push(OsStr::from_bytes(name));
             let flags = Want::Directory.flags();
-            let honest = ResolveFlags::NO_MAGICLINKS;
-            let fd = rustix::fs::openat2(CWD, &prefix, flags, Mode::empty(), honest).ok()?;
+            let no_magic = ResolveFlags::NO_MAGICLINKS;
+            let fd = rustix::fs::openat2(CWD, &prefix, flags, Mode::empty(), no_magic).ok()?;
             let stat = rustix::fs::fstat(&fd).ok()?;
             let identity = (stat.st_dev, stat.st_ino);
             if let Some(root) = self.all.iter().position(|r| r.identity == identity) {

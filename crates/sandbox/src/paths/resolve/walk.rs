@@ -3,7 +3,7 @@
 //! Every component is opened from the handle of the directory before it and never
 //! followed; a link is read and its text put in front of what is left. `..` in a
 //! link goes back to a handle that is already held, so a directory that is moved in
-//! between takes nobody out of the root.
+//! between does not lead out of the root.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -18,7 +18,7 @@ use crate::paths::resolve::{Found, Miss, Want};
 const MOST_LINKS: usize = 40;
 /// Each directory on the way is an open descriptor.
 const MOST_DIRECTORIES: usize = 256;
-/// How often a component is looked at again that was swapped under our eyes.
+/// How often a component is looked at again that was replaced meanwhile.
 const TRIES: usize = 128;
 
 struct Walk<'r> {

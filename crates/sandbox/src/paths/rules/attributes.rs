@@ -2,7 +2,7 @@
 //!
 //! An attribute such as `filter=x` makes git run the commands that its configuration gives
 //! for the driver `x`. The configuration is protected by its name; the attribute that
-//! chooses files for it stands in an ordinary file, so its content decides.
+//! chooses files for it is in an ordinary file, so its content decides.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -114,7 +114,7 @@ pub(crate) fn drivers(content: &[u8]) -> Option<BTreeSet<String>> {
     Some(found.collect())
 }
 
-/// What git takes for blank in a line of attributes.
+/// The characters that git takes for blank in a line of attributes.
 const BLANK: [char; 4] = [' ', '\t', '\r', '\n'];
 
 /// Every word of a line that git can read as an attribute.

@@ -1,11 +1,11 @@
-//! Braces in patterns: `{a,b}` stands for two patterns.
+//! Braces in patterns: `{a,b}` means two patterns.
 
 use super::patterns::PatternError;
 
-/// Braces multiply; this many patterns out of one is more than anybody writes.
+/// Braces multiply; this is the most patterns that one may expand to.
 const MOST_ALTERNATIVES: usize = 256;
 
-/// Appends every pattern that a pattern with braces stands for.
+/// Appends every pattern that a pattern with braces expands to.
 pub(crate) fn expand_braces(pattern: &str, into: &mut Vec<String>) -> Result<(), PatternError> {
     let Some((before, inside, after)) = first_braces(pattern)? else {
         if into.len() >= MOST_ALTERNATIVES {

@@ -1,9 +1,9 @@
 //! Names whose content other programs run, merely because it is there.
 //!
-//! On the lists is what runs when somebody opens, enters or uses a project or logs in, and
-//! what somebody would not expect to run. Ordinary inputs of a build are not: a project
-//! changes its `Makefile`, `package.json`, `build.rs` or `conftest.py` every day, and who
-//! builds it knows that they run.
+//! The lists hold files that run when a user opens, enters or uses a project or logs in, and
+//! that a user does not expect to run. Ordinary inputs of a build are not on them: a project
+//! changes its `Makefile`, `package.json`, `build.rs` or `conftest.py` every day, and users
+//! who build it know that they run.
 
 use super::patterns::Rule;
 
@@ -443,7 +443,7 @@ pub(crate) const PROTECTED_FROM_TOOLS: &[&str] = &[
     "**/venv/bin/",
     "**/bin/activate",
     "**/bin/activate.*",
-    // What a package manager writes with every change of its packages.
+    // Files that a package manager writes with every change of its packages.
     "**/node_modules/.bin/",
     ".terraform/",
 ];

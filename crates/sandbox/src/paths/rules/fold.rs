@@ -1,13 +1,13 @@
 //! Names as the most forgiving file system would read them.
 //!
-//! Two spellings that some file system takes for the same name must not be told
-//! apart by a rule. So rules look at names in two forms:
+//! Two spellings that some file system takes for the same name must not be treated
+//! differently by a rule. So rules look at names in two forms:
 //!
 //! - *plain*: case folded, characters that some systems ignore taken out;
 //! - *forgiving*: the plain form, and `\` separates, `:stream` is cut, trailing
 //!   dots and blanks are gone and 8.3 short names are spelled out.
 //!
-//! A rule that fits either form fits. Keeping both matters: cutting `a:b.pem`
+//! A rule that matches either form matches. Keeping both matters: cutting `a:b.pem`
 //! at the colon would hide that it ends in `.pem` on a system where the colon
 //! is a letter like any other.
 
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn the_forgiving_form_stands_beside_the_plain_one() {
+    fn a_name_has_a_plain_and_a_forgiving_form() {
         for (path, plain, forgiving) in [
             (".env.", ".env.", ".env"),
             (".env ", ".env ", ".env"),

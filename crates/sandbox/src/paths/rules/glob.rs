@@ -78,7 +78,7 @@ impl NameGlob {
         shape.unwrap_or(Self::General(tokens))
     }
 
-    /// Whether the folded name fits.
+    /// Whether the folded name matches.
     pub(crate) fn matches(&self, name: &[u8]) -> bool {
         match self {
             Self::Any => true,
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn patterns_fit_the_names_they_describe_and_no_others() {
+    fn patterns_match_the_names_they_describe_and_no_others() {
         for (pattern, yes, no) in [
             ("*", vec!["", "a", "a.b"], vec![]),
             ("a", vec!["a"], vec!["b", "aa", ""]),

@@ -1,4 +1,4 @@
-//! Whether a name may be used, whoever asks and however it was reached.
+//! Whether a name may be used, however it was reached.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -19,17 +19,17 @@ use crate::paths::resolve::request::Request;
 use crate::paths::resolve::roots::RootAccess;
 use crate::paths::resolve::{Found, Miss, Want};
 
-/// What the kernel appends to the name of something that was removed meanwhile.
+/// The suffix that the kernel appends to the name of a removed file.
 const REMOVED: &[u8] = b" (deleted)";
 
-/// What has to lie in a directory for git to take it for a repository.
+/// The names that make a directory a repository for git.
 const REPOSITORY: [&str; 3] = ["HEAD", "objects", "refs"];
 
 /// The names by which git takes a directory for its own, all of one line. A directory of a
 /// worktree has the others elsewhere.
 const GIT_DIRECTORIES: [&[&str]; 2] = [&REPOSITORY, &["HEAD", "commondir"]];
 
-/// What makes a directory a virtual environment of Python's.
+/// The file that makes a directory a Python virtual environment.
 const ENVIRONMENT: &str = "pyvenv.cfg";
 
 impl PathSandbox {
@@ -102,7 +102,7 @@ impl PathSandbox {
         rel: &[u8],
         access: Access,
     ) -> Result<(), PathError> {
-        // The suffix may be the kernel's or part of an honest name; both are looked at.
+        // The suffix may be the kernel's or part of a real name; both are checked.
         for name in [Some(rel), rel.strip_suffix(REMOVED)].into_iter().flatten() {
             let folded = folded(name);
             if self.is_closed(root, &folded) {
@@ -304,7 +304,7 @@ impl PathSandbox {
             .find_map(|rules| rules.find(&path, Scope::Whole))
     }
 
-    /// Whether all names are in a directory, or come there together with what is asked for.
+    /// Whether all names are in a directory, or come there together with this one.
     fn holds_all(
         &self,
         root: usize,
@@ -327,7 +327,7 @@ impl PathSandbox {
         })
     }
 
-    /// The deny pattern that fits this path of a root, if one does.
+    /// The deny pattern that matches this path of a root, if one does.
     pub fn denied_by(&self, rel: &Path, is_file: bool) -> Option<&str> {
         let folded = folded(rel.as_os_str().as_bytes());
         let denied = &self.inner.denied;
@@ -368,7 +368,7 @@ impl PathSandbox {
         find(rel).or_else(|| find(&directory.join(rel)).filter(|_| around()))
     }
 
-    /// What an unsuccessful lookup means to whoever asked.
+    /// The error for an unsuccessful lookup.
     pub(crate) fn refuse(&self, request: &Request<'_>, miss: Miss) -> PathError {
         let path = request.shown();
         let failed = |what| PathError::Failed {

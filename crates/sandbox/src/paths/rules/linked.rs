@@ -1,6 +1,6 @@
 //! Files with several names, one of which is denied.
 //!
-//! A hard link shows the content of a denied file under an honest name. Which files are
+//! A hard link shows the content of a denied file under a harmless name. Which files are
 //! denied is looked up by device and inode, in an index that a search of the roots makes:
 //!
 //! ```text
@@ -83,7 +83,7 @@ struct Index {
     made: Instant,
 }
 
-/// What is known of denied files.
+/// The index of denied files.
 #[derive(Debug, Default)]
 pub(crate) struct Linked {
     index: Mutex<Option<Index>>,
@@ -203,7 +203,7 @@ impl PathSandbox {
         index: &mut Index,
     ) -> Result<(usize, Vec<(Vec<u8>, Option<String>)>), Miss> {
         let found = self.look_up(root, directory, Want::List)?;
-        // A link took the place of the directory; what it leads to is searched by itself.
+        // A link took the place of the directory; its target is searched by itself.
         if found.moved_to.is_some() {
             return Ok((0, Vec::new()));
         }

@@ -1,4 +1,4 @@
-//! What is denied before anybody configures anything, and short forms of guarded names.
+//! The built-in deny patterns, and short forms of guarded names.
 
 use std::collections::HashMap;
 use std::sync::OnceLock;
@@ -60,7 +60,7 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new("creden~*"),
     Rule::new("id_ed2~*"),
     Rule::new("id_ecd~*"),
-    // Core dumps. Files only: `core/` is a directory of honest sources everywhere.
+    // Core dumps. Files only: `core/` is a common directory of sources.
     Rule::new("core").file(),
     Rule::numbered("core.").file(),
     Rule::numbered("vgcore.").file(),

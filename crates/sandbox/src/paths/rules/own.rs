@@ -1,8 +1,8 @@
 //! The places where Toolgate keeps its own files, wherever they lie.
 //!
 //! Other rules are about names, these about places: a directory that is called like one of them
-//! and lies elsewhere is nobody's. What is not there yet counts as well, since it would be
-//! obeyed as soon as it were.
+//! and lies elsewhere is not one. A place that does not exist yet counts too, since it would be
+//! obeyed as soon as it exists.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -13,16 +13,16 @@ use super::guard::folded;
 /// The rule that a refusal names for configuration.
 pub(crate) const KEPT: &str = "Toolgate's own configuration";
 
-/// The rule that a refusal names for what is closed.
+/// The rule that a refusal names for a closed place.
 pub(crate) const CLOSED: &str = "Toolgate's own files";
 
 /// Toolgate's own places: absolute, without links, existing or not.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OwnPlaces {
-    /// What no tool reads, changes or sees, whatever a rule says: the record, full outputs,
+    /// Paths that no tool reads, changes or sees, whatever a rule says: the journal, full outputs,
     /// remembered approvals.
     pub closed: Vec<PathBuf>,
-    /// What no tool changes, unless a trusted rule names the very path: configuration.
+    /// Paths that no tool changes, unless a trusted rule names the very path: configuration.
     pub kept: Vec<PathBuf>,
 }
 
@@ -130,7 +130,7 @@ impl OwnHere {
     /// could make while it is missing.
     pub(crate) fn ways_to_kept(&self) -> Vec<&Path> {
         let mut all: Vec<&Path> = Vec::new();
-        // What lies in another place goes with it.
+        // A place inside another is covered by it.
         let lies_within = |place: &Place| {
             let others = self.kept.iter().chain(&self.closed);
             let mut others = others.filter(|other| other.path != place.path);

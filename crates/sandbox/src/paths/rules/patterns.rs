@@ -1,8 +1,8 @@
 //! Sets of patterns over whole paths.
 //!
-//! The language is gitignore's, with braces: a pattern without a slash fits a
+//! The language is gitignore's, with braces: a pattern without a slash matches a
 //! component anywhere, one with a slash is anchored at the root unless it starts
-//! with `**/`, `*` does not cross a slash. What fits a directory fits everything in
+//! with `**/`, `*` does not cross a slash. A pattern that matches a directory matches all in
 //! it, so `x`, `x/` and `x/**` mean the same. There is no `!`: patterns here deny
 //! or protect, and nothing in the list takes that back.
 
@@ -60,7 +60,7 @@ impl<'a> Rule<'a> {
         }
     }
 
-    /// Fits the text followed by digits, and nothing else.
+    /// Matches the text followed by digits, and nothing else.
     pub(crate) const fn numbered(text: &'a str) -> Self {
         let mut rule = Self::new(text);
         rule.numbered = true;
@@ -71,13 +71,13 @@ impl<'a> Rule<'a> {
         self.text
     }
 
-    /// Does not fit these names.
+    /// Does not match these names.
     pub(crate) const fn unless(mut self, names: &'static [&'static str]) -> Self {
         self.unless = names;
         self
     }
 
-    /// Fits only the last component, and only where that is or becomes a file.
+    /// Matches only the last component, and only where that is or becomes a file.
     pub(crate) const fn file(mut self) -> Self {
         self.file_only = true;
         self
@@ -114,7 +114,7 @@ struct PathRule {
 }
 
 impl PathRule {
-    /// A name without which nothing fits.
+    /// A name without which nothing matches.
     fn needs(&self) -> Option<&[u8]> {
         self.segments.iter().find_map(|segment| match segment {
             Segment::Name(NameGlob::Exact(name)) => Some(name.as_slice()),
@@ -176,8 +176,8 @@ impl Patterns {
 
     /// Adds what is left of each rule behind the way to a directory, so that paths beneath
     /// it are found by rules that begin above it: beneath `/home/ann/.config`, the rule
-    /// `**/.config/gcloud` finds `gcloud`. A rule that fits the directory itself, or one
-    /// above it, adds nothing: whoever names such a directory means all of it.
+    /// `**/.config/gcloud` finds `gcloud`. A rule that matches the directory itself, or one
+    /// above it, adds nothing: a root that is named means all of it.
     pub(crate) fn seen_from(&mut self, directory: &Path) {
         let way = folded(directory.as_os_str().as_encoded_bytes());
         let mut rests = Vec::new();
@@ -225,12 +225,12 @@ impl Patterns {
         }
     }
 
-    /// Whether nothing ever fits.
+    /// Whether nothing ever matches.
     pub(crate) fn is_empty(&self) -> bool {
         self.texts.is_empty()
     }
 
-    /// The first pattern that fits the path, or a directory on the way to it.
+    /// The first pattern that matches the path, or a directory on the way to it.
     pub(crate) fn find(&self, path: &Folded<'_>, scope: Scope) -> Option<&str> {
         path.forms().enumerate().find_map(|(nth, form)| {
             // One component can be several in the forgiving form, so there the
@@ -250,7 +250,7 @@ impl Patterns {
         })
     }
 
-    /// The first pattern that is only about files and fits the last component.
+    /// The first pattern that is only about files and matches the last component.
     pub(crate) fn find_file(&self, path: &Folded<'_>) -> Option<&str> {
         path.forms().find_map(|form| {
             let name = form.last()?;
@@ -259,7 +259,7 @@ impl Patterns {
         })
     }
 
-    /// The first pattern with a slash that fits the whole of a path or a directory on the way.
+    /// The first pattern with a slash that matches a whole path or a directory on the way.
     fn find_path(&self, path: &[Cow<'_, [u8]>]) -> Option<usize> {
         let needed = path.iter().filter_map(|name| {
             let starts = name.first().is_some_and(|b| self.exact_starts.contains(b));
@@ -288,14 +288,14 @@ impl Patterns {
     }
 }
 
-/// Patterns as they stand for the entries of one directory, which none of them fits.
+/// Patterns as they apply to the entries of one directory, which none of them matches.
 ///
 /// The directories on the way are looked at once instead of once for every entry.
 #[derive(Debug)]
 pub(crate) struct EntryRules<'a> {
     patterns: &'a Patterns,
     directory: &'a Folded<'static>,
-    /// Where each pattern with a slash stands; nothing where a directory on the way can
+    /// The state of each pattern with a slash; nothing where a directory on the way can
     /// be read in two ways.
     states: Option<Vec<u64>>,
 }
@@ -320,7 +320,7 @@ impl Patterns {
 }
 
 impl EntryRules<'_> {
-    /// Whether a pattern fits the entry of this name.
+    /// Whether a pattern matches the entry of this name.
     pub(crate) fn fit(&self, name: &[u8], is_file: bool) -> bool {
         let patterns = self.patterns;
         let plain = fold_name(name);
@@ -360,7 +360,7 @@ fn fits_path(segments: &[Segment], path: &[Cow<'_, [u8]>]) -> bool {
     false
 }
 
-/// The state in which all segments have fitted.
+/// The state in which all segments have matched.
 fn end(segments: &[Segment]) -> u64 {
     1 << segments.len().min(MOST_SEGMENTS)
 }
@@ -381,7 +381,7 @@ fn step(segments: &[Segment], states: u64, name: &[u8]) -> u64 {
     past_deep(segments, next)
 }
 
-/// `**` may stand for nothing: whoever is in front of it is behind it as well.
+/// `**` may match nothing: a position in front of it is behind it as well.
 fn past_deep(segments: &[Segment], mut states: u64) -> u64 {
     for (at, segment) in segments.iter().enumerate() {
         if matches!(segment, Segment::Deep) && states & (1 << at) != 0 {
@@ -410,7 +410,7 @@ fn segments(pattern: &str) -> Result<Vec<Segment>, PatternError> {
             )),
         }
     }
-    // What fits a directory fits all that is in it, so a `**` at the end says nothing new.
+    // A pattern that matches a directory matches its content, so a `**` at the end adds nothing.
     while let [_, .., Segment::Deep] = segments.as_slice() {
         segments.pop();
     }

@@ -13,15 +13,15 @@ use rustix::fs::{FileType, Mode, OFlags};
 use crate::paths::PathSandbox;
 use crate::paths::resolve::Want;
 
-/// Of longer ignore files the whole lines before this count: they are nobody's honest work,
-/// and a part of a line would exclude something else.
+/// Of longer ignore files only the whole lines before this count:
+/// a part of a line would exclude something else.
 const LONGEST: u64 = 1024 * 1024;
 
-/// The ignore files of the directories from the root down to where a walk stands.
+/// The ignore files of the directories from the root down to the current one.
 ///
 /// `.ignore` files, nearest first, decide before `.gitignore` files, nearest
-/// first; then the repository's own excludes; then the person's. Every directory
-/// shares what holds above it, so that several can be walked at once.
+/// first; then the repository's own excludes; then the user's. Every directory
+/// shares the rules above it, so that several can be walked at once.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Ignores {
     nearest: Option<Arc<Level>>,
@@ -32,7 +32,7 @@ pub(crate) struct Ignores {
 #[derive(Debug, Default)]
 struct Outermost {
     repository: Option<Gitignore>,
-    person: Option<Gitignore>,
+    user: Option<Gitignore>,
 }
 
 /// A directory that has ignore files of its own.
@@ -60,7 +60,7 @@ impl Ignores {
                 repository: info
                     .ok()
                     .and_then(|found| load(found.fd.as_fd(), "exclude")),
-                person: global_excludes.and_then(|text| compile(text.as_bytes())),
+                user: global_excludes.and_then(|text| compile(text.as_bytes())),
             }),
         };
         let ends = start
@@ -112,11 +112,11 @@ impl Ignores {
                 .filter_map(|level| verdict(pick(level)?, rel.get(level.inside..)?, is_directory));
             verdicts.next()
         };
-        let Outermost { repository, person } = &*self.outermost;
+        let Outermost { repository, user } = &*self.outermost;
         nearest(|level| level.ignore.as_ref())
             .or_else(|| nearest(|level| level.gitignore.as_ref()))
             .or_else(|| verdict(repository.as_ref()?, rel, is_directory))
-            .or_else(|| verdict(person.as_ref()?, rel, is_directory))
+            .or_else(|| verdict(user.as_ref()?, rel, is_directory))
             .unwrap_or(false)
     }
 }

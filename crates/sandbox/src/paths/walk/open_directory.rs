@@ -25,7 +25,7 @@ use crate::paths::write::stage::failed;
 /// Each level holds a descriptor; deeper trees are reported and not entered.
 const DEEPEST: usize = 200;
 
-/// What all directories of one walk have in common.
+/// The settings that all directories of one walk share.
 #[derive(Debug)]
 pub(crate) struct Tree<'w> {
     sandbox: &'w PathSandbox,
@@ -45,7 +45,7 @@ pub(crate) struct OpenDirectory {
     real: Option<Vec<u8>>,
     /// Both as rules look at them; one if they are the same.
     ways: Vec<Folded<'static>>,
-    /// What holds above it, and in it once its names are read.
+    /// The ignore rules above it, and in it once its names are read.
     ignores: Ignores,
     /// How deep beneath the start; the start is 0.
     pub(crate) depth: usize,
@@ -261,7 +261,7 @@ impl EntryPaths {
     }
 }
 
-/// Asks for what a file system does not say in a list of names: what each of them is.
+/// Looks up the types that a file system does not report in a list of names.
 fn look_closer(directory: &impl AsFd, entry: &mut Name) {
     if entry.kind == FileKind::Unknown
         && let Ok(stat) = rustix::fs::statat(directory, &*entry.name, AtFlags::SYMLINK_NOFOLLOW)
@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_the_file_system_did_not_say_is_looked_at_closer() {
+    fn only_unreported_types_are_looked_up() {
         let place = tempfile::tempdir().unwrap();
         std::fs::write(place.path().join("file"), "").unwrap();
         std::fs::create_dir(place.path().join("directory")).unwrap();

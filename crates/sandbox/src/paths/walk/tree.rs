@@ -1,4 +1,4 @@
-//! Walking a tree: what `glob`, `grep` and a recursive listing see.
+//! Walks a tree for `glob`, `grep` and recursive listings.
 //!
 //! Every directory is opened from the handle of the directory above it, never through
 //! a link, and every file that a visitor opens comes from the handle of its
@@ -25,7 +25,7 @@ use crate::paths::resolve::Want;
 use crate::paths::resolve::missing::join;
 use crate::paths::write::stage::failed;
 
-/// What a walk shows.
+/// The entries that a walk shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WalkOptions {
     /// How deep: 1 is the directory's own entries, `None` everything.
@@ -34,11 +34,11 @@ pub struct WalkOptions {
     pub hidden: bool,
     /// Whether what ignore files exclude is shown.
     pub ignored: bool,
-    /// The text of the person's own excludes, if there are any.
+    /// The text of the user's own excludes, if there are any.
     pub global_excludes: Option<String>,
 }
 
-/// What a visitor wants next.
+/// The visitor's next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
     /// Go on.
@@ -49,12 +49,12 @@ pub enum Flow {
     Stop,
 }
 
-/// What a visitor is shown.
+/// An event of a walk.
 #[derive(Debug)]
 pub enum Visit<'a> {
-    /// Something that is there.
+    /// An entry.
     Entry(&'a WalkEntry<'a>),
-    /// Something that could not be looked at or entered; the walk goes on.
+    /// An entry that could not be read or entered; the walk goes on.
     Failed {
         /// Where.
         path: &'a Path,
@@ -74,7 +74,7 @@ pub struct WalkEntry<'a> {
     pub name: &'a OsStr,
     /// How deep beneath the start: its own entries are 1.
     pub depth: usize,
-    /// What it is; a link is a link, whatever it leads to.
+    /// Its type; links are not followed.
     pub kind: FileKind,
     pub(crate) sandbox: &'a PathSandbox,
     pub(crate) directory: BorrowedFd<'a>,
@@ -134,7 +134,7 @@ struct Level {
     skipped: HashSet<Vec<u8>>,
 }
 
-/// What is done in a directory. A directory `a` is shown at `a` and entered at `a/`: names
+/// The steps in a directory. A directory `a` is shown at `a` and entered at `a/`: names
 /// such as `a-b` sort in between, and the walk is in the order of whole paths.
 struct Step {
     key: Vec<u8>,
@@ -150,7 +150,7 @@ struct Walk<'w, 'v> {
 impl PathSandbox {
     /// Walks the tree beneath a directory in the byte order of paths.
     ///
-    /// Only a start that cannot be opened is an error; what goes wrong on the way is
+    /// Only a start that cannot be opened is an error; errors on the way are
     /// shown to the visitor.
     pub fn walk(
         &self,

@@ -43,7 +43,7 @@ impl Drop for MadeDirectories {
             return;
         }
         for (at, name, _) in self.made.iter().rev() {
-            // Fails where somebody has put something in, and that is right.
+            // Fails if another process has put something in, as it should.
             let _ = rustix::fs::unlinkat(at, &**name, AtFlags::REMOVEDIR);
         }
     }

@@ -1,7 +1,7 @@
 //! Deleting and renaming files.
 //!
-//! Directories are not moved or deleted with their content: whoever could rename a
-//! parent could bring anything under a protected name, or a protected name away.
+//! Directories are not moved or deleted with their content: renaming a
+//! parent could bring any file under a protected name, or a protected name away.
 
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -29,7 +29,7 @@ impl PathSandbox {
         Ok(target.resolved())
     }
 
-    /// Removes a directory that is empty; what a write made can be taken back this way.
+    /// Removes an empty directory, for example to undo a write that made it.
     pub fn remove_empty_directory(&self, path: impl AsRef<Path>) -> Result<Resolved, PathError> {
         let request = self.request(path.as_ref(), Access::Delete)?;
         let mut target = self.in_directory(&request, Access::Delete)?;
@@ -52,7 +52,7 @@ impl PathSandbox {
     }
 
     /// Renames a regular file within a file system and says where it went. Missing
-    /// directories on the way are made; what is at the new name stays unless `overwrite`.
+    /// directories on the way are made; a file at the new name stays unless `overwrite`.
     pub fn rename(
         &self,
         from: impl AsRef<Path>,

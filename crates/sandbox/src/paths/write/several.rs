@@ -5,8 +5,8 @@
 //!                                              └─ one fails: take_back those that are done
 //! ```
 //!
-//! Nothing here makes several renames one step of the file system; what makes
-//! them one is that they can be taken back, by us or, after a crash, by whoever
+//! Several renames are not one step of the file system. But all of
+//! them can be taken back, here or, after a crash, by the process that
 //! finds the intent in the journal.
 
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl Staged {
         while staged.pop().is_some() {}
     }
 
-    /// Undoes [`Staged::place`]: what was there is there again, with this content.
+    /// Undoes [`Staged::place`]: the old file is restored, with this content.
     pub fn take_back(mut self, before: &[u8], nonce: u128) -> Result<(), PathError> {
         if !self.placed {
             return Ok(());
@@ -110,8 +110,8 @@ pub struct StagedDelete {
 }
 
 impl PathSandbox {
-    /// Prepares the deletion of a regular file. Links are refused: whoever deletes one
-    /// after reading what it leads to means one of two files.
+    /// Prepares the deletion of a regular file. Links are refused: deleting one
+    /// after reading its target could mean either file.
     pub fn stage_delete(&self, path: impl AsRef<Path>) -> Result<StagedDelete, PathError> {
         let request = self.request(path.as_ref(), Access::Delete)?;
         let target = self.entry(&request)?;
@@ -133,7 +133,7 @@ impl PathSandbox {
 }
 
 impl StagedDelete {
-    /// What will be deleted.
+    /// The file to delete.
     pub fn resolved(&self) -> Resolved {
         Resolved {
             root: self.root,

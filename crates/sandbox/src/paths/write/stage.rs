@@ -5,10 +5,10 @@
 //!           └─ dropped before it is placed: the temporary and the directories that were made are removed
 //! ```
 //!
-//! Whoever looks at the path sees the old file or the new one, never half of
+//! A reader of the path sees the old file or the new one, never half of
 //! one. The name is replaced, never the inode: other hard links keep their
-//! content. [`Staged::commit`] takes all the steps for one file; whoever changes
-//! several takes each step for all of them before the next.
+//! content. [`Staged::commit`] takes all the steps for one file; a change of
+//! several files takes each step for all of them before the next.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd, OwnedFd};
@@ -37,7 +37,7 @@ pub struct StageOptions {
     pub overwrite: bool,
     /// Whether directories that are missing on the way are made.
     pub create_parents: bool,
-    /// A random number that nobody else knows, for the temporary name.
+    /// A random number that no other process knows, for the temporary name.
     pub nonce: u128,
 }
 
@@ -73,7 +73,7 @@ pub struct Committed {
     pub path: PathBuf,
     /// Whether there was no file before.
     pub created: bool,
-    /// What the system says about the new file.
+    /// The metadata of the new file.
     pub stat: FileStat,
     /// Directories that were made for it, outermost first.
     pub made_directories: Vec<PathBuf>,
@@ -83,7 +83,7 @@ pub struct Committed {
 
 impl PathSandbox {
     /// Prepares a write: checks the path and opens a temporary file for the content.
-    /// What is there stays until [`Staged::place`].
+    /// An existing file stays until [`Staged::place`].
     pub fn stage(
         &self,
         path: impl AsRef<Path>,
@@ -204,7 +204,7 @@ impl Staged {
         self.rights.like = Some(*other);
     }
 
-    /// Lets whoever may read the file run it, or nobody.
+    /// Allows all readers of the file to run it, or none.
     pub fn executable(&mut self, executable: bool) {
         self.synced = false;
         self.rights.executable = Some(executable);
@@ -245,7 +245,7 @@ impl Staged {
         taken.map_err(|errno| failed(&self.asked, errno))
     }
 
-    /// Refuses attributes that make git run what it did not run before.
+    /// Refuses attributes that make git run a driver that it did not run before.
     fn check_content(&self) -> Result<(), PathError> {
         let replaced = self.existing.map(|_| (self.directory.as_fd(), &*self.name));
         let attributes = self.attributes.as_ref();
@@ -318,7 +318,7 @@ impl Staged {
         self.finish()
     }
 
-    /// What was true when this was staged has to be true still: others may have been
+    /// Checks again everything that was checked when this was staged: others may have been
     /// staged or moved since.
     fn check_again(&self) -> Result<(), PathError> {
         let busy = || PathError::Failed {
@@ -356,14 +356,14 @@ impl Drop for Staged {
     fn drop(&mut self) {
         self.temporary.vanish(self.directory.as_fd());
         if self.placed {
-            // Whatever lies in them is in its place.
+            // Their content is in its place.
             self.parents.keep();
         }
     }
 }
 
-/// The error of a step whose path was already checked: what vanishes now was
-/// taken away by somebody else.
+/// The error of a step whose path was already checked: a file that vanishes now was
+/// taken away by another process.
 pub(crate) fn failed(asked: &[u8], errno: Errno) -> PathError {
     match errno {
         Errno::NOENT | Errno::AGAIN | Errno::NOTDIR | Errno::LOOP => PathError::Failed {

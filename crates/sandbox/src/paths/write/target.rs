@@ -16,14 +16,14 @@ use crate::paths::resolve::missing::join;
 use crate::paths::resolve::request::Request;
 use crate::paths::resolve::{Miss, Want};
 
-/// What a path turned out to be.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resolved {
     /// The number of the root it lies in.
     pub root: usize,
     /// Its name in that root, links resolved.
     pub path: PathBuf,
-    /// What is there; `None` if nothing is, yet.
+    /// The file there; `None` if there is none yet.
     pub stat: Option<FileStat>,
 }
 
@@ -58,7 +58,7 @@ impl Target {
         rel
     }
 
-    /// What is said about it to whoever asked.
+    /// The public description.
     pub(crate) fn resolved(&self) -> Resolved {
         Resolved {
             root: self.root,
@@ -135,8 +135,8 @@ impl PathSandbox {
         let rel = target.rel();
         self.check_file(request, target.root, Some(&rel))?;
         self.check_plant(request.raw, target.root, &rel)?;
-        // Replacing needs no right to write the old file, only its directory. Whoever
-        // took that right away did not mean us to find another way. Other errors
+        // Replacing needs no right to write the old file, only its directory. But a user who
+        // took that right away wants no write at all. Other errors
         // (gone meanwhile, a kernel that cannot tell) are left to the write itself.
         if target.existing.is_some()
             && let Err(errno @ (Errno::ACCESS | Errno::PERM | Errno::ROFS)) = rustix::fs::accessat(

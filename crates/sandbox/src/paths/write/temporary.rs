@@ -16,12 +16,12 @@ use crate::paths::read::stat::FileStat;
 /// How many temporary names are tried.
 const NAMES: u128 = 8;
 
-/// What a new file takes over.
+/// The attributes that a new file takes over.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Rights {
     /// Mode and owner of this file.
     pub(crate) like: Option<FileStat>,
-    /// Whether whoever may read it may run it; as it comes if not given.
+    /// Whether its readers may run it; unchanged if not given.
     pub(crate) executable: Option<bool>,
 }
 
@@ -144,8 +144,8 @@ impl Temporary {
     }
 }
 
-/// A new file gets what the process's mask leaves; the copy of an old one is
-/// nobody else's to read until it has the old one's rights.
+/// A new file gets the mode that the umask leaves; the copy of an old one is
+/// private until it has the old one's mode.
 const fn mode(private: bool) -> Mode {
     Mode::from_raw_mode(if private { 0o600 } else { 0o666 })
 }
@@ -158,7 +158,7 @@ fn by_descriptor(fd: std::os::fd::RawFd) -> String {
     format!("/proc/self/fd/{fd}")
 }
 
-/// Renames onto a name that is free, or fails; nobody can come in between.
+/// Renames onto a free name in one step, or fails.
 pub(crate) fn move_to_free(
     from: BorrowedFd<'_>,
     name: &[u8],
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_may_read_a_file_may_run_it_if_anybody_may() {
+    fn readers_may_run_a_file_if_it_is_executable() {
         let old = tempfile::tempfile().unwrap();
         let new = tempfile::tempdir().unwrap();
         let directory = File::open(new.path()).unwrap();

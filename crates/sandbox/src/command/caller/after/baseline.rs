@@ -1,7 +1,7 @@
-//! The guarded names that stood before the commands that run now.
+//! Guarded names that existed before the commands that run now.
 //!
-//! After a command what is new is moved aside. If the program is killed in between, the next
-//! start does that, with the list that is kept here. The list is in a file of the process,
+//! New guarded names are moved aside after a command. If the program is killed before, the next
+//! start does it, with the list that is stored here. The list is in a file of the process,
 //! behind a byte that says whether a command runs; it is written only where it changed.
 
 use std::collections::BTreeSet;
@@ -21,7 +21,7 @@ const PREFIX: &str = "commands-";
 const IDLE: &[u8] = b"0";
 const RUNNING: &[u8] = b"2";
 
-/// What stood under guarded names in one tree.
+/// The guarded names of one tree.
 #[derive(Debug)]
 pub(crate) struct Stood {
     pub(crate) tree: PathBuf,
@@ -37,10 +37,10 @@ pub(crate) struct Baseline {
 #[derive(Debug)]
 struct State {
     record: Record,
-    /// The commands that run, the oldest first, with what stood before them.
+    /// The commands that run, the oldest first, with the guarded names before them.
     running: Vec<(u64, Vec<u8>)>,
     next: u64,
-    /// What the file holds.
+    /// The content of the file.
     written: Vec<u8>,
 }
 

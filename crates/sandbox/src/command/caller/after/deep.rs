@@ -2,7 +2,7 @@
 //!
 //! A path can be as long as a program likes, if it goes there step by step; the kernel takes
 //! 4,096 bytes at once. Such a directory is moved to the top of its tree, where the next round
-//! of the sweep looks into it. What lies too deep in it is moved there too, piece by piece.
+//! of the sweep looks into it. Directories too deep inside it are moved there too, one by one.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;

@@ -7,9 +7,9 @@
 //! removed by the next start. Only empty directories are ever removed.
 //!
 //! Removing a directory takes the masks off it everywhere, also those of another program
-//! whose commands still run. So everybody who needs a placeholder holds a shared lock on the
-//! directory itself, whoever made it, and it is removed with an exclusive one. Placeholders
-//! are told by their mode, which nobody else gives a directory.
+//! whose commands still run. So every user of a placeholder holds a shared lock on the
+//! directory itself, and removing it takes an exclusive lock. Placeholders are recognised by
+//! their mode, which no other program gives a directory.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -26,7 +26,7 @@ use rustix::io::Errno;
 use super::records::Record;
 use crate::paths::{OwnHere, PathSandbox};
 
-/// What is kept vacant in every writable root, unless it is there or was opened.
+/// Names kept vacant in every writable root, unless they exist or the user opened them.
 const NAMES: &[&str] = &[
     ".bash_aliases",
     ".bash_login",
@@ -58,9 +58,9 @@ const NAMES: &[&str] = &[
 ];
 
 const PREFIX: &str = "placeholders-";
-/// The mode that tells a placeholder from a directory of the user's.
+/// The mode that distinguishes a placeholder from the user's directories.
 const MARK: u32 = 0o1755;
-/// So often is a placeholder looked for that somebody else removes at the same time.
+/// Attempts to take a placeholder that another process removes at the same time.
 const TRIES: usize = 8;
 
 /// The placeholders of one sandbox.
@@ -92,16 +92,16 @@ struct State {
 struct Placeholder {
     root: usize,
     name: String,
-    /// Open, with a shared lock: nobody removes it.
+    /// Open, with a shared lock, so that it is not removed.
     handle: OwnedFd,
     id: (u64, u64),
     /// How many commands need it.
     users: usize,
-    /// Since when nobody does.
+    /// Since when no command needs it.
     idle_since: Instant,
 }
 
-/// What is where a placeholder should be.
+/// The state of a placeholder's path.
 enum Look {
     Held,
     Missing,
@@ -218,7 +218,7 @@ impl Placeholders {
         Ok(())
     }
 
-    /// Lets go of what a command needed.
+    /// Releases the placeholders of a command.
     pub(crate) fn release(&self, held: &Held) {
         let mut state = self.shared.lock();
         for path in &held.paths {
@@ -275,7 +275,7 @@ impl Shared {
 }
 
 impl State {
-    /// What is where a placeholder should be. Somebody else's is held like an own one.
+    /// The state of a placeholder's path. Another program's placeholder is held like our own.
     fn look(&mut self, place: BorrowedFd<'_>, root: usize, name: &str, path: PathBuf) -> Look {
         for _ in 0..TRIES {
             let there = match rustix::fs::statat(place, name, AtFlags::SYMLINK_NOFOLLOW) {
@@ -284,7 +284,7 @@ impl State {
                     self.made.remove(&path);
                     return Look::Missing;
                 }
-                // Not to be seen is not to be made.
+                // A name that cannot be looked up cannot be created either.
                 Err(_) => return Look::Taken,
             };
             if let Some(one) = self.made.get(&path) {
@@ -311,7 +311,7 @@ impl State {
         Look::Taken
     }
 
-    /// Makes a placeholder that nobody needs yet; `false` where it cannot be one.
+    /// Makes a placeholder that no command needs yet; `false` if it cannot be made.
     fn make(
         &mut self,
         place: BorrowedFd<'_>,
@@ -355,7 +355,7 @@ impl State {
             .map_err(|e| Errno::from_io_error(&e).unwrap_or(Errno::IO))
     }
 
-    /// Removes what nobody has needed for so long.
+    /// Removes placeholders that no command has needed for so long.
     fn remove_idle(&mut self, rules: &PathSandbox, linger: Duration) {
         self.made.retain(|_, one| {
             if one.users > 0 || one.idle_since.elapsed() < linger {
@@ -441,8 +441,8 @@ fn lock(place: BorrowedFd<'_>, name: &str) -> Result<Option<(OwnedFd, Stat)>, Er
     };
     match rustix::fs::flock(&handle, FlockOperation::NonBlockingLockShared) {
         Ok(()) => {}
-        // Whoever removes it holds the other kind, for a moment only. A command that holds it
-        // for longer is not waited for.
+        // The process that removes it holds the exclusive lock, for a moment only. A command that
+        // holds it for longer is not waited for.
         Err(Errno::WOULDBLOCK) => {
             std::thread::sleep(Duration::from_millis(1));
             return Ok(None);
@@ -466,7 +466,7 @@ pub(crate) fn is_empty(directory: &OwnedFd) -> Result<bool, Errno> {
     Ok(true)
 }
 
-/// Removes a placeholder, unless somebody else needs it: then that one removes it.
+/// Removes a placeholder, unless another process needs it: then that process removes it.
 fn remove(place: impl AsFd, name: &[u8], handle: BorrowedFd<'_>) {
     if rustix::fs::flock(handle, FlockOperation::NonBlockingLockExclusive).is_ok() {
         let _ = rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR);

@@ -1,6 +1,6 @@
-//! The ways of protected links, after a command.
+//! Checks after a command where protected links lead.
 //!
-//! A way is known by its steps: where each is what it was, the link leads where it led.
+//! If every step on the way is unchanged, the link still leads to the same place.
 
 use std::collections::HashSet;
 
@@ -21,7 +21,7 @@ const ON_THE_WAY: &str = "the way of a protected link";
 type Present = (Vec<u8>, Identity, Option<Link>);
 
 impl Search<'_> {
-    /// Looks again at the steps that were found before the command. What is in the place of one
+    /// Looks again at the steps that were found before the command. A replacement of one
     /// is the command's, whatever its age.
     pub(crate) fn look_again(&self, after: &After<'_>, found: &mut Found) {
         let old = after.stood.values();
@@ -57,7 +57,7 @@ impl Search<'_> {
         }
     }
 
-    /// What is at a path now, or the first link on the way to it; none if it is missing.
+    /// The entry at a path now, or the first link on the way to it; none if it is missing.
     fn first_of(&self, after: &After<'_>, path: &[u8]) -> Result<Option<Present>, Errno> {
         let look_there = |path: &[u8]| {
             let handle = beneath(self.directory, path)?;

@@ -1,6 +1,6 @@
 //! Files that a process keeps while it lives, and that the next start finds if it was killed.
 //!
-//! Each process has files of its own, locked as long as it lives. A file that nobody has
+//! Each process has files of its own, locked as long as it lives. A file that no process has
 //! locked was left behind.
 
 use std::fs::{File, OpenOptions};
@@ -89,7 +89,7 @@ fn owned(options: &mut OpenOptions, path: &Path) -> std::io::Result<File> {
     options.read(true).write(true).mode(0o600).open(path)
 }
 
-/// The files of processes that are gone: nobody holds their lock.
+/// The files of processes that are gone: no process holds their lock.
 fn abandoned(directory: &Path, prefix: &str) -> std::io::Result<Vec<Record>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(directory)?.flatten() {

@@ -1,8 +1,8 @@
-//! After a command: what it made under guarded names.
+//! Moves aside the guarded names that a command made.
 //!
-//! What would be executed later is moved aside, to a random name that no rule guards, and the
-//! tree is searched again, because what was moved may hold more. Nothing is deleted. A
-//! directory that the command closed is opened for this by the owner's right.
+//! A name that would be executed later is moved aside, to a random name that no rule guards. The
+//! tree is searched again, because the moved directory may hold more. Nothing is deleted. A
+//! directory that the command closed is opened for this with the owner's rights.
 
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
@@ -24,9 +24,9 @@ use crate::command::caller::search::walk::{Search, join};
 use crate::command::rules::SetAside;
 use crate::paths::RootAccess;
 
-/// Of more denied names than this that one command made, none stays.
+/// If one command made more denied names than this, all are moved aside.
 const MOST_DENIED: usize = 1_000;
-/// So often is searched again for what was moved aside to hold more.
+/// Rounds of searching, because a moved directory may hold more.
 const ROUNDS: usize = 64;
 
 /// Something that appeared under a guarded name.
@@ -40,13 +40,13 @@ pub struct Appeared {
     pub moved_to: Option<PathBuf>,
     /// Why it could not be moved; none if it was, or if it is denied and does no harm there.
     pub error: Option<Errno>,
-    /// Whether a link that stood there before was made again.
+    /// Whether the link that was there before was restored.
     pub link_restored: bool,
     /// Whether a command of an earlier run made it, which was killed.
     pub earlier: bool,
-    /// What lets commands write there; none where nothing does.
+    /// The configuration that allows commands to write there; none if none does.
     pub remedy: Option<Remedy>,
-    /// Whether it is a directory that nobody could look into where it stood.
+    /// Whether it is a directory that could not be searched in its place.
     pub unsearched: bool,
 }
 
@@ -65,10 +65,10 @@ impl Appeared {
     }
 }
 
-/// What was left to do after a command.
+/// The results of the sweep after a command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settled {
-    /// What appeared under guarded names.
+    /// The guarded names that appeared.
     pub appeared: Vec<Appeared>,
     /// Why not all guarded names were seen after the command, if so.
     pub missed: Option<Missed>,
@@ -113,13 +113,13 @@ impl Tree<'_> {
             let mut moved = false;
             let new = self.appeared(before, known, &after);
             let denied = new.iter().filter(|new| matches!(new.why, Why::Denied(_)));
-            // So many names would have to be masked for every later command.
+            // Every later command would have to mask all of them.
             let how = if denied.count() > MOST_DENIED {
                 SetAside::ProtectedAndDenied
             } else {
                 self.how
             };
-            // What lies in another one first: its path holds as long as that is not moved.
+            // Inner ones first: their paths are valid until the outer one is moved.
             for new in new.into_iter().rev() {
                 if !seen.insert(new.path.clone()) {
                     continue;
@@ -133,7 +133,7 @@ impl Tree<'_> {
                 for one in all {
                     if let Some(to) = &one.moved_to {
                         moved = true;
-                        // What nobody could look into is not moved again.
+                        // A directory that could not be searched is not moved again.
                         let within = to.strip_prefix(self.path).map(bytes);
                         seen.extend(within.ok().filter(|_| one.unsearched));
                     }
@@ -148,7 +148,7 @@ impl Tree<'_> {
         (appeared, Some(Missed::Unsettled { path }))
     }
 
-    /// What is there now and was not before, or is another thing.
+    /// The entries that are new or were replaced.
     fn appeared(self, before: &Found, known: After<'_>, after: &Found) -> Vec<Guarded> {
         let is_new =
             |found: &&Guarded| !known.stood(found) && !self.is_empty_directory(&found.path);
@@ -296,7 +296,7 @@ fn holds_more(new: &Guarded, before: &Found) -> bool {
     })
 }
 
-/// Whether it stood there before the command, and git obeys it only since.
+/// Whether it existed before the command, and git obeys it only since.
 fn is_unmoved(new: &Guarded, before: &Found) -> bool {
     is_of_repository(new) && before.marks.contains(&new.path)
 }
@@ -306,8 +306,8 @@ fn is_of_repository(new: &Guarded) -> bool {
         || new.also.as_deref() == Some(REPOSITORY)
 }
 
-/// What is moved in place of something in a repository that was none before the command, where
-/// that stood there before or cannot be moved: one of the names that make it a repository. One
+/// The name to move instead of another in a repository that was none before the command, where
+/// the other existed before or cannot be moved: one of the names that make it a repository. One
 /// of them at least was not there before.
 fn mark_of(new: &Guarded, before: &Found, after: &Found) -> Option<Guarded> {
     let (directory, _) = split(&new.path);
@@ -363,7 +363,7 @@ pub(crate) fn split(path: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// Names that nobody can take beforehand.
+/// Names that no process can predict.
 fn random() -> Result<String, Errno> {
     let mut bytes = [0; 12];
     let read = rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())?;

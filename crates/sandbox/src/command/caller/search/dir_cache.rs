@@ -1,4 +1,4 @@
-//! What earlier searches learned about directories that have not changed since.
+//! A cache of directories that have not changed since an earlier search.
 //!
 //! The names in a directory cannot change without its change time, which no program can set.
 //! So a directory that is the same inode with the same times still holds the same names, and
@@ -27,7 +27,7 @@ const SETTLED: Duration = Duration::from_secs(2);
 /// a second at least.
 const SETTLED_FINE: Duration = Duration::from_millis(100);
 
-/// What tells whether a directory is the same and unchanged.
+/// The stamp by which a directory is known to be unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     device: u64,
@@ -46,7 +46,7 @@ impl Stamp {
         }
     }
 
-    /// Whether a change after this moment is sure to leave another stamp.
+    /// Whether a change after this moment certainly changes the stamp.
     fn is_settled(&self, now: SystemTime) -> bool {
         let since = now
             .duration_since(SystemTime::UNIX_EPOCH)
@@ -61,7 +61,7 @@ impl Stamp {
     }
 }
 
-/// What is in one directory, as far as a search cares.
+/// The entries of one directory that matter to a search.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Contents {
     /// How many names there are.
@@ -90,12 +90,12 @@ pub(super) struct Contents {
     pub(crate) directories: Vec<(Vec<u8>, Inside)>,
 }
 
-/// What a directory lies in.
+/// The kind of tree that a directory lies in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inside {
     /// Nothing that is guarded.
     Nothing,
-    /// A directory that git takes for its own by what stands in it; paths in that one begin
+    /// A directory that git takes for its own by its content; paths in it begin
     /// at this byte.
     Git(usize),
     /// A protected directory: commands can read it.
@@ -112,7 +112,7 @@ pub(crate) struct Links {
     pub(crate) protected: HashSet<u64>,
     /// The directories with other names of them.
     pub(super) hits: HashSet<Vec<u8>>,
-    /// What was compared last: the files of a tree that is searched once stay the same.
+    /// The files compared last: those of a tree that is searched once stay the same.
     pub(crate) compared: Arc<Vec<Listed>>,
 }
 
@@ -127,20 +127,20 @@ struct Known {
 
 /// The directories of one tree, by their paths in it.
 #[derive(Debug, Default)]
-pub(crate) struct Memory {
+pub(crate) struct DirCache {
     /// The device of the tree, once it is known to keep its promise.
     device: Option<Option<u64>>,
     known: HashMap<Vec<u8>, Known>,
     next: HashMap<Vec<u8>, Known>,
     pub(crate) links: Links,
-    /// What judged files said.
+    /// The judgements of files by content.
     judged: HashMap<Vec<u8>, Judged>,
     /// The directories that protected links lead to, which are searched a second time.
-    ways: Option<Box<Memory>>,
+    ways: Option<Box<DirCache>>,
 }
 
-impl Memory {
-    /// What is known of the directories that protected links lead to.
+impl DirCache {
+    /// The cache of the directories that protected links lead to.
     pub(super) fn of_ways(&mut self, tree: BorrowedFd<'_>) -> &mut Self {
         let ways = self.ways.get_or_insert_default();
         ways.device.get_or_insert_with(|| prompt_device(tree));
@@ -160,7 +160,7 @@ impl Memory {
         self.next = HashMap::with_capacity(self.known.len());
     }
 
-    /// What is in a directory, if it has not changed since it was read, and whether its files
+    /// The entries of a directory, if it has not changed since it was read, and whether its files
     /// were compared with the denied ones.
     pub(super) fn recall(
         &mut self,
@@ -209,7 +209,7 @@ impl Memory {
         }
     }
 
-    /// What a judged file says. It is read again unless it was last changed before `since`:
+    /// The judgement of a file. It is read again unless it was last changed before `since`:
     /// a program that has it mapped changes it without a trace.
     pub(super) fn judge(
         &mut self,
@@ -229,7 +229,7 @@ impl Memory {
         Ok(judged)
     }
 
-    /// Ends a search. What it did not come by is forgotten.
+    /// Ends a search. Directories that it did not visit are forgotten.
     pub(crate) fn end(&mut self) {
         self.known = std::mem::take(&mut self.next);
     }
@@ -257,7 +257,7 @@ mod tests {
     use crate::command::caller::search::walk::Search;
     use crate::paths::{PathRules, PathSandbox};
 
-    fn search(sandbox: &PathSandbox, memory: &mut Memory, now: SystemTime) -> Found {
+    fn search(sandbox: &PathSandbox, cache: &mut DirCache, now: SystemTime) -> Found {
         let root = sandbox.roots().get(0).expect("a root");
         let search = Search {
             denied: None,
@@ -274,10 +274,10 @@ mod tests {
             most: 1000,
             now,
         };
-        search.run(memory)
+        search.run(cache)
     }
 
-    /// So late that every change is old.
+    /// A time after which every change is old.
     fn later() -> SystemTime {
         SystemTime::now() + Duration::from_secs(3600)
     }
@@ -327,7 +327,7 @@ mod tests {
         ) {
             let directory = tempfile::tempdir().expect("a directory");
             let sandbox = PathSandbox::open(&PathRules::new(directory.path())).expect("a sandbox");
-            let mut memory = Memory::default();
+            let mut cache = DirCache::default();
             for changes in rounds {
                 for (kind, from, to) in changes {
                     let root = directory.path();
@@ -340,8 +340,8 @@ mod tests {
                         tick(directory, before.flatten());
                     }
                 }
-                let known = search(&sandbox, &mut memory, later());
-                let new = search(&sandbox, &mut Memory::default(), later());
+                let known = search(&sandbox, &mut cache, later());
+                let new = search(&sandbox, &mut DirCache::default(), later());
                 prop_assert_eq!(known.guarded, new.guarded);
                 prop_assert_eq!(known.missed, new.missed);
                 prop_assert_eq!(known.denied, new.denied);
@@ -350,20 +350,20 @@ mod tests {
     }
 
     #[test]
-    fn what_changed_just_now_is_not_believed() {
+    fn a_recent_change_is_not_cached() {
         let directory = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(directory.path().join("a")).expect("a directory");
         let sandbox = PathSandbox::open(&PathRules::new(directory.path())).expect("a sandbox");
-        let mut memory = Memory::default();
+        let mut cache = DirCache::default();
         let changed = directory.path().metadata().expect("a directory").modified();
-        search(&sandbox, &mut memory, changed.expect("its time"));
-        assert!(memory.known.is_empty());
-        search(&sandbox, &mut memory, later());
-        assert_eq!(memory.known.len(), 2);
+        search(&sandbox, &mut cache, changed.expect("its time"));
+        assert!(cache.known.is_empty());
+        search(&sandbox, &mut cache, later());
+        assert_eq!(cache.known.len(), 2);
     }
 
     #[test]
-    fn a_time_in_whole_seconds_is_believed_later_than_one_with_fractions() {
+    fn whole_second_times_are_cached_later_than_fractional_ones() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
         let stamp = |seconds, nanos| Stamp {
             device: 0,
@@ -389,9 +389,9 @@ mod tests {
 
     #[test]
     fn a_file_system_that_is_not_listed_is_read_every_time() {
-        let mut memory = Memory::default();
+        let mut cache = DirCache::default();
         let proc = std::fs::File::open("/proc").expect("/proc");
-        memory.begin(proc.as_fd());
-        assert_eq!(memory.device, Some(None));
+        cache.begin(proc.as_fd());
+        assert_eq!(cache.device, Some(None));
     }
 }

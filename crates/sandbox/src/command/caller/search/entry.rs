@@ -8,7 +8,7 @@ use rustix::path::Arg;
 
 use super::found::{Guarded, Identity, Link, Why};
 
-/// What there is to know of a name, without following a link.
+/// The metadata of a name, without following a link.
 pub(crate) fn look(from: impl AsFd, name: impl Arg, flags: AtFlags) -> Result<Statx, Errno> {
     let flags = flags | AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::BASIC_STATS | StatxFlags::BTIME;

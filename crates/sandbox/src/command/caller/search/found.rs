@@ -1,4 +1,4 @@
-//! What a search found: guarded names, and why it may have missed some.
+//! The result of a search: guarded names, and why it may have missed some.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::path::PathBuf;
@@ -42,7 +42,7 @@ impl Why {
     }
 }
 
-/// What tells a link from another one of the same name: it cannot be masked, and a file
+/// Distinguishes a link from another of the same name: it cannot be masked, and a file
 /// that takes its place can get the same inode number.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Link {
@@ -50,7 +50,7 @@ pub(crate) struct Link {
     pub(crate) target: Vec<u8>,
 }
 
-/// What tells something from another thing that takes its place. Inode numbers are used
+/// Distinguishes an entry from one that takes its place. Inode numbers are used
 /// again, so the time of birth counts too, where the file system has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Identity {
@@ -109,7 +109,7 @@ impl Guarded {
         self.why == Why::Unsearchable && self.path.len() > LONGEST
     }
 
-    /// Whether this is what stood there before.
+    /// Whether this is the entry that was there before.
     pub(super) fn is_same(&self, old: &Self) -> bool {
         self.id == old.id && self.link == old.link
     }
@@ -184,7 +184,7 @@ impl std::fmt::Display for Missed {
     }
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// Parents before children, so that masks can be put on in this order.
@@ -193,7 +193,7 @@ pub(crate) struct Found {
     pub(crate) judged: BTreeMap<Vec<u8>, Judged>,
     /// The names by which git would know a repository, or that it would obey in one.
     pub(crate) marks: BTreeSet<Vec<u8>>,
-    /// The directories that git takes for repositories by what stands in them.
+    /// The directories that git takes for repositories by their content.
     pub(crate) repositories: BTreeSet<Vec<u8>>,
     /// The inodes of denied files: another name of one of them is denied too.
     pub(crate) denied: HashSet<u64>,
@@ -208,7 +208,7 @@ pub(crate) struct Found {
     pub(crate) links: Vec<(Vec<u8>, Vec<u8>)>,
     /// Directories on the ways of protected links.
     pub(crate) pinned: BTreeSet<Vec<u8>>,
-    /// What is on the ways of protected links, for other trees.
+    /// The steps of protected links, for other trees.
     pub(crate) steps: Vec<Step>,
     /// Why not everything was seen, if so.
     pub(crate) missed: Option<Missed>,
@@ -232,14 +232,14 @@ pub(crate) struct Listed {
 pub(crate) struct After<'a> {
     /// Opens directories that the command closed.
     pub(crate) reopened: &'a Reopened<'a>,
-    /// What was found before it.
+    /// The result of the search before it.
     pub(crate) before: &'a Found,
-    /// What stood before it, by its path.
+    /// The guarded names before it, by path.
     pub(crate) stood: &'a HashMap<&'a [u8], &'a Guarded>,
 }
 
 impl After<'_> {
-    /// Whether this stood there before the command.
+    /// Whether this existed before the command.
     pub(crate) fn stood(&self, found: &Guarded) -> bool {
         let old = self.stood.get(found.path.as_slice());
         old.is_some_and(|old| found.is_same(old))

@@ -1,6 +1,6 @@
-//! Files in which git keeps where a rebase, a sequence of picks or a bisection stands.
+//! Files in which git stores the state of a rebase, a sequence of picks or a bisection.
 //!
-//! Git goes on with what they say: a merge strategy is the name of a program, options become
+//! Git continues from them: a merge strategy is the name of a program, options become
 //! arguments, and older versions evaluate some of them in a shell. So each has to be what git
 //! itself writes, byte for byte in form. Anything else counts as obeyed.
 
@@ -81,7 +81,7 @@ const SWITCHES: [&[u8]; 9] = [
 ];
 
 impl StateFile {
-    /// What a name in a git directory stands for; both in lower case.
+    /// The kind of a file in a git directory; both names in lower case.
     pub(crate) fn of(parent: &[u8], name: &[u8]) -> Option<Self> {
         Some(match (parent, name) {
             (b"rebase-merge" | b"rebase-apply", b"strategy") => Self::Strategy,
@@ -128,7 +128,7 @@ impl StateFile {
     }
 }
 
-/// Letters, digits and what stands in names and numbers.
+/// Letters, digits and the punctuation of names and numbers.
 fn is_word(value: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"._/%+-".contains(byte);
     value.iter().all(plain)
@@ -197,7 +197,7 @@ fn is_author(content: &[u8]) -> bool {
 }
 
 /// The words of a text in which each is quoted as git does it for a shell; none if anything
-/// stands outside of the quotes.
+/// is outside of the quotes.
 fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut words = Vec::new();
     let mut rest = text.trim_ascii_start();
@@ -212,7 +212,7 @@ fn words(text: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(words)
 }
 
-/// One word in quotes, and what stands behind it. A quote and an exclamation mark stand
+/// One quoted word and the rest after it. A quote and an exclamation mark are
 /// outside of the quotes, behind a backslash.
 fn word(text: &[u8]) -> Option<(Vec<u8>, &[u8])> {
     let mut word = Vec::new();

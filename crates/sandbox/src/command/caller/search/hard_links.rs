@@ -6,28 +6,28 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, RawDir};
 use rustix::io::Errno;
 
-use super::dir_cache::{Inside, Memory};
+use super::dir_cache::{DirCache, Inside};
 use super::entry::{kind_of, look};
 use super::found::{Found, Guarded, Identity, Listed, Missed, Why};
 use super::walk::{BUFFER, Search, join};
 use crate::command::caller::guards::ancestors;
 
-/// So many newly guarded files are looked for one by one.
+/// Up to this many newly guarded files are looked up one by one.
 const FEW: usize = 16;
 
 impl Search<'_> {
     /// Guards the other names of guarded files: hard links that no rule knows by name. Where
     /// not every name of a denied file can be known, every file with several names is denied.
-    pub(crate) fn guard_links(&self, memory: &mut Memory, known: &Inodes, found: &mut Found) {
+    pub(crate) fn guard_links(&self, cache: &mut DirCache, known: &Inodes, found: &mut Found) {
         // A directory that did not change holds what it held: it is compared with the files
         // that are guarded since.
-        let added = known.denied.difference(&memory.links.denied);
-        let added = added.chain(known.protected.difference(&memory.links.protected));
+        let added = known.denied.difference(&cache.links.denied);
+        let added = added.chain(known.protected.difference(&cache.links.protected));
         let added: Vec<u64> = added.copied().collect();
         let is_near = !known.all && added.len() <= FEW;
         let all = std::mem::take(&mut found.listed);
-        let is_compared = Arc::ptr_eq(&memory.links.compared, &all);
-        if is_near && added.is_empty() && is_compared && memory.links.hits.is_empty() {
+        let is_compared = Arc::ptr_eq(&cache.links.compared, &all);
+        if is_near && added.is_empty() && is_compared && cache.links.hits.is_empty() {
             return;
         }
         let guarded = found.guarded.iter().filter(|known| known.is_masked());
@@ -38,12 +38,12 @@ impl Search<'_> {
             let directory = &listed.directory;
             if is_near
                 && (listed.checked || is_compared)
-                && !memory.links.hits.contains(directory)
+                && !cache.links.hits.contains(directory)
                 && (added.is_empty() || !listed.inodes.iter().any(|inode| added.contains(inode)))
             {
                 continue;
             }
-            memory.note_checked(directory, &listed.inodes);
+            cache.note_checked(directory, &listed.inodes);
             let is_known =
                 |inode: &u64| known.denied.contains(inode) || known.protected.contains(inode);
             if !known.all && !listed.inodes.iter().any(is_known) {
@@ -57,14 +57,14 @@ impl Search<'_> {
             }
             hits.insert(directory.clone());
         }
-        if memory.links.denied != known.denied {
-            memory.links.denied.clone_from(&known.denied);
+        if cache.links.denied != known.denied {
+            cache.links.denied.clone_from(&known.denied);
         }
-        if memory.links.protected != known.protected {
-            memory.links.protected.clone_from(&known.protected);
+        if cache.links.protected != known.protected {
+            cache.links.protected.clone_from(&known.protected);
         }
-        memory.links.hits = hits;
-        memory.links.compared = all;
+        cache.links.hits = hits;
+        cache.links.compared = all;
         if !links.is_empty() {
             found.guarded.append(&mut links);
             found.guarded.sort();

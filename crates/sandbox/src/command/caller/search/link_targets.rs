@@ -22,7 +22,7 @@ use std::path::{Component, Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Statx};
 use rustix::io::Errno;
 
-use super::dir_cache::{Inside, Memory};
+use super::dir_cache::{DirCache, Inside};
 use super::entry::{kind_of, look};
 use super::found::{Found, Guarded, Identity, Link, Missed, Why};
 use super::walk::{Search, is_opened};
@@ -95,7 +95,7 @@ impl Known {
 
 impl Search<'_> {
     /// Guards the ways of the protected links that were found.
-    pub(super) fn guard_ways(&self, memory: &mut Memory, found: &mut Found) {
+    pub(super) fn guard_ways(&self, cache: &mut DirCache, found: &mut Found) {
         let inner = std::mem::take(&mut found.links);
         let guarded = found.guarded.iter().filter_map(|known| {
             let rule = match &known.why {
@@ -111,19 +111,19 @@ impl Search<'_> {
         let leads: Vec<Lead> = guarded.chain(in_protected(inner)).collect();
         if !leads.is_empty() {
             let mut known = Known::of(found, self.most);
-            self.follow_all(memory, leads, &mut known, found);
+            self.follow_all(cache, leads, &mut known, found);
         }
     }
 
     /// Guards the steps in this tree of ways that begin in another one.
-    pub(crate) fn guard_steps(&self, memory: &mut Memory, steps: &[&Step], found: &mut Found) {
+    pub(crate) fn guard_steps(&self, cache: &mut DirCache, steps: &[&Step], found: &mut Found) {
         let mut known = Known::of(found, self.most);
         let ends = steps
             .iter()
             .filter_map(|step| self.add(step, &mut known, found));
         for end in ends.collect::<Vec<_>>() {
-            let leads = self.links_beneath(memory, end, &mut known, found);
-            self.follow_all(memory, leads, &mut known, found);
+            let leads = self.links_beneath(cache, end, &mut known, found);
+            self.follow_all(cache, leads, &mut known, found);
         }
         if std::mem::take(&mut found.moved) {
             let path = self.path.to_path_buf();
@@ -135,7 +135,7 @@ impl Search<'_> {
     /// Follows links, those in directories that they lead to as well.
     fn follow_all(
         &self,
-        memory: &mut Memory,
+        cache: &mut DirCache,
         mut leads: Vec<Lead>,
         known: &mut Known,
         found: &mut Found,
@@ -153,7 +153,7 @@ impl Search<'_> {
             }
             for step in &steps {
                 if let Some(end) = self.add(step, known, found) {
-                    leads.extend(self.links_beneath(memory, end, known, found));
+                    leads.extend(self.links_beneath(cache, end, known, found));
                 }
             }
             found.steps.append(&mut steps);
@@ -212,16 +212,16 @@ impl Search<'_> {
     /// under their other names as well.
     fn links_beneath(
         &self,
-        memory: &mut Memory,
+        cache: &mut DirCache,
         directory: Vec<u8>,
         known: &mut Known,
         found: &mut Found,
     ) -> Vec<Lead> {
         let mut led = Found::default();
-        let memory = memory.of_ways(self.directory);
+        let cache = cache.of_ways(self.directory);
         let start = vec![(directory, Inside::Protected)];
-        self.walk(start, memory, &mut known.left, &mut led);
-        memory.keep();
+        self.walk(start, cache, &mut known.left, &mut led);
+        cache.keep();
         found.protected.extend(led.protected);
         found.moved |= led.moved;
         found.closed_own |= led.closed_own;
@@ -361,11 +361,11 @@ impl Search<'_> {
     }
 }
 
-/// The way that a link leads, name by name.
+/// The names on the way of a link.
 #[derive(Debug)]
 struct Way {
     done: PathBuf,
-    /// What is left, the next name last.
+    /// The remaining names, the next one last.
     left: Vec<Vec<u8>>,
 }
 

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
 
-use super::dir_cache::{Inside, Memory};
+use super::dir_cache::{DirCache, Inside};
 use super::entry::{kind_of, look};
 use super::found::Found;
 use super::walk::Search;
@@ -17,7 +17,7 @@ use crate::command::rules::SandboxRules;
 
 /// The closed places, each with what was learned about it.
 #[derive(Debug)]
-pub(crate) struct OwnFiles(Vec<(PathBuf, Mutex<Memory>)>);
+pub(crate) struct OwnFiles(Vec<(PathBuf, Mutex<DirCache>)>);
 
 impl OwnFiles {
     pub(crate) fn of(rules: &SandboxRules) -> Self {
@@ -32,13 +32,13 @@ impl OwnFiles {
     /// Finds the files that are not in one of these directories, where they are found anyway.
     pub(crate) fn find(&self, rules: &SandboxRules, directories: &[Arc<Directory>]) -> Found {
         let mut found = Found::default();
-        for (path, memory) in &self.0 {
+        for (path, cache) in &self.0 {
             let is_in = |directory: &Arc<Directory>| path.starts_with(&directory.path);
             if directories.iter().any(is_in) {
                 continue;
             }
-            let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
-            match find_in(rules, path, &mut memory, &mut found) {
+            let mut cache = cache.lock().unwrap_or_else(PoisonError::into_inner);
+            match find_in(rules, path, &mut cache, &mut found) {
                 Ok(()) | Err(Errno::NOENT | Errno::NOTDIR) => {}
                 // Its files may have other names.
                 Err(_) => found.closed_own = true,
@@ -53,7 +53,7 @@ impl OwnFiles {
 fn find_in(
     rules: &SandboxRules,
     path: &Path,
-    memory: &mut Memory,
+    cache: &mut DirCache,
     found: &mut Found,
 ) -> Result<(), Errno> {
     let stat = look(CWD, path, AtFlags::empty())?;
@@ -79,9 +79,9 @@ fn find_in(
         since: now,
         after: None,
     };
-    memory.begin(search.directory);
+    cache.begin(search.directory);
     let start = vec![(Vec::new(), Inside::Denied)];
-    search.walk(start, memory, &mut search.most.clone(), found);
-    memory.end();
+    search.walk(start, cache, &mut search.most.clone(), found);
+    cache.end();
     Ok(())
 }

@@ -1,7 +1,7 @@
-//! The owner's right: directories that a command closed are opened while they are searched.
+//! The owner's rights: directories that a command closed are opened while they are searched.
 //!
-//! A command can take the rights to list or enter a directory away from everybody, also from
-//! the user it runs as. The user owns the directory and can give them back; that is done for
+//! A command can remove the permission to list or enter a directory, even for
+//! the user it runs as. The user owns the directory and can restore it; that is done for
 //! the search after a command, and undone after it, because the mode is the command's work.
 
 use std::cell::RefCell;

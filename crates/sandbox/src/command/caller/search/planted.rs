@@ -1,4 +1,4 @@
-//! Names that become execution by what stands beside them or in them.
+//! Names that are executed because of their content or of the names beside them.
 
 use std::collections::BTreeSet;
 use std::os::fd::BorrowedFd;
@@ -11,10 +11,10 @@ use rustix::io::Errno;
 use super::git_state::StateFile;
 use crate::paths::drivers;
 
-/// A file that is longer than this counts as one that says what it should not.
+/// A longer file counts as obeyed.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The rule for what git obeys in a directory that is one of its own by what stands in it.
+/// The rule for files that git obeys in a directory that is a repository by its content.
 pub(crate) const REPOSITORY: &str = "configuration of a bare repository";
 /// The rule for a name that makes a directory one of git's.
 pub(crate) const MARK: &str = "a name that makes the directory a git repository";
@@ -22,7 +22,7 @@ pub(crate) const MARK: &str = "a name that makes the directory a git repository"
 /// The names by which git takes a directory for its own, all of one line. A directory of a
 /// worktree has the others elsewhere.
 const REPOSITORIES: [&[&[u8]]; 2] = [&[b"HEAD", b"objects", b"refs"], &[b"HEAD", b"commondir"]];
-/// What git goes on with, where a repository appeared as a whole.
+/// Names that git continues from, where a whole repository appeared.
 const STATES: [&[u8]; 4] = [
     b"rebase-merge",
     b"rebase-apply",
@@ -81,7 +81,7 @@ impl RepositoryNames {
     }
 }
 
-/// The names by which a directory can be told to be a repository, the best to move first.
+/// The names that make a directory a repository, the best to move first.
 pub(crate) fn marks() -> impl Iterator<Item = &'static [u8]> {
     [&b"HEAD"[..], b"commondir", b"objects", b"refs"].into_iter()
 }
@@ -97,12 +97,12 @@ pub(super) enum Kind {
     State(StateFile),
     /// A file that Python's `site` reads, where a line is code.
     SitePath,
-    /// A name that stands for a directory of such files, where it is a link to another one.
+    /// The name of a directory of such files, if it is a link.
     Directory,
 }
 
 impl Kind {
-    /// What a path stands for; `in_git` says that it lies in a directory that is git's own.
+    /// The kind of a path; `in_git` says that it lies in a repository.
     fn of(path: &[u8], in_git: bool) -> Option<Self> {
         let mut names = path.rsplit(|byte| *byte == b'/');
         let name = names.next()?.to_ascii_lowercase();
@@ -123,7 +123,7 @@ impl Kind {
         if name == b"site-packages" || name == b"dist-packages" {
             return Some(Self::Directory);
         }
-        // A link that was moved aside is obeyed by nobody.
+        // A link that was moved aside has no effect.
         if !in_git || name.starts_with(b"set-aside-") {
             return None;
         }
@@ -139,7 +139,7 @@ impl Kind {
         Some(StateFile::of(parent, &name).map_or(Self::Directory, Self::State))
     }
 
-    /// What a program would execute because of this content: lines, drivers, or all of it.
+    /// The parts of this content that a program would execute: lines, drivers, or all of it.
     fn obeyed(self, content: &[u8]) -> BTreeSet<Vec<u8>> {
         let whole = || BTreeSet::from([content.to_vec()]);
         let lines = content.split(|byte| *byte == b'\n');
@@ -197,18 +197,18 @@ pub(super) fn judged_as(path: &[u8], is_link: bool, in_git: bool) -> Option<Kind
     Kind::of(path, in_git).filter(|kind| is_link || *kind != Kind::Directory)
 }
 
-/// What a file says, and the state in which it said so.
+/// The judgement of a file, and its state when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Judged {
     inode: u64,
     changed: (i64, u64),
     pub(crate) rule: &'static str,
-    /// What a program would execute because of it.
+    /// The parts that a program would execute.
     pub(crate) obeyed: Arc<BTreeSet<Vec<u8>>>,
 }
 
 impl Judged {
-    /// What is known of a file only by what it said.
+    /// A judgement from the content alone.
     pub(crate) fn said(obeyed: BTreeSet<Vec<u8>>) -> Self {
         Self {
             inode: 0,
@@ -235,7 +235,7 @@ impl Judged {
     }
 
     /// Looks at the file, and reads it unless it is as it was. None where nothing is there.
-    /// Whatever cannot be read, or is a link, counts as obeyed; an error is that of a process
+    /// A file that cannot be read, or a link, counts as obeyed; an error is that of a process
     /// that has run out of something, and says nothing of the file.
     pub(super) fn at(
         tree: BorrowedFd<'_>,
@@ -277,7 +277,7 @@ impl Judged {
             rule: kind.rule(),
             obeyed: Arc::new(obeyed),
         };
-        // What it says is not known, only that it is still the same.
+        // The content is unknown, but it is unchanged.
         let unread = || {
             let state = format!("{inode} {} {} {}", changed.0, changed.1, stat.st_size);
             judged(BTreeSet::from([state.into_bytes()]))
@@ -329,7 +329,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_are_judged_by_what_they_say() {
+    fn files_are_judged_by_their_content() {
         for (path, content, obeyed) in [
             (".gitattributes", "* filter=x", Some(true)),
             ("a/.GitAttributes", "*.png binary", Some(false)),
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_obeyed_anew_is_told_from_what_was() {
+    fn newly_obeyed_content_is_detected() {
         for (path, before, after, more) in [
             (".gitattributes", "* filter=a", "*.x filter=a", false),
             (
@@ -444,7 +444,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repository_is_told_by_its_names() {
+    fn a_repository_is_recognised_by_its_names() {
         for (names, is_one, obeyed) in [
             (&["HEAD", "objects", "refs"][..], true, 0),
             (&["head", "Objects", "REFS", "Config", "hooks"], true, 2),

@@ -1,4 +1,4 @@
-//! Directories that git takes for its own by what stands in them, whatever their names.
+//! Directories that git takes for repositories by their content, whatever their names.
 
 use std::ffi::OsStr;
 use std::os::fd::OwnedFd;

@@ -1,6 +1,6 @@
-//! Finding the guarded names in a directory tree: what rules deny or protect.
+//! Finds the guarded names in a directory tree: those that rules deny or protect.
 //!
-//! The search runs before a command, for the masks, and after it, for what the command
+//! The search runs before a command, for the masks, and after it, for the names that the command
 //! made. It fails closed:
 //!
 //! ```text
@@ -21,7 +21,7 @@ use std::time::SystemTime;
 use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
 
-use super::dir_cache::{Contents, Inside, Memory, Stamp};
+use super::dir_cache::{Contents, DirCache, Inside, Stamp};
 use super::entry::{guarded, kind_at, look};
 use super::found::{After, Found, Guarded, Identity, Listed, Missed, Why};
 use super::planted::{Kind, RepositoryNames, judged_as};
@@ -37,14 +37,14 @@ pub(crate) const BUFFER: usize = 32 << 10;
 /// A directory with a longer path is guarded as a whole. One more name still fits into
 /// the 4,096 bytes that the kernel takes.
 pub(crate) const LONGEST: usize = 3_800;
-/// So often is a tree searched in which directories are moved meanwhile.
+/// Attempts to search a tree in which directories are moved meanwhile.
 const SEARCHES: usize = 10;
 
 /// A search through one directory tree.
 #[derive(Debug)]
 pub(crate) struct Search<'a> {
     pub(crate) rules: &'a PathSandbox,
-    /// What is denied in a tree that is no root.
+    /// The deny patterns in a tree that is no root.
     pub(crate) denied: Option<&'a DeniedBeneath>,
     /// Toolgate's own places in the tree.
     pub(crate) own: OwnHere,
@@ -65,7 +65,7 @@ pub(crate) struct Search<'a> {
     pub(crate) now: SystemTime,
     /// Judged files that were last changed before this are not read again.
     pub(crate) since: SystemTime,
-    /// What is known from before the command, for the search after it.
+    /// The result from before the command, for the search after it.
     pub(crate) after: Option<After<'a>>,
 }
 
@@ -82,13 +82,13 @@ pub(super) enum Miss {
 impl Search<'_> {
     /// Looks at every name, up to the limit. Where directories are moved meanwhile, it looks
     /// again.
-    pub(crate) fn run(&self, memory: &mut Memory) -> Found {
-        let mut found = self.run_once(memory);
+    pub(crate) fn run(&self, cache: &mut DirCache) -> Found {
+        let mut found = self.run_once(cache);
         for _ in 1..SEARCHES {
             if !found.moved {
                 return found;
             }
-            found = self.run_once(memory);
+            found = self.run_once(cache);
         }
         if found.moved {
             let path = self.path.to_path_buf();
@@ -97,20 +97,20 @@ impl Search<'_> {
         found
     }
 
-    fn run_once(&self, memory: &mut Memory) -> Found {
+    fn run_once(&self, cache: &mut DirCache) -> Found {
         let mut found = Found::default();
         let start = vec![(Vec::new(), Inside::Nothing)];
-        memory.begin(self.directory);
-        let to_judge = self.walk(start, memory, &mut self.most.clone(), &mut found);
-        memory.end();
+        cache.begin(self.directory);
+        let to_judge = self.walk(start, cache, &mut self.most.clone(), &mut found);
+        cache.end();
         match &self.after {
             _ if !self.writable => {}
-            None => self.guard_ways(memory, &mut found),
+            None => self.guard_ways(cache, &mut found),
             Some(after) => self.look_again(after, &mut found),
         }
         if self.writable {
             for (path, kind) in to_judge {
-                match memory.judge(self.directory, &path, kind, self.since) {
+                match cache.judge(self.directory, &path, kind, self.since) {
                     Ok(Some(judged)) => drop(found.judged.insert(path, judged)),
                     Ok(None) => {}
                     Err(errno) => {
@@ -129,7 +129,7 @@ impl Search<'_> {
     pub(super) fn walk(
         &self,
         mut open: Vec<(Vec<u8>, Inside)>,
-        memory: &mut Memory,
+        cache: &mut DirCache,
         left: &mut usize,
         found: &mut Found,
     ) -> Vec<(Vec<u8>, Kind)> {
@@ -138,13 +138,13 @@ impl Search<'_> {
         let mut buffer = Vec::with_capacity(BUFFER);
         while let Some((directory, inside)) = open.pop() {
             let read;
-            let (contents, checked) = match memory.recall(self.directory, &directory, inside) {
+            let (contents, checked) = match cache.recall(self.directory, &directory, inside) {
                 Some(known) => known,
                 None => match self.read(&directory, inside, *left, &mut buffer) {
                     Ok((contents, stamp)) => {
                         read = contents;
                         if read.names <= *left && !read.appeared {
-                            memory.note(directory.clone(), inside, stamp, self.now, &read);
+                            cache.note(directory.clone(), inside, stamp, self.now, &read);
                         }
                         (&read, false)
                     }
@@ -189,7 +189,7 @@ impl Search<'_> {
             let is_vacant = |path| self.after.is_none() && self.vacant.contains(path);
             let directories = directories.filter(|(path, _)| !is_vacant(path));
             open.extend(directories.map(|(path, inside)| {
-                // What the command made itself is looked into by all rules.
+                // All rules apply inside directories that the command made.
                 let inside = if fresh.contains(path.as_slice()) {
                     Inside::Nothing
                 } else {
@@ -228,13 +228,13 @@ impl Search<'_> {
         to_judge
     }
 
-    /// Whether no rule guards this path, whatever stands there.
+    /// Whether no rule guards this path, whatever is there.
     pub(crate) fn is_free(&self, path: &[u8]) -> bool {
         let guarded = |is_directory| self.why(path, is_directory, false).is_some();
         !guarded(true) && !guarded(false) && judged_as(path, false, false).is_none()
     }
 
-    /// Whether nothing that stands at this path is executed; it may be denied.
+    /// Whether nothing at this path is executed; it may be denied.
     pub(crate) fn is_harmless(&self, path: &[u8]) -> bool {
         let protected = |is_directory| self.protects(path, is_directory).is_some();
         !protected(true) && !protected(false) && judged_as(path, false, false).is_none()

@@ -19,7 +19,7 @@ struct Seen {
     arguments: [u64; 6],
 }
 
-/// What the kernel does with a program.
+/// Runs a program as the kernel does.
 fn run(program: &[Step], seen: &Seen) -> (u32, usize) {
     let (mut at, mut word, mut steps) = (0, 0, 0);
     loop {
@@ -120,7 +120,7 @@ fn agree(seen: &Seen) {
 
 /// Every call there is, and some that are not, on every architecture we know.
 #[test]
-fn filters_say_of_every_call_what_the_lists_say() {
+fn filters_answer_every_call_as_the_lists_say() {
     let here = ARCHITECTURE.expect("a known machine");
     for number in (0..1_000).chain([0x3FFF_FFFF, 0x4000_0000, 0x4000_0001, u32::MAX]) {
         for architecture in [here, here ^ 0x8000_0000, 0] {

@@ -40,7 +40,7 @@ fn a_rule_that_begins_above_a_directory_holds_beneath_it() {
         ("**/a/*/c", "/h/a/b", vec!["c", "c/d"], vec!["b/c", "d"]),
         ("**/a/b", "/a/a", vec!["b"], vec!["c"]),
         ("**/.CONFIG/x", "/h/.Config", vec!["X"], vec!["y"]),
-        // The directory itself was named by whoever uses it.
+        // The directory itself was named explicitly.
         (
             "**/.config/nvim/",
             "/h/.config/nvim",

@@ -1,4 +1,4 @@
-//! Who does what next, and what is ready to be handed over.
+//! The queue of jobs, and the results in the order of paths.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BinaryHeap};
@@ -69,7 +69,7 @@ impl Eq for Job {}
 /// Takes the runs in order.
 type Take<'t, R> = &'t mut (dyn FnMut(R) -> Flow + Send);
 
-/// What the workers share.
+/// The state that the workers share.
 pub(super) struct Board<'t, R> {
     state: Mutex<State<'t, R>>,
     changed: Condvar,
@@ -79,7 +79,7 @@ pub(super) struct Board<'t, R> {
 
 struct State<'t, R> {
     open: BinaryHeap<Job>,
-    /// The keys of what is being done, and by whom.
+    /// The keys of the running jobs, by worker.
     busy: Vec<(usize, Vec<u8>)>,
     /// Runs that wait for something before them.
     ready: BTreeMap<Vec<u8>, R>,
@@ -129,13 +129,13 @@ impl<'t, R> Board<'t, R> {
     }
 
     fn tell(&self, state: &State<'t, R>) {
-        // Waking nobody is a system call all the same.
+        // Waking no thread is still a system call.
         if state.idle > 0 {
             self.changed.notify_all();
         }
     }
 
-    /// Adds work that is part of what the caller has in hand.
+    /// Adds jobs that belong to the caller's job.
     pub(super) fn add(&self, jobs: Vec<Job>) {
         if !jobs.is_empty() {
             let mut state = self.state();
@@ -173,7 +173,7 @@ impl<'t, R> Board<'t, R> {
         }
     }
 
-    /// Hands in what a piece of work came to, and hands over what is ready. Says how
+    /// Stores the results of a job, and hands over those that are ready. Says how
     /// many pieces are open.
     pub(super) fn finish(&self, worker: usize, runs: Vec<(Vec<u8>, R)>) -> usize {
         let mut state = self.state();
@@ -201,7 +201,7 @@ impl<R> State<'_, R> {
         let Some(job) = self.open.peek() else {
             return false;
         };
-        // What everybody waits for is never held back, so somebody always goes on.
+        // The job that all others wait for is never held back, so one worker always goes on.
         self.busy.iter().all(|(_, key)| job.key < *key)
             || (job.depth() <= DEEP && self.ahead <= look_ahead)
     }
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_in_a_directory_begins_behind_its_slash() {
+    fn the_content_of_a_directory_sorts_behind_its_slash() {
         assert_eq!(directory_key(b""), b"");
         assert_eq!(directory_key(b"a/b"), b"a/b/");
     }
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_ready_is_handed_over_when_nothing_can_come_before_it() {
+    fn results_are_handed_over_when_nothing_can_come_before_them() {
         let taken = Mutex::new(Vec::new());
         let mut take = |run: Run| {
             taken.lock().unwrap().extend(run);
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_far_ahead_or_deep_down_waits_for_those_before() {
+    fn a_worker_far_ahead_or_deep_down_waits_for_earlier_ones() {
         for (depth, ahead, before, may) in [
             (DEEP, 10, "a", true),
             (DEEP + 1, 10, "a", false),
@@ -312,7 +312,7 @@ mod tests {
             let may_begin = || board.state().may_begin(10);
             assert_eq!(may_begin(), may, "{depth} {ahead} {before}");
             board.finish(0, vec![]);
-            assert!(may_begin(), "nobody is before it");
+            assert!(may_begin(), "no job is before it");
             assert_eq!(begin(&board, 0).unwrap(), "b");
             board.finish(0, vec![]);
             assert_eq!(board.state().ahead, 0);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn who_waits_is_woken_and_waits_no_more() {
+    fn a_waiting_worker_is_woken() {
         let mut take = |_: Run| Flow::Continue;
         let board = Board::new(&mut take, 10, Vec::len);
         board.add(vec![job("a", 1), job("b", DEEP + 1)]);

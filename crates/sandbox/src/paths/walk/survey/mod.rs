@@ -1,4 +1,4 @@
-//! Looking at every file of a tree with all cores, in the order of paths.
+//! Visits every file of a tree with all cores, in the order of paths.
 //!
 //! ```text
 //!  start ──▶ board: directories and stretches of files, ──▶ workers: open, read names, look ──▶ board: what each
@@ -7,10 +7,10 @@
 //!                       take(run), in the byte order of paths, as soon as nothing earlier is open ◀┘
 //! ```
 //!
-//! In comes a directory and a [`Surveyor`] that says what is done with a file. Out come
-//! its runs, in the same order and with the same content as if one worker had gone
-//! from file to file; whoever takes them can stop at any of them. What goes wrong on
-//! the way is for the surveyor, as in a walk; a start that cannot be opened is an
+//! A directory goes in, with a [`Surveyor`] that does the work on a file. Its runs come out,
+//! in the same order and with the same content as if one worker had gone
+//! from file to file; the receiver can stop at any of them. Errors on
+//! the way go to the surveyor, as in a walk; a start that cannot be opened is an
 //! error; a surveyor that panics ends the survey with that panic.
 
 mod board;
@@ -35,24 +35,24 @@ const MOST_WORKERS: usize = 8;
 /// Files of one directory that are looked at in one go.
 const STRETCH: usize = 64;
 
-/// What is done with the files of a tree, by several workers at once.
+/// The work on the files of a tree, by several workers at once.
 pub trait Surveyor: Sync {
-    /// What one worker keeps at hand: buffers and the like.
+    /// The state of one worker: buffers and the like.
     type WorkerState;
-    /// What a run of files that follow each other comes to.
+    /// The result of a run of files that follow each other.
     type Run: Default + Send;
 
     /// Sets up a worker.
-    fn desk(&self) -> Self::WorkerState;
+    fn state(&self) -> Self::WorkerState;
 
-    /// Whether everybody is to stop.
+    /// Whether all workers are to stop.
     fn is_over(&self) -> bool;
 
     /// Whether a directory is entered.
     fn enters(&self, directory: &WalkEntry<'_>) -> bool;
 
     /// Looks at something that is no directory.
-    fn look(&self, desk: &mut Self::WorkerState, entry: &WalkEntry<'_>, run: &mut Self::Run);
+    fn look(&self, state: &mut Self::WorkerState, entry: &WalkEntry<'_>, run: &mut Self::Run);
 
     /// Hears of a directory that could not be entered or read to its end.
     fn failed(&self, path: &Path, error: PathError, run: &mut Self::Run);
@@ -66,7 +66,7 @@ pub trait Surveyor: Sync {
 }
 
 impl PathSandbox {
-    /// Looks at every file beneath a directory and hands over what comes of it in the
+    /// Looks at every file beneath a directory and hands over the results in the
     /// byte order of paths, until `take` has enough.
     pub fn survey<S: Surveyor>(
         &self,
@@ -82,23 +82,23 @@ impl PathSandbox {
             surveyor,
             board: &board,
         };
-        let mut desk = surveyor.desk();
+        let mut state = surveyor.state();
         let key = board::directory_key(&start.path);
         let mut runs = Vec::new();
-        survey.directory(&mut desk, key, start, &mut runs);
+        survey.directory(&mut state, key, start, &mut runs);
         // Threads for a directory that holds no others would only cost.
         let waiting = board.finish(0, runs);
         std::thread::scope(|scope| {
             for worker in 1..workers().min(waiting) {
                 let (survey, surveyor) = (&survey, surveyor);
-                let work = move || survey.work(worker, &mut surveyor.desk());
+                let work = move || survey.work(worker, &mut surveyor.state());
                 // Without another thread, this one does all of it.
                 let started = std::thread::Builder::new().spawn_scoped(scope, work);
                 if started.is_err() {
                     break;
                 }
             }
-            survey.work(0, &mut desk);
+            survey.work(0, &mut state);
         });
         Ok(())
     }
@@ -123,7 +123,7 @@ struct Survey<'s, 'w, 't, S: Surveyor> {
 type Runs<R> = Vec<(Vec<u8>, R)>;
 
 impl<S: Surveyor> Survey<'_, '_, '_, S> {
-    fn work(&self, worker: usize, desk: &mut S::WorkerState) {
+    fn work(&self, worker: usize, state: &mut S::WorkerState) {
         // A worker that panics must not leave the others waiting.
         let _alarm = self.board.alarm();
         while let Some(Job { key, task }) = self.board.next(worker) {
@@ -136,14 +136,14 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
                 Task::Enter(parent, name) => match self.tree.enter(&parent, &name) {
                     Ok(directory) => {
                         drop(parent);
-                        self.directory(desk, key, directory, &mut runs);
+                        self.directory(state, key, directory, &mut runs);
                     }
                     Err(error) => {
                         let path = join(&parent.path, &name);
                         self.failed(key, &path, error, &mut runs);
                     }
                 },
-                Task::Look(directory, names) => self.stretch(desk, &directory, &names, &mut runs),
+                Task::Look(directory, names) => self.stretch(state, &directory, &names, &mut runs),
             }
             self.board.finish(worker, runs);
         }
@@ -159,7 +159,7 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
     /// Reads a directory: what is in it goes to the board, the first files are looked at.
     fn directory(
         &self,
-        desk: &mut S::WorkerState,
+        state: &mut S::WorkerState,
         key: Vec<u8>,
         mut directory: OpenDirectory,
         runs: &mut Runs<S::Run>,
@@ -181,8 +181,8 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
         names.sort_unstable_by(by_path);
         let directory = Arc::new(directory);
         let mut jobs = Vec::new();
-        // Files that follow each other with no directory in between are one stretch. Whoever
-        // read the names looks at the first one, if no directory comes before it.
+        // Files that follow each other with no directory in between are one stretch. The worker that
+        // read the names looks at the first stretch, if no directory comes before it.
         let mut own = Vec::new();
         let mut files: Vec<Name> = Vec::new();
         let mut names = names.into_iter().peekable();
@@ -211,12 +211,12 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
             }
         }
         self.board.add(jobs);
-        self.stretch(desk, &directory, &own, runs);
+        self.stretch(state, &directory, &own, runs);
     }
 
     fn stretch(
         &self,
-        desk: &mut S::WorkerState,
+        state: &mut S::WorkerState,
         directory: &OpenDirectory,
         names: &[Name],
         runs: &mut Runs<S::Run>,
@@ -228,7 +228,7 @@ impl<S: Surveyor> Survey<'_, '_, '_, S> {
         let mut run = S::Run::default();
         for entry in names {
             let entry = self.tree.entry(directory, &mut paths, entry);
-            self.surveyor.look(desk, &entry, &mut run);
+            self.surveyor.look(state, &entry, &mut run);
         }
         runs.push((join(&directory.path, &first.name), run));
     }
