@@ -9,8 +9,10 @@
 //!                                          event (Event) tells everybody what happened
 //! ```
 
+pub mod base64;
 pub mod call;
 pub mod characters;
+pub mod content;
 mod decimal;
 pub mod decision;
 pub mod error;
@@ -19,15 +21,18 @@ pub mod facts;
 pub mod graphic;
 pub mod ids;
 pub mod json;
+pub mod media;
 pub mod nearest;
 pub mod plan;
 pub mod result;
 
 pub use call::{Args, BadCall, Call, ToolCall};
+pub use content::{ContentBlock, Picture, Resource, ResourceBody};
 pub use decision::{Action, AtomAnswer, Decision, RuleSource};
 pub use error::{ErrorKind, Status, ToolError};
 pub use event::{Event, Stream};
 pub use facts::{Access, Facts, Run};
 pub use ids::{ApprovalId, CallId, ConversationId, OutputHandle, PlanHash};
+pub use media::ImageKind;
 pub use plan::{Category, FileDigest, Lead, NeededDirectory, PlanRecord, Risk};
 pub use result::{Metadata, ToolResult};

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
+use crate::content::ContentBlock;
 use crate::error::{ErrorKind, Status, ToolError};
 use crate::ids::{CallId, OutputHandle};
 
@@ -18,8 +19,10 @@ pub struct ToolResult {
     pub tool: String,
     /// Nothing, or what went wrong.
     pub error: Option<ToolError>,
-    /// What the model gets.
+    /// The text that every model gets. It holds the text of every block too.
     pub content: String,
+    /// Typed parts, for models and clients that take them.
+    pub blocks: Vec<ContentBlock>,
     /// What the person sees, short.
     pub display: String,
     /// Whether something was cut from `content`.
@@ -40,6 +43,7 @@ impl ToolResult {
             tool: tool.into(),
             error: None,
             content: content.into(),
+            blocks: Vec::new(),
             display: String::new(),
             truncated: false,
             output_handle: None,
@@ -82,18 +86,39 @@ impl ToolResult {
 }
 
 /// The form on the wire, where status and error stand side by side.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
+struct Written<'a> {
+    call_id: &'a CallId,
+    tool: &'a str,
+    status: Status,
+    content: &'a str,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    blocks: &'a [ContentBlock],
+    display: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a ToolError>,
+    truncated: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    output_handle: Option<&'a OutputHandle>,
+    duration_ms: u64,
+    metadata: &'a Metadata,
+}
+
+/// The same, as it is read.
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {
     call_id: CallId,
     tool: String,
     status: Status,
     content: String,
+    #[serde(default)]
+    blocks: Vec<ContentBlock>,
     display: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     error: Option<ToolError>,
     truncated: bool,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     output_handle: Option<OutputHandle>,
     duration_ms: u64,
     #[serde(default)]
@@ -102,19 +127,18 @@ struct Wire {
 
 impl Serialize for ToolResult {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let this = self.clone();
-        let status = this.status();
-        Wire {
-            call_id: this.call_id,
-            tool: this.tool,
-            status,
-            content: this.content,
-            display: this.display,
-            error: this.error,
-            truncated: this.truncated,
-            output_handle: this.output_handle,
-            duration_ms: this.duration_ms,
-            metadata: this.metadata,
+        Written {
+            call_id: &self.call_id,
+            tool: &self.tool,
+            status: self.status(),
+            content: &self.content,
+            blocks: &self.blocks,
+            display: &self.display,
+            error: self.error.as_ref(),
+            truncated: self.truncated,
+            output_handle: self.output_handle.as_ref(),
+            duration_ms: self.duration_ms,
+            metadata: &self.metadata,
         }
         .serialize(serializer)
     }
@@ -128,6 +152,7 @@ impl<'de> Deserialize<'de> for ToolResult {
             tool: wire.tool,
             error: wire.error,
             content: wire.content,
+            blocks: wire.blocks,
             display: wire.display,
             truncated: wire.truncated,
             output_handle: wire.output_handle,
@@ -158,6 +183,24 @@ mod tests {
                 "display":"short","truncated":false,"duration_ms":2,"metadata":{}})
         );
         assert_eq!(serde_json::from_value::<ToolResult>(json).unwrap(), result);
+    }
+
+    #[test]
+    fn blocks_stand_beside_the_text_and_are_absent_when_there_are_none() {
+        let plain = ToolResult::ok("1".into(), "t", "text");
+        let written = serde_json::to_string(&plain).unwrap();
+        assert_eq!(
+            written,
+            r#"{"call_id":"1","tool":"t","status":"ok","content":"text","display":"","truncated":false,"duration_ms":0,"metadata":{}}"#
+        );
+        let mut with = plain.clone();
+        with.blocks = vec![ContentBlock::text("text")];
+        let json = serde_json::to_value(&with).unwrap();
+        assert_eq!(
+            json["blocks"],
+            serde_json::json!([{"type": "text", "text": "text"}])
+        );
+        assert_eq!(serde_json::from_value::<ToolResult>(json).unwrap(), with);
     }
 
     #[test]

@@ -14,7 +14,6 @@
 //! [`register_all`] puts the tools, their other names and the profiles into a registry.
 
 mod apply_patch;
-mod base64;
 mod blocking;
 mod change;
 mod edit_file;

@@ -5,10 +5,10 @@ use toolgate_gate::output::Redactor;
 use toolgate_gate::place;
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, hex};
-use toolgate_model::{ErrorKind, ToolError};
+use toolgate_model::{ErrorKind, ToolError, base64};
 
 use super::{Known, Read, Reading};
-use crate::base64;
+
 use crate::lines::LineRange;
 use crate::place::fact_path;
 
@@ -35,7 +35,7 @@ impl Reading<'_> {
         let mut content = header.to_owned();
         let most = if whole { self.bytes.len() } else { room(CUT) };
         let bytes = self.bytes.get(..most).unwrap_or(&self.bytes);
-        base64::encode(bytes, &mut content);
+        base64::encode_into(bytes, &mut content);
         // The header is plain ASCII: a limit smaller than it cuts no character.
         content.truncate(limit);
 
