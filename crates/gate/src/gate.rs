@@ -12,7 +12,7 @@ use crate::clock::{Clock, Entropy, SystemClock, SystemEntropy};
 use crate::execute::Runner;
 use crate::journal::Journal;
 use crate::middleware::{Chain, Middleware};
-use crate::output::{Redactor, RedactorError};
+use crate::output::{BlockLimits, Redactor, RedactorError};
 use crate::plan::{CallLimits, Mode};
 use crate::policies::Policies;
 use crate::registry::Registry;
@@ -64,6 +64,8 @@ pub struct Settings {
     pub max_output_bytes: usize,
     /// The most lines of a result.
     pub max_output_lines: Option<usize>,
+    /// How large the blocks of a result may be.
+    pub blocks: BlockLimits,
     /// How many calls may run side by side.
     pub max_concurrent: usize,
     /// How many commands of all conversations may run at once; further ones wait for their
@@ -85,6 +87,7 @@ impl Default for Settings {
             timeouts: Timeouts::default(),
             max_output_bytes: 100 * 1024,
             max_output_lines: None,
+            blocks: BlockLimits::default(),
             max_concurrent: 1,
             max_commands: 32,
             on_error: OnError::Continue,
@@ -121,6 +124,13 @@ impl Settings {
     #[must_use]
     pub fn timeouts(mut self, timeouts: Timeouts) -> Self {
         self.timeouts = timeouts;
+        self
+    }
+
+    /// Sets how large the blocks of a result may be.
+    #[must_use]
+    pub fn blocks(mut self, limits: BlockLimits) -> Self {
+        self.blocks = limits;
         self
     }
 
@@ -331,6 +341,7 @@ impl Gate {
             max_bytes: self.inner.settings.max_output_bytes,
             max_lines: self.inner.settings.max_output_lines,
             available_capacity: session.available_capacity(),
+            blocks: self.inner.settings.blocks,
         }
     }
 

@@ -1,15 +1,19 @@
 //! From what a tool made to the one result everybody sees.
 //!
 //! ```text
-//! Output | ToolError ──▶ middleware.after ──▶ sanitize ──▶ redact ──▶ bound (rest kept under a handle) ──▶ ToolResult
+//! Output | ToolError ──▶ middleware.after ──▶ sanitize ──▶ redact ──▶ blocks ──▶ bound (rest kept under a handle) ──▶ ToolResult
 //! ```
 
 use std::time::Duration;
 
-use toolgate_model::{CallId, ErrorKind, Metadata, PlanRecord, Status, ToolError, ToolResult};
+use toolgate_model::{
+    CallId, ContentBlock, ErrorKind, Metadata, PlanRecord, Status, ToolError, ToolResult,
+};
 
 use crate::middleware::{Chain, Ended};
-use crate::output::{Limits, Redactor, approval_text, bound, error_text, sanitize};
+use crate::output::{
+    BlockCleaner, CleanBlocks, Limits, Redactor, approval_text, bound, error_text, sanitize,
+};
 use crate::session::Session;
 use crate::tool::{Output, OutputLimits, Text};
 
@@ -124,6 +128,7 @@ impl Settler<'_> {
             result.metadata.insert("not_remembered".into(), why.into());
         }
         self.clean(&mut result, text);
+        self.blocks(session, &mut result);
         self.fit(session, &mut result, text);
         result
     }
@@ -132,6 +137,7 @@ impl Settler<'_> {
     pub(crate) fn foreign(&self, session: &Session, mut result: ToolResult) -> ToolResult {
         result.tool = shown_name(result.tool);
         self.clean(&mut result, Text::Plain);
+        self.blocks(session, &mut result);
         self.fit(session, &mut result, Text::Plain);
         result
     }
@@ -157,6 +163,7 @@ impl Settler<'_> {
         let told = error.as_ref().map(told).unwrap_or_default();
         let mut result = ToolResult::ok(call_id, tool, output.content);
         result.display = output.display.unwrap_or_default();
+        result.blocks = output.blocks;
         result.metadata = output.metadata;
         result.truncated = output.cut;
         result.output_handle = output.kept;
@@ -214,6 +221,56 @@ impl Settler<'_> {
         }
     }
 
+    /// Makes the blocks fit to be seen. The text gets what they say and it does not.
+    fn blocks(&self, session: &Session, result: &mut ToolResult) {
+        if result.blocks.is_empty() {
+            return;
+        }
+        let cleaner = BlockCleaner {
+            redactor: self.redactor,
+            limits: self.limits.blocks,
+            text: Limits {
+                capacity: Some(self.limits.max_bytes),
+                ..self.text_limits()
+            },
+            keep: &|text| session.outputs().keep(session.id(), text),
+        };
+        let CleanBlocks {
+            blocks,
+            texts,
+            redacted,
+            left_out,
+            not_kept,
+        } = cleaner.clean(std::mem::take(&mut result.blocks));
+        result.blocks = blocks;
+        let of_json = serde_json::from_str::<serde_json::Value>(&result.content).ok();
+        for text in texts {
+            let is_json = || {
+                of_json.is_some()
+                    && serde_json::from_str::<serde_json::Value>(&text).ok() == of_json
+            };
+            if result.content.contains(&text) || is_json() {
+                continue;
+            }
+            if !result.content.is_empty() && !result.content.ends_with('\n') {
+                result.content.push('\n');
+            }
+            result.content.push_str(&text);
+        }
+        for (name, count) in [
+            ("redacted_in_blocks", redacted),
+            ("blocks_left_out", left_out),
+        ] {
+            if count > 0 {
+                result.metadata.insert(name.into(), count.into());
+            }
+        }
+        if let Some(error) = not_kept {
+            let why = error.to_string().into();
+            result.metadata.insert("output_not_kept".into(), why);
+        }
+    }
+
     fn clean_metadata(&self, metadata: &mut Metadata) {
         let bytes = serde_json::to_string(metadata).map_or(usize::MAX, |text| text.len());
         if bytes > METADATA_BYTES {
@@ -263,7 +320,10 @@ impl Settler<'_> {
             ..Limits::bytes(DISPLAY_BYTES)
         };
         let message = result.error.as_ref().map(|error| error.message.as_str());
-        let display = if result.display.is_empty() {
+        let display = if result.display.is_empty() && result.content.is_empty() {
+            let labels: Vec<String> = result.blocks.iter().map(ContentBlock::label).collect();
+            bound(&labels.join("\n"), short, None).text
+        } else if result.display.is_empty() {
             bound(&sanitize(&result.content), short, None).text
         } else if message == Some(result.display.as_str()) {
             bound(&result.display, short, None).text

@@ -444,3 +444,26 @@ proptest! {
         prop_assert!(matches!(same, Cow::Borrowed(_)), "{}", same);
     }
 }
+
+#[test]
+fn a_known_secret_is_found_wherever_it_stands_in_bytes() {
+    const TOKEN: &str = "Zq7vTokenValueXk29LmPp48";
+    let redactor = Redactor::new([("MY_TOKEN", TOKEN)]).unwrap();
+    let little: Vec<u8> = TOKEN.encode_utf16().flat_map(u16::to_le_bytes).collect();
+    let big: Vec<u8> = TOKEN.encode_utf16().flat_map(u16::to_be_bytes).collect();
+    for form in [TOKEN.as_bytes(), &little, &big] {
+        for before in [
+            &b""[..],
+            b"\0",
+            b"\0\x01",
+            b"\0\x01xx",
+            b"\xff\xfe",
+            b"\xc3",
+        ] {
+            let bytes = [before, form, b"\0\xff"].concat();
+            assert!(redactor.bytes_hold_known(&bytes), "{bytes:?}");
+        }
+    }
+    let other = b"\0\x01 PNG and TokenValue alone \xff";
+    assert!(!redactor.bytes_hold_known(other));
+}

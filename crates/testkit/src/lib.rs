@@ -13,6 +13,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod approver;
+mod blocks;
 mod events;
 mod faulty;
 pub mod journal_laws;
@@ -24,6 +25,7 @@ mod tools;
 mod workspace;
 
 pub use approver::{Reply, ScriptedApprover};
+pub use blocks::{PNG, any_block, each_block};
 pub use events::{Collected, kinds};
 pub use faulty::{Fault, FaultyJournal};
 pub use laws::laws;

@@ -82,7 +82,14 @@ fn call_hash(plan: &PlanRecord) -> [u8; 32] {
 
 fn result_hash(result: &ToolResult) -> [u8; 32] {
     let kind = result.kind().map_or("ok", ErrorKind::as_str);
-    hash(&[kind.as_bytes(), result.content.as_bytes()])
+    let mut parts = vec![kind.as_bytes(), result.content.as_bytes()];
+    let blocks = if result.blocks.is_empty() {
+        Vec::new()
+    } else {
+        serde_json::to_vec(&result.blocks).unwrap_or_default()
+    };
+    parts.push(&blocks);
+    hash(&parts)
 }
 
 impl Middleware for RepetitionGuard {

@@ -7,6 +7,7 @@
 //!  arguments of a call ─▶ Redactor ─▶ whole_args ─▶ all of them, as lines a person can trust
 //!  text of a preview   ─▶ Redactor ─▶ preview_text  ─▶ lines a person can trust
 //!  message of an error ─▶ error_text ─▶ what the model gets instead of output
+//!  blocks of a result  ─▶ BlockCleaner ─▶ checked, sanitized, redacted, bounded
 //!  plans, calls, records ─▶ Redactor::shown_plan and its kin ─▶ events, explanations, exports
 //! ```
 //!
@@ -20,6 +21,7 @@
 //! wrong is building a [`Redactor`] from more secrets than its automaton holds.
 
 mod approval_text;
+mod blocks;
 mod bound;
 mod chars;
 mod error_text;
@@ -32,6 +34,8 @@ mod whole;
 pub use approval_text::{
     APPROVAL_TEXT_CHARS, approval_sentence, approval_text, whole_line, whole_sentence,
 };
+pub use blocks::BlockLimits;
+pub(crate) use blocks::{BlockCleaner, CleanBlocks};
 pub use bound::{Bounded, Bounder, DEFAULT_MAX_BYTES, Limits, UNKNOWN_CAPACITY_BYTES, bound};
 pub use error_text::error_text;
 pub use preview_text::{preview_name, preview_text};

@@ -10,7 +10,7 @@
 //! beside them: `--token` and what follows it are two texts and one secret.
 
 use serde_json::{Map, Value};
-use toolgate_model::{Args, AtomAnswer, Decision, Facts, PlanRecord, Run, ToolCall};
+use toolgate_model::{Args, AtomAnswer, ContentBlock, Decision, Facts, PlanRecord, Run, ToolCall};
 use toolgate_policy::atom_texts;
 
 use super::redact::{RedactedSpan, Redactor, SecretClass};
@@ -32,9 +32,49 @@ impl Redactor {
         self.change_map(map, &|text| self.shown(text));
     }
 
+    /// Makes every text of a value one that can be shown, every name included.
+    pub(crate) fn show_value(&self, value: &mut Value) {
+        self.show_names(value);
+        self.change(None, value, &|text| self.shown(text));
+    }
+
+    fn show_names(&self, value: &mut Value) {
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| self.show_names(item)),
+            Value::Object(map) => {
+                let members = std::mem::take(map).into_iter();
+                map.extend(members.map(|(name, mut item)| {
+                    self.show_names(&mut item);
+                    (self.shown(&name), item)
+                }));
+            }
+            _ => {}
+        }
+    }
+
     /// Takes the secrets out of every text of a value and leaves the rest as it is.
     pub fn redact_value(&self, value: &mut Value) {
         self.change(None, value, &|text| self.redact(text).0.into_owned());
+    }
+
+    /// Takes the secrets out of every text of a block and leaves the rest as it is.
+    pub fn redact_block(&self, block: &mut ContentBlock) {
+        match block {
+            ContentBlock::Structured { json } => self.redact_value(json),
+            other => other.each_text(&mut |text| *text = self.redact(text).0.into_owned()),
+        }
+    }
+
+    /// Whether a known secret stands in bytes, as text of one byte or of two bytes a letter.
+    /// Stages that look for secrets in text see none in base64.
+    #[must_use]
+    pub fn bytes_hold_known(&self, bytes: &[u8]) -> bool {
+        let holds = |bytes: &[u8]| {
+            let text = String::from_utf8_lossy(bytes);
+            self.hide_known(&text) != text
+        };
+        let letters: Vec<u8> = bytes.iter().copied().filter(|b| *b != 0).collect();
+        holds(bytes) || holds(&letters)
     }
 
     /// Takes the secrets out of a call and leaves the rest as it is.

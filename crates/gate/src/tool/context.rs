@@ -10,7 +10,7 @@ use toolgate_sandbox::paths::PathSandbox;
 use crate::clock::{Clock, Entropy};
 use crate::execute::{Chunks, Hold};
 use crate::journal::{Entry, Intended, Journal, Record};
-use crate::output::Redactor;
+use crate::output::{BlockLimits, Redactor};
 use crate::session::Session;
 
 /// The proof that a call passed plan, policy and approval. Only `execute` makes one.
@@ -31,6 +31,8 @@ pub struct OutputLimits {
     pub max_lines: Option<usize>,
     /// What is left of the model's context, in bytes.
     pub available_capacity: usize,
+    /// Of the blocks beside the text.
+    pub blocks: BlockLimits,
 }
 
 impl OutputLimits {

@@ -23,7 +23,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use toolgate_model::{
-    Args, Category, FileDigest, Metadata, NeededDirectory, OutputHandle, Risk, ToolError,
+    Args, Category, ContentBlock, FileDigest, Metadata, NeededDirectory, OutputHandle, Risk,
+    ToolError,
 };
 
 pub use ahead::Ahead;
@@ -233,8 +234,10 @@ pub enum Text {
 /// What a tool hands back.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// What the model gets.
+    /// The text that every model gets.
     pub content: String,
+    /// Typed parts beside it. Texts in them that `content` does not hold are added to it.
+    pub blocks: Vec<ContentBlock>,
     /// What the person sees; the first lines of `content` if not given.
     pub display: Option<String>,
     /// How `content` is treated.
@@ -279,6 +282,26 @@ impl Output {
     pub fn display(mut self, display: impl Into<String>) -> Self {
         self.display = Some(display.into());
         self
+    }
+
+    /// The same with one more block.
+    ///
+    /// ```
+    /// # use toolgate_gate::tool::Output;
+    /// # use toolgate_model::ContentBlock;
+    /// let shot = Output::plain("The page, 2 columns.").block(ContentBlock::image("image/png", b"…"));
+    /// assert_eq!(shot.blocks.len(), 1);
+    /// ```
+    #[must_use]
+    pub fn block(mut self, block: ContentBlock) -> Self {
+        self.blocks.push(block);
+        self
+    }
+
+    /// The same with its result as JSON.
+    #[must_use]
+    pub fn structured(self, json: impl Into<Value>) -> Self {
+        self.block(ContentBlock::structured(json.into()))
     }
 
     /// The same with a piece of metadata.

@@ -52,6 +52,7 @@ pub use recovering::{
 pub use writing::{
     a_batch_is_written_whole_and_in_order, a_closed_store_has_everything_when_it_is_opened_again,
     batches_offered_at_once_have_no_gaps, reading_can_be_narrowed_and_paged,
+    results_with_blocks_are_read_back_identically,
 };
 
 /// Where entries are kept, empty when it is made.
@@ -81,6 +82,7 @@ macro_rules! journal_laws {
             batches_offered_at_once_have_no_gaps,
             a_closed_store_has_everything_when_it_is_opened_again,
             reading_can_be_narrowed_and_paged,
+            results_with_blocks_are_read_back_identically,
             an_entry_that_cannot_follow_is_rejected,
             conversations_share_no_fate,
             a_batch_that_is_offered_again_is_written_once,

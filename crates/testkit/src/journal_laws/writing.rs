@@ -2,11 +2,16 @@
 
 use futures::executor::block_on;
 use futures::future::join_all;
+use proptest::prelude::*;
+use proptest::test_runner::TestRunner;
 use toolgate_gate::journal::{
-    Batch, Body, ConversationFilter, Filter, JournalErrorKind, ReadJournal, State,
+    Batch, Body, ConversationFilter, Filter, JournalErrorKind, ReadJournal, Record, State,
 };
+use toolgate_model::ToolResult;
 
 use super::Store;
+use crate::{any_block, each_block};
+
 use super::parts::{commit, entries, entry, is_sound, lines, received, said, start, whole};
 
 /// A batch is written whole, in order, with consecutive numbers from 1 on, and can be read.
@@ -143,4 +148,32 @@ pub fn reading_can_be_narrowed_and_paged(store: &dyn Store) {
     };
     block_on(reader.each(all, each)).unwrap();
     assert_eq!(count, 300);
+}
+
+/// The blocks of a result are part of its entry and come back as they went in.
+pub fn results_with_blocks_are_read_back_identically(store: &dyn Store) {
+    let journal = store.open();
+    let number = std::cell::Cell::new(0);
+    let agrees = |blocks: Vec<_>| {
+        let at = number.replace(number.get() + 1);
+        let of = format!("c{at}");
+        let mut result = ToolResult::ok("1".into(), "read_file", "text");
+        result.blocks = blocks;
+        let result = Box::new(result);
+        let mut all = start(&of, "1", at);
+        all.push(entry(&of, "1", at, Record::Finished { result }));
+        commit(&*journal, all.clone()).unwrap();
+        entries(&*journal, &of) == all
+    };
+    assert!(agrees(each_block()));
+    let text = prop_oneof![any::<String>(), "[ -~]{0,12}".boxed()].boxed();
+    let blocks = prop::collection::vec(any_block(text), 0..6);
+    let ran = TestRunner::new(crate::laws(256)).run(&blocks, |blocks| {
+        prop_assert!(agrees(blocks));
+        Ok(())
+    });
+    if let Err(error) = ran {
+        panic!("{error}");
+    }
+    is_sound(&*store.open());
 }

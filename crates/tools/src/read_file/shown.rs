@@ -113,6 +113,8 @@ const fn cut_to(limits: OutputLimits) -> Limits {
 
 #[cfg(test)]
 mod tests {
+    use toolgate_gate::output::BlockLimits;
+
     use super::*;
     use crate::lines::{LineRange, select};
 
@@ -129,6 +131,7 @@ mod tests {
             max_lines: None,
             max_bytes: 1000,
             available_capacity: 4000,
+            blocks: BlockLimits::default(),
         };
         let seen = shown.seen(limits);
         let [(1, head), (tail, 1000)] = *seen.as_slice() else {
@@ -141,6 +144,7 @@ mod tests {
             max_lines: None,
             max_bytes: 100_000,
             available_capacity: 100_000,
+            blocks: BlockLimits::default(),
         };
         assert_eq!(shown.seen(whole).as_slice(), [(1, 1000)]);
         let lines = OutputLimits {
