@@ -16,11 +16,13 @@ use serde_json::{Value, json};
 use toolgate_gate::BatchContext;
 use toolgate_gate::approve::Answer;
 use toolgate_gate::middleware::AskAlways;
-use toolgate_gate::registry::{Alias, Profile, Registry, RegistryError, WireFormat};
+use toolgate_gate::registry::{
+    Alias, Profile, Registry, RegistryError, WireFormat, server_tool_name,
+};
 use toolgate_gate::tool::{Output, Spelling, Tool, typed};
 use toolgate_model::{Action, Args, ErrorKind};
 use toolgate_policy::RuleSpec;
-use toolgate_testkit::{Act, Rig, Scripted, ScriptedApprover, asking, call, paused};
+use toolgate_testkit::{Act, Rig, Scripted, ScriptedApprover, asking, call, laws, paused};
 
 fn name() -> impl Strategy<Value = String> {
     "[a-z][a-z0-9_-]{0,20}"
@@ -606,4 +608,38 @@ toolgate_gate::link_tool!(|| Scripted::new("linked_in").into());
 fn linked_tools_register_themselves() {
     let registry = Registry::with_linked().unwrap();
     assert!(registry.get("linked_in").is_some());
+}
+
+/// Names of servers and tools, of letters that tell little apart.
+fn foreign() -> impl Strategy<Value = String> {
+    prop_oneof![
+        "[ab_.]{0,4}",
+        "[a-c_./é -]{0,6}",
+        "[a_]{28,66}",
+        "[a-z_]{1,3}_[0-9a-f]{20}",
+        any::<String>(),
+    ]
+}
+
+proptest! {
+    #![proptest_config(laws(256))]
+
+    #[test]
+    fn a_tool_of_a_server_has_one_name_of_its_own(pairs in prop::collection::btree_set((foreign(), foreign()), 1..40)) {
+        let mut given = BTreeSet::new();
+        let registry = Registry::new();
+        for (server, tool_name) in &pairs {
+            let name = server_tool_name(server, tool_name);
+            prop_assert_eq!(&name, &server_tool_name(server, tool_name));
+            prop_assert!(given.insert(name.clone()), "{:?} {:?} is {} too", server, tool_name, name);
+            prop_assert!(registry.register(tool(&name)).is_ok(), "{}", name);
+            // A name that was given is no other server's to give.
+            if let Some((server, tool)) = name.split_once("__") {
+                let again = server_tool_name(server, tool);
+                let own = pairs.contains(&(server.to_owned(), tool.to_owned()));
+                prop_assert!(again != name || own);
+            }
+        }
+        prop_assert_eq!(registry.list().len(), pairs.len());
+    }
 }

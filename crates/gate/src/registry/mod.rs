@@ -10,6 +10,7 @@ mod alias;
 mod definitions;
 mod linked;
 mod rules;
+mod server_names;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub use definitions::{Definition, WireFormat};
 #[doc(hidden)]
 pub use inventory;
 pub use linked::LinkedTool;
+pub use server_names::server_tool_name;
 
 use crate::schema::{Schema, SchemaError};
 use crate::sync::{RwLock, read, write};
@@ -133,12 +135,14 @@ fn digest(spec: &ToolSpec) -> String {
     crate::tool::hex(&hash.finalize())
 }
 
+/// Whether every wire takes this as the name of a tool.
+fn is_tool_name(name: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    (1..=64).contains(&name.len()) && name.bytes().all(plain)
+}
+
 fn check_name(name: &str) -> Result<(), RegistryError> {
-    let fits = (1..=64).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-');
-    if fits {
+    if is_tool_name(name) {
         Ok(())
     } else {
         Err(RegistryError::BadName {
