@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  path, lines ──▶ sandbox.open_read ──▶ first 8 KiB ─┬─▶ text ──▶ whole, or the lines asked for
-//!                                                  └─▶ binary ──▶ base64, within the limit
+//!                                                  └─▶ binary ──▶ base64, within the limit; an image
+//!                                                                 beside it
 //! ```
 //!
 //! What was shown is noted in the conversation, line by line, so that files can
@@ -35,7 +36,8 @@ use crate::text::{Decoded, SNIFF_BYTES, decode, looks_like_text};
 
 const DESCRIPTION: &str = "Reads a file of the working directory and returns its exact text. \
     Give start_line and end_line to read a part of a long file; without them a file that is too \
-    long is refused. Binary files come as base64. A file has to be read before it can be overwritten.";
+    long is refused. Binary files come as base64, and \
+    PNG, JPEG, GIF and WebP images are shown. A file has to be read before it can be overwritten.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use toolgate_gate::{Settings, place};
-use toolgate_model::ErrorKind;
+use toolgate_model::{ContentBlock, ErrorKind, base64};
+use toolgate_testkit::PNG;
 use toolgate_tools::{ReadSettings, ToolSettings};
 
 use crate::fixture::Workspace;
@@ -197,6 +198,59 @@ fn binary_content_comes_as_base64_within_the_limit() {
             assert_eq!(header, "[binary:base64][truncated]");
             assert!(capacity - body.len() < 32 && body.len() % 4 == 0);
         }
+    }
+}
+
+#[test]
+fn an_image_is_a_block_beside_its_base64() {
+    let ws = Workspace::new();
+    ws.put("a.png", PNG);
+    let result = ws.call("read_file", json!({"path": "a.png"}));
+    let text = format!("[binary:base64]\n{}", base64::encode(PNG));
+    assert_eq!(result.content, text);
+    assert_eq!(result.blocks, [ContentBlock::image("image/png", PNG)]);
+    assert_eq!(result.metadata["mime_type"], "image/png");
+    assert_eq!(result.metadata["truncated"], false);
+    assert_eq!(
+        result.display,
+        format!("Read a.png (image/png, {} bytes)", PNG.len())
+    );
+
+    // The name says nothing, the bytes do; the text is short, the block is whole.
+    let large = [PNG, &[7; 500_000]].concat();
+    ws.put("large.txt", &large);
+    let result = ws.call("read_file", json!({"path": "large.txt"}));
+    assert!(
+        result
+            .content
+            .starts_with("[binary:base64][truncated]\niVBORw0KGgo")
+    );
+    assert!(result.content.len() <= 4096 && !result.truncated);
+    assert_eq!(result.blocks, [ContentBlock::image("image/png", &large)]);
+    let put = json!({"path": "large.txt", "content": "x", "overwrite": true});
+    assert_eq!(ws.call("write_file", put).error, None, "it was seen whole");
+
+    let huge = [PNG, &[7; 4 << 20]].concat();
+    ws.put("huge.png", &huge);
+    let result = ws.call("read_file", json!({"path": "huge.png"}));
+    let bytes = huge.len();
+    let note = format!(
+        "[image image/png, {bytes} bytes, left out: images of at most 3932160 bytes are shown]"
+    );
+    assert!(result.content.ends_with(&note), "{}", result.content);
+    assert_eq!(result.blocks, [ContentBlock::text(&note)]);
+    let put = json!({"path": "huge.png", "content": "x", "overwrite": true});
+    assert_eq!(
+        ws.call("write_file", put).kind(),
+        Some(ErrorKind::StaleFile)
+    );
+
+    for (name, bytes) in [
+        ("a.svg", &b"<svg xmlns='http://www.w3.org/2000/svg'/>"[..]),
+        ("not.png", b"\x89PNX\0\0"),
+    ] {
+        ws.put(name, bytes);
+        assert_eq!(ws.call("read_file", json!({"path": name})).blocks, []);
     }
 }
 
