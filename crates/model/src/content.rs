@@ -136,6 +136,13 @@ pub struct Picture<'a> {
     pub data: &'a str,
 }
 
+impl Picture<'_> {
+    /// The image as an address that holds it.
+    pub fn data_url(&self) -> String {
+        format!("data:{};base64,{}", self.kind.media_type(), self.data)
+    }
+}
+
 impl ContentBlock {
     /// Text.
     pub fn text(text: impl Into<String>) -> Self {

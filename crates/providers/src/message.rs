@@ -69,6 +69,9 @@ impl Message {
                 for result in results {
                     say(&mut result.content);
                     say(&mut result.display);
+                    for block in &mut result.blocks {
+                        block.each_text(&mut |text| say(text));
+                    }
                     if let Some(error) = &mut result.error {
                         say(&mut error.message);
                     }

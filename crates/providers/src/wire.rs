@@ -57,6 +57,12 @@ impl Wire {
         }
     }
 
+    /// Whether most models of this wire take images in results. Servers that speak the wires of
+    /// OpenAI Chat and Ollama mostly have models without, and some refuse images then.
+    pub const fn takes_images(self) -> bool {
+        matches!(self, Self::Anthropic | Self::OpenAiResponses)
+    }
+
     /// A tool as this wire gets to know it.
     pub fn definition(self, definition: &Definition) -> Value {
         self.form().definition(definition)

@@ -20,7 +20,9 @@ use toolgate_providers::request::{
 };
 use toolgate_providers::{Content, Message, Reply, Role, StreamDecoder, Wire};
 
-use talk::{body, call, conversation, definitions, failed, ok, results, says};
+use talk::{
+    body, body_with, call, conversation, definitions, failed, ok, results, says, with_blocks,
+};
 
 #[test]
 fn every_wire_writes_the_whole_of_a_conversation_in_its_form() {
@@ -34,6 +36,40 @@ fn every_wire_writes_the_whole_of_a_conversation_in_its_form() {
         let shown = serde_json::to_string_pretty(&written).unwrap();
         assert_eq!(written, expected, "{file}: {shown}");
     }
+}
+
+#[test]
+fn every_wire_writes_images_where_they_go_and_notes_where_not() {
+    let options = RequestOptions::new("some-model");
+    for wire in Wire::ALL {
+        for images in [true, false] {
+            let body = body_with(wire, &options, &with_blocks(), images);
+            let field = if wire == Wire::OpenAiResponses {
+                "input"
+            } else {
+                "messages"
+            };
+            let written = &body[field];
+            let form = if images { "images" } else { "notes" };
+            let file = format!("tests/data/requests/{wire}-{form}.json");
+            let expected = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(&file));
+            let expected: Value = serde_json::from_str(&expected.unwrap()).unwrap();
+            let shown = serde_json::to_string_pretty(written).unwrap();
+            assert_eq!(*written, expected, "{file}: {shown}");
+        }
+        let by_itself = body(wire, &options, &with_blocks(), Tools::Offered);
+        let default = body_with(wire, &options, &with_blocks(), wire.takes_images());
+        assert_eq!(by_itself, default);
+    }
+}
+
+#[test]
+fn blocks_are_said_in_other_words_too() {
+    let results = with_blocks().pop().unwrap();
+    let other = results.in_other_words(&|text| text.replace("words", "w").replace("x:1", "y:2"));
+    let json = serde_json::to_string(&other).unwrap();
+    assert!(!json.contains("words") && !json.contains("x:1"), "{json}");
+    assert!(json.contains("iVBORw0KGgo"), "{json}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolgate_model::{Args, Status};
+use toolgate_model::{Args, Picture};
 
 use super::thinking;
 use crate::event::Seal;
@@ -41,10 +41,57 @@ enum Block<'a> {
     },
     ToolResult {
         tool_use_id: &'a str,
-        content: &'a str,
+        content: ResultContent<'a>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: &'a str },
+    Image { source: Source<'a> },
+}
+
+#[derive(Serialize)]
+struct Source<'a> {
+    r#type: &'static str,
+    media_type: &'static str,
+    data: &'a str,
+}
+
+impl<'a> From<&Picture<'a>> for Part<'a> {
+    fn from(picture: &Picture<'a>) -> Self {
+        Self::Image {
+            source: Source {
+                r#type: "base64",
+                media_type: picture.kind.media_type(),
+                data: picture.data,
+            },
+        }
+    }
+}
+
+fn result_content<'a>(settled: &'a Settled<'_>) -> ResultContent<'a> {
+    let text: &str = &settled.text;
+    if settled.pictures.is_empty() {
+        // An error that says nothing is refused.
+        let silent = settled.failed && text.trim().is_empty();
+        return ResultContent::Text(if silent { "failed" } else { text });
+    }
+    // Blank text is refused beside images.
+    let text = Some(text).filter(|text| !text.trim().is_empty());
+    let text = text.map(|text| Part::Text { text });
+    let pictures = settled.pictures.iter().map(Part::from);
+    ResultContent::Parts(text.into_iter().chain(pictures).collect())
 }
 
 impl Form for Anthropic {
@@ -54,6 +101,11 @@ impl Form for Anthropic {
 
     fn plain_ids(&self) -> bool {
         true
+    }
+
+    /// The wire refuses anything but text where `is_error` is set.
+    fn images_in_errors(&self) -> bool {
+        false
     }
 
     fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError> {
@@ -137,19 +189,10 @@ impl Form for Anthropic {
     fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()> {
         let content = results
             .iter()
-            .map(|settled| {
-                let failed = settled.result.status() != Status::Ok;
-                let content = settled.result.content.as_str();
-                Block::ToolResult {
-                    tool_use_id: settled.id,
-                    // An error that says nothing is refused.
-                    content: if failed && content.trim().is_empty() {
-                        "failed"
-                    } else {
-                        content
-                    },
-                    is_error: failed,
-                }
+            .map(|settled| Block::ToolResult {
+                tool_use_id: settled.id,
+                content: result_content(settled),
+                is_error: settled.failed,
             })
             .collect();
         out.add(&Message {

@@ -3,6 +3,8 @@
 use serde::Serialize;
 use toolgate_model::{Status, ToolError, ToolResult};
 
+use crate::request::{Images, told};
+
 /// A result in the form that [`super::system_prompt`] teaches.
 #[derive(Serialize)]
 struct Block<'a> {
@@ -26,11 +28,12 @@ pub fn render_results(results: &[ToolResult]) -> String {
 }
 
 fn render(result: &ToolResult) -> String {
+    let text = told(result, Images::NONE).text;
     let block = Block {
         id: result.call_id.as_str(),
         tool: &result.tool,
         success: result.status() == Status::Ok,
-        output: &result.content,
+        output: &text,
         error: result.error.as_ref(),
         truncated: result.truncated,
         execution_time_ms: result.duration_ms,
@@ -49,7 +52,7 @@ fn longest_run(text: &str) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use toolgate_model::ErrorKind;
+    use toolgate_model::{ContentBlock, ErrorKind};
 
     use super::*;
 
@@ -72,6 +75,21 @@ mod tests {
             )
         );
         assert_eq!(render_results(&[]), "");
+    }
+
+    #[test]
+    fn images_are_named_in_the_text() {
+        let mut result = ToolResult::ok("1".into(), "x", "a page");
+        result.blocks = vec![ContentBlock::image(
+            "image/png",
+            b"\x89PNG\r\n\x1a\n\0\0\0\0",
+        )];
+        let text = render_results(&[result]);
+        let note = "[image image/png, 12 bytes, left out: images are not sent to this model]";
+        assert!(
+            text.contains(&format!(r#""output":"a page\n{note}""#)),
+            "{text}"
+        );
     }
 
     #[test]

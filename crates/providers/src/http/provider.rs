@@ -56,6 +56,13 @@ impl HttpProvider {
         }
     }
 
+    /// The same with images in results, or with notes in their place.
+    #[must_use]
+    pub fn images(mut self, images: bool) -> Self {
+        self.history = self.history.images(images);
+        self
+    }
+
     async fn open(&mut self, tools: Tools) -> Result<(), Refused> {
         self.answer = None;
         let request = self.frame.request(&self.history, tools);

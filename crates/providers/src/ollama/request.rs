@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use toolgate_model::Args;
+use toolgate_model::{Args, ImageKind};
 
 use crate::fenced::Definition;
 use crate::request::{
@@ -43,11 +43,19 @@ struct Spoken<'a> {
     /// Newer servers tell results of one tool apart by this; older ones read over it.
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
+    /// Base64.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    images: Vec<&'a str>,
 }
 
 impl Form for Ollama {
     fn plain_names(&self) -> bool {
         false
+    }
+
+    /// The server decodes no GIF.
+    fn image_kinds(&self) -> &'static [ImageKind] {
+        &[ImageKind::Png, ImageKind::Jpeg, ImageKind::Webp]
     }
 
     fn fields(&self, options: &RequestOptions) -> Result<Map<String, Value>, RequestError> {
@@ -98,6 +106,7 @@ impl Form for Ollama {
             content: text,
             tool_name: None,
             tool_call_id: None,
+            images: Vec::new(),
         })
     }
 
@@ -135,9 +144,10 @@ impl Form for Ollama {
         results.iter().try_for_each(|settled| {
             out.add(&Spoken {
                 role: "tool",
-                content: &settled.result.content,
+                content: &settled.text,
                 tool_name: Some(settled.name),
                 tool_call_id: Some(settled.id),
+                images: settled.pictures.iter().map(|one| one.data).collect(),
             })
         })
     }

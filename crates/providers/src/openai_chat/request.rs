@@ -1,5 +1,7 @@
 //! Requests.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -40,6 +42,25 @@ struct Spoken<'a> {
     content: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool_call_id: Option<&'a str>,
+}
+
+/// Words of the person that hold images.
+#[derive(Serialize)]
+struct Shown<'a> {
+    role: &'static str,
+    content: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl },
+}
+
+#[derive(Serialize)]
+struct ImageUrl {
+    url: String,
 }
 
 impl Form for OpenAiChat {
@@ -130,13 +151,37 @@ impl Form for OpenAiChat {
         out.add(&message)
     }
 
+    /// A message of a tool holds text only, so its images follow in a message of the user.
     fn results(&self, results: &[Settled<'_>], out: &mut Pieces) -> serde_json::Result<()> {
-        results.iter().try_for_each(|settled| {
+        let mut images = Vec::new();
+        for settled in results {
+            let mut content = Cow::Borrowed(&*settled.text);
+            if !settled.pictures.is_empty() {
+                let text = content.to_mut();
+                if !text.is_empty() && !text.ends_with('\n') {
+                    text.push('\n');
+                }
+                text.push_str("[its images follow in the next message]");
+                let of = format!("Images of the result of {} ({}):", settled.name, settled.id);
+                images.push(Part::Text { text: of.into() });
+            }
+            images.extend(settled.pictures.iter().map(|picture| Part::ImageUrl {
+                image_url: ImageUrl {
+                    url: picture.data_url(),
+                },
+            }));
             out.add(&Spoken {
                 role: "tool",
-                content: &settled.result.content,
+                content: &content,
                 tool_call_id: Some(settled.id),
-            })
+            })?;
+        }
+        if images.is_empty() {
+            return Ok(());
+        }
+        out.add(&Shown {
+            role: "user",
+            content: images,
         })
     }
 }

@@ -28,8 +28,22 @@ enum Item<'a> {
     },
     FunctionCallOutput {
         call_id: &'a str,
-        output: &'a str,
+        output: Output<'a>,
     },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Output<'a> {
+    Text(&'a str),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Part<'a> {
+    InputText { text: &'a str },
+    InputImage { image_url: String },
 }
 
 impl Form for OpenAiResponses {
@@ -128,7 +142,7 @@ impl Form for OpenAiResponses {
         results.iter().try_for_each(|settled| {
             out.add(&Item::FunctionCallOutput {
                 call_id: settled.id,
-                output: &settled.result.content,
+                output: output(settled),
             })
         })
     }
@@ -139,4 +153,17 @@ fn write_reasoning(
     out: &mut Pieces,
 ) -> serde_json::Result<()> {
     item.take().map_or(Ok(()), |item| out.add(item))
+}
+
+fn output<'a>(settled: &'a Settled<'_>) -> Output<'a> {
+    let text: &str = &settled.text;
+    if settled.pictures.is_empty() {
+        return Output::Text(text);
+    }
+    let text = Some(text).filter(|text| !text.is_empty());
+    let text = text.map(|text| Part::InputText { text });
+    let pictures = settled.pictures.iter().map(|picture| Part::InputImage {
+        image_url: picture.data_url(),
+    });
+    Output::Parts(text.into_iter().chain(pictures).collect())
 }

@@ -4,10 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 
 use bytes::Bytes;
-use toolgate_model::{Args, CallId, ToolResult};
+use toolgate_model::{Args, CallId, Picture, Status, ToolResult};
 
 use super::written::Written;
-use super::{Form, Pieces, names};
+use super::{Form, Images, Pieces, names, told};
 use crate::event::Seal;
 use crate::message::{Content, Message, Role};
 use crate::wire::Wire;
@@ -23,6 +23,7 @@ pub struct Conversation {
     /// The calls that wait for their results, in their order.
     open: Vec<OpenCall>,
     ids: HashSet<String>,
+    images: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -54,7 +55,12 @@ pub(crate) enum Said<'a> {
 pub(crate) struct Settled<'a> {
     pub(crate) id: &'a str,
     pub(crate) name: &'a str,
-    pub(crate) result: &'a ToolResult,
+    /// Whether the call did not go well.
+    pub(crate) failed: bool,
+    /// The text, with a note for everything that does not go.
+    pub(crate) text: Cow<'a, str>,
+    /// The images that go.
+    pub(crate) pictures: Vec<Picture<'a>>,
 }
 
 /// Why a message does not fit where it was put.
@@ -101,7 +107,16 @@ impl Conversation {
             last: None,
             open: Vec::new(),
             ids: HashSet::new(),
+            images: wire.takes_images(),
         }
+    }
+
+    /// The same with images in results, or with notes in their place. Without this it is as
+    /// most models of the wire take it ([`Wire::takes_images`]).
+    #[must_use]
+    pub fn images(mut self, images: bool) -> Self {
+        self.images = images;
+        self
     }
 
     /// The wire it is written for.
@@ -236,11 +251,24 @@ impl Conversation {
         let mut missing = Vec::new();
         for (call, answer) in self.open.iter().zip(answers) {
             match answer {
-                Some(result) => settled.push(Settled {
-                    id: &call.written_id,
-                    name: &call.written_name,
-                    result,
-                }),
+                Some(result) => {
+                    let failed = result.status() != Status::Ok;
+                    let images = if !self.images {
+                        Images::NONE
+                    } else if failed && !form.images_in_errors() {
+                        Images::none("results of failed calls carry no images")
+                    } else {
+                        Images::of(form.image_kinds())
+                    };
+                    let told = told(result, images);
+                    settled.push(Settled {
+                        id: &call.written_id,
+                        name: &call.written_name,
+                        failed,
+                        text: told.text,
+                        pictures: told.pictures,
+                    });
+                }
                 None => missing.push(call.id.clone()),
             }
         }

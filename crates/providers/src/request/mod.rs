@@ -20,6 +20,7 @@ mod conversation;
 mod frame;
 mod names;
 mod options;
+mod told;
 mod written;
 
 pub use conversation::{Conversation, HistoryError};
@@ -27,8 +28,10 @@ pub use frame::{Frame, Request, RequestError, Tools};
 pub use options::{Effort, Reasoning, RequestOptions};
 
 pub(crate) use conversation::{Said, Settled};
+pub(crate) use told::{Images, told};
 
 use serde_json::{Map, Value};
+use toolgate_model::ImageKind;
 
 use crate::fenced::Definition;
 
@@ -45,6 +48,16 @@ pub(crate) trait Form: Send + Sync {
     /// Whether ids of calls may only have them too.
     fn plain_ids(&self) -> bool {
         false
+    }
+
+    /// The images that its results can carry.
+    fn image_kinds(&self) -> &'static [ImageKind] {
+        &ImageKind::ALL
+    }
+
+    /// Whether the results of failed calls can carry them too.
+    fn images_in_errors(&self) -> bool {
+        true
     }
 
     /// Everything but the messages.

@@ -56,6 +56,13 @@ def typed_dict(params):
     return check
 
 
+def with_images(message):
+    # The type holds an image as an object and writes it as its base64.
+    if not isinstance(message, dict) or "images" not in message:
+        return message
+    return {**message, "images": [ollama.Image(value=image) for image in message["images"]]}
+
+
 def ollama_request(body):
     # Numbers of options and schemas of tools are free-form in the type.
     known = without_beyond({key: body[key] for key in body if key not in ("tools",)})
@@ -64,7 +71,7 @@ def ollama_request(body):
         ollama.Tool.model_validate(tool)
     kept = request.model_dump(exclude_unset=True)
     kept["messages"] = [
-        ollama.Message.model_validate(message, strict=True).model_dump(exclude_unset=True)
+        ollama.Message.model_validate(with_images(message), strict=True).model_dump(exclude_unset=True)
         for message in known["messages"]
     ]
     return None if kept == known else f"kept only {kept}"

@@ -2,7 +2,9 @@
 #![allow(dead_code, unreachable_pub)]
 
 use serde_json::{Map, Value, json};
-use toolgate_model::{BadCall, ErrorKind, ToolCall, ToolError, ToolResult};
+use toolgate_model::{
+    BadCall, ContentBlock, ErrorKind, ResourceBody, ToolCall, ToolError, ToolResult,
+};
 use toolgate_providers::request::{Conversation, Effort, Frame, Reasoning, RequestOptions, Tools};
 use toolgate_providers::{Content, Definition, Message, Seal, Wire};
 
@@ -84,6 +86,40 @@ pub fn results(results: Vec<ToolResult>) -> Message {
     Message::Tool { results }
 }
 
+/// A conversation whose results carry blocks of every kind.
+pub fn with_blocks() -> Vec<Message> {
+    let png = ContentBlock::image("image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    let gif = ContentBlock::image("image/gif", b"GIF89a\x01\0\x01\0\0\0\0;");
+    let text = ResourceBody::Text("[workspace]".to_owned());
+    let blob = ResourceBody::Blob("JVBERi0xLjcK".into());
+    let mut all = ok(
+        "call_1",
+        "words\n[resource a <x:1>]\n[workspace]\n{\"rows\":2}",
+    );
+    all.blocks = vec![
+        ContentBlock::text("words"),
+        png.clone(),
+        ContentBlock::audio("audio/wav", b"RIFF"),
+        ContentBlock::link("x:1", "a"),
+        ContentBlock::resource("file:///Cargo.toml", None, text),
+        ContentBlock::resource("file:///a.pdf", Some("application/pdf".into()), blob),
+        ContentBlock::structured(json!({"rows": 2})),
+    ];
+    let mut wrong = failed("call_2", "half of the page");
+    wrong.blocks = vec![png.clone()];
+    let mut only = ok("call_3", "");
+    only.blocks = vec![gif, png];
+    vec![
+        Message::user("Hi"),
+        says(vec![
+            call("call_1", "read_file", json!({"path": "a"})),
+            call("call_2", "read_file", json!({"path": "b"})),
+            call("call_3", "memory", json!({})),
+        ]),
+        results(vec![all, wrong, only]),
+    ]
+}
+
 /// Histories, each of which is ready for a request.
 pub fn histories() -> Vec<(&'static str, Vec<Message>)> {
     let refusal = Content::Text {
@@ -100,6 +136,7 @@ pub fn histories() -> Vec<(&'static str, Vec<Message>)> {
                 Message::user("Go on"),
             ],
         ),
+        ("results with blocks", with_blocks()),
         (
             "calls and results",
             vec![
@@ -174,7 +211,10 @@ pub fn options() -> Vec<(&'static str, RequestOptions)> {
 }
 
 pub fn conversation(wire: Wire, messages: &[Message]) -> Conversation {
-    let mut conversation = Conversation::new(wire);
+    said(Conversation::new(wire), messages)
+}
+
+fn said(mut conversation: Conversation, messages: &[Message]) -> Conversation {
     for message in messages {
         conversation.push(message).unwrap();
     }
@@ -182,9 +222,23 @@ pub fn conversation(wire: Wire, messages: &[Message]) -> Conversation {
 }
 
 pub fn body(wire: Wire, options: &RequestOptions, messages: &[Message], tools: Tools) -> Value {
-    let frame = Frame::new(wire, options, &definitions()).unwrap();
-    let conversation = conversation(wire, messages);
-    let request = frame.request(&conversation, tools).unwrap();
+    asked(options, &conversation(wire, messages), tools)
+}
+
+/// The same where images go, or do not go.
+pub fn body_with(
+    wire: Wire,
+    options: &RequestOptions,
+    messages: &[Message],
+    images: bool,
+) -> Value {
+    let conversation = said(Conversation::new(wire).images(images), messages);
+    asked(options, &conversation, Tools::Offered)
+}
+
+fn asked(options: &RequestOptions, conversation: &Conversation, tools: Tools) -> Value {
+    let frame = Frame::new(conversation.wire(), options, &definitions()).unwrap();
+    let request = frame.request(conversation, tools).unwrap();
     let bytes = request.to_vec();
     assert_eq!(bytes.len(), request.bytes());
     serde_json::from_slice(&bytes).unwrap()
@@ -200,6 +254,11 @@ pub fn requests(wire: Wire) -> Vec<(String, Value)> {
                 all.push((name, body(wire, &options, &messages, tools)));
             }
         }
+    }
+    let plain = RequestOptions::new("some-model");
+    for images in [true, false] {
+        let body = body_with(wire, &plain, &with_blocks(), images);
+        all.push((format!("results with blocks, images {images}"), body));
     }
     all
 }
