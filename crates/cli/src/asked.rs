@@ -26,6 +26,7 @@ pub(crate) struct Source {
     pub(crate) context_tokens: Option<u64>,
     pub(crate) max_tokens: Option<u64>,
     reasoning: Reasoning,
+    images: Option<bool>,
     base_url: Option<String>,
     key_variable: Option<String>,
     /// Whether the configuration names the variable: then the key has to be in it.
@@ -66,6 +67,7 @@ impl Source {
             context_tokens: provider.context_tokens,
             max_tokens: provider.max_tokens,
             reasoning: provider.reasoning.map_or(Reasoning::Default, reasoning),
+            images: provider.images,
             base_url: provider.base_url.clone(),
             key_variable: provider
                 .api_key_env
@@ -89,6 +91,7 @@ impl Source {
             context_tokens: None,
             max_tokens: None,
             reasoning: Reasoning::Default,
+            images: None,
             base_url: None,
             key_variable: variable.map(str::to_owned),
             key_is_wanted: false,
@@ -165,6 +168,12 @@ impl Source {
             }),
             ProviderKind::Replay => None,
         }
+    }
+
+    /// Whether its models take images in results.
+    pub(crate) fn takes_images(&self) -> bool {
+        let by_wire = || self.wire().is_some_and(Wire::takes_images);
+        self.images.unwrap_or_else(by_wire)
     }
 
     /// What is asked of a model of it, as far as the configuration says so.

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::Value;
 use toolgate_gate::Settings as GateSettings;
 use toolgate_gate::Timeouts;
+use toolgate_gate::output::BlockLimits;
 use toolgate_gate::plan::CallLimits;
 use toolgate_model::Access;
 use toolgate_policy::{Policy, PolicyError};
@@ -40,6 +41,11 @@ impl Effective {
             },
             max_output_bytes: tools.output.max_bytes,
             max_output_lines: tools.output.max_lines,
+            blocks: BlockLimits {
+                max_block_bytes: tools.output.max_block_bytes,
+                max_total_bytes: tools.output.max_blocks_bytes,
+                ..BlockLimits::default()
+            },
             max_concurrent: tools.max_concurrent,
             on_error: tools.on_error,
             approval_timeout: tools.approval.timeout(),

@@ -227,6 +227,10 @@ pub struct Output {
     pub max_bytes: usize,
     /// The most lines of a result.
     pub max_lines: Option<usize>,
+    /// The most bytes of one block.
+    pub max_block_bytes: usize,
+    /// The most bytes of all blocks of a result.
+    pub max_blocks_bytes: usize,
     /// The most bytes that are kept of one full output.
     pub keep_bytes: u64,
     /// The most bytes that are kept of all of them.

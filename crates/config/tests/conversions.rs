@@ -43,7 +43,9 @@ fn every_setting_of_the_gate_comes_from_its_key() {
          tools.timeouts.file_operations_seconds = 8
          tools.timeouts.shell_commands_seconds = 9
          tools.output.max_bytes = 2048
-         tools.output.max_lines = 11",
+         tools.output.max_lines = 11
+         tools.output.max_block_bytes = 3000
+         tools.output.max_blocks_bytes = 4000",
     );
     let settings = effective.gate_settings(false);
     assert_eq!(settings.mode, ToolsMode::ParseOnly);
@@ -65,6 +67,13 @@ fn every_setting_of_the_gate_comes_from_its_key() {
     assert_eq!(
         (settings.max_output_bytes, settings.max_output_lines),
         (2048, Some(11))
+    );
+    assert_eq!(
+        (
+            settings.blocks.max_block_bytes,
+            settings.blocks.max_total_bytes
+        ),
+        (3000, 4000)
     );
     assert!(!settings.command_sandbox);
 }

@@ -57,6 +57,8 @@ fn table() -> Vec<(&'static str, Value)> {
         // Seed 001, 6.5.
         ("tools.output.max_bytes", json!(100 * 1024)),
         ("tools.output.max_lines", Value::Null),
+        ("tools.output.max_block_bytes", json!(5 << 20)),
+        ("tools.output.max_blocks_bytes", json!(16 << 20)),
         ("tools.output.keep_bytes", json!(64 << 20)),
         ("tools.output.keep_total_bytes", json!(512 << 20)),
         // Seed 001, 6.6: the list is added to the built-in one.
@@ -118,6 +120,7 @@ fn without_any_file_the_gate_gets_its_own_defaults() {
     assert_eq!(settings.timeouts, own.timeouts);
     assert_eq!(settings.max_output_bytes, own.max_output_bytes);
     assert_eq!(settings.max_output_lines, own.max_output_lines);
+    assert_eq!(settings.blocks, own.blocks);
     assert_eq!(settings.max_concurrent, own.max_concurrent);
     assert_eq!(settings.on_error, OnError::Continue);
     assert_eq!(settings.approval_timeout, Some(Duration::from_secs(60)));

@@ -69,6 +69,11 @@ pub(super) const PROVIDER: &[Key] = &[
         "How much the model thinks: a word, or the most tokens of it.",
     ),
     Key::new(
+        "images",
+        Shape::Flag,
+        "Whether the model takes images in results; without it yes for `anthropic` and `openai-responses`.",
+    ),
+    Key::new(
         "api_key_env",
         VARIABLE,
         "The environment variable that holds the key; without it the usual one of the kind, at its own address.",

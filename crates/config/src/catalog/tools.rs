@@ -254,6 +254,26 @@ const OUTPUT: &[Key] = &[
     )
     .project(Project::Lowers),
     Key::new(
+        "max_block_bytes",
+        Shape::Count {
+            min: LEAST_OUTPUT,
+            max: MANY,
+        },
+        "The most bytes of an image or another block beside the text, as base64; a larger one is kept and named.",
+    )
+    .or(Fallback::Count(5 << 20))
+    .project(Project::Lowers),
+    Key::new(
+        "max_blocks_bytes",
+        Shape::Count {
+            min: LEAST_OUTPUT,
+            max: MANY,
+        },
+        "The most bytes of all blocks of a result; further ones are kept and named.",
+    )
+    .or(Fallback::Count(16 << 20))
+    .project(Project::Lowers),
+    Key::new(
         "keep_bytes",
         KEPT,
         "The most bytes that are kept of one full output; of more, the middle is dropped.",

@@ -68,6 +68,12 @@ fn provider<'m>(title: &str, given: &Section<'m>) -> Option<(&'m Part, SettingEr
         let problem = "has `over`, which only the kind `fenced` has; its kind is its wire";
         return Some((over, conflict(title, problem)));
     }
+    if let Some(images) = of("images").filter(|images| images.value == true)
+        && kind.value == "fenced"
+    {
+        let problem = "has `images = true`, and the results of the kind `fenced` are text";
+        return Some((images, conflict(title, problem)));
+    }
     let tokens = |part: &Part| part.value.as_u64();
     if let (Some(context), Some(answer)) = (of("context_tokens"), of("max_tokens"))
         && tokens(answer) >= tokens(context)

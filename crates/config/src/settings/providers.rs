@@ -23,6 +23,8 @@ pub struct Provider {
     pub max_tokens: Option<u64>,
     /// How much the model thinks.
     pub reasoning: Option<Reasoning>,
+    /// Whether the model takes images in results.
+    pub images: Option<bool>,
     /// The environment variable that holds the key.
     pub api_key_env: Option<String>,
     /// A program with its arguments that prints the key.

@@ -146,7 +146,7 @@ impl Asker {
             ..StreamLimits::default()
         };
         let client = source.client((**endpoint).clone(), out)?;
-        let provider = HttpProvider::new(client, frame, stream);
+        let provider = HttpProvider::new(client, frame, stream).images(source.takes_images());
         Ok(if fenced {
             Box::new(Fenced::new(provider, limits))
         } else {
