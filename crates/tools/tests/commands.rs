@@ -79,6 +79,14 @@ const TRIALS: &[Trial] = &[
         a_secret_is_hidden_in_output_and_chunks,
     ),
     (
+        "silent_commands_hold_no_threads",
+        silent_commands_hold_no_threads,
+    ),
+    (
+        "a_cancelled_command_ends_while_it_is_silent",
+        a_cancelled_command_ends_while_it_is_silent,
+    ),
+    (
         "without_a_sandbox_nothing_runs",
         without_a_sandbox_nothing_runs,
     ),
@@ -144,6 +152,7 @@ impl Bench {
         )
         .settings(Settings {
             command_sandbox: true,
+            max_commands: SILENT,
             ..Settings::default()
         })
         .redactor(redactor)
@@ -184,11 +193,21 @@ impl Bench {
         args: Value,
         passage: BatchContext,
     ) -> impl Future<Output = ToolResult> + Send + 'static {
+        self.calling_in(&self.session, tool, args, passage)
+    }
+
+    fn calling_in(
+        &self,
+        session: &Arc<Session>,
+        tool: &str,
+        args: Value,
+        passage: BatchContext,
+    ) -> impl Future<Output = ToolResult> + Send + 'static {
         let Value::Object(args) = args else {
             panic!("arguments are an object")
         };
         let call = Call::Whole(ToolCall::new("call_1", tool, args));
-        let (gate, session) = (self.gate.clone(), Arc::clone(&self.session));
+        let (gate, session) = (self.gate.clone(), Arc::clone(session));
         async move { gate.run(&session, vec![call], &passage).await.remove(0) }
     }
 }
@@ -499,6 +518,100 @@ fn a_secret_is_hidden_in_output_and_chunks() {
         !shown.contains(secret) && shown.contains("and more"),
         "{shown}"
     );
+}
+
+/// How many commands wait at once.
+const SILENT: usize = 100;
+
+/// The runtime has fewer blocking threads than there are commands, so commands that held one
+/// would never all begin.
+fn silent_commands_hold_no_threads() {
+    let bench = Bench::new();
+    let fifo = bench.path("gate");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &fifo,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(4)
+        .enable_time()
+        .build()
+        .unwrap();
+    let begun =
+        |event: &Event| matches!(event, Event::OutputChunk { text, .. } if text == "begun\n");
+    let (threads, results) = runtime.block_on(async {
+        let mut running = Vec::new();
+        for number in 0..SILENT {
+            let (events, arriving) = EventSink::channel(16);
+            let session = Arc::new(Session::new(format!("test_{number}")));
+            let work = bench.calling_in(
+                &session,
+                "run_command",
+                json!({"command": "echo begun; read -r line < gate; echo done"}),
+                bench.passage(events),
+            );
+            running.push((tokio::spawn(work), arriving, session));
+        }
+        for (_, arriving, _) in &mut running {
+            while !begun(&arriving.recv().await.unwrap()) {}
+        }
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().count();
+        // Opening it for writing lets all readers go on; closing it is their end of file.
+        let open = move || drop(std::fs::OpenOptions::new().write(true).open(&fifo));
+        let stop = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let stopped = Arc::clone(&stop);
+        let opening = std::thread::spawn(move || {
+            while !stopped.load(std::sync::atomic::Ordering::Acquire) {
+                open();
+            }
+        });
+        let mut results = Vec::new();
+        for (result, mut arriving, session) in running {
+            while arriving.recv().await.is_some() {}
+            results.push(result.await.unwrap());
+            drop(session);
+        }
+        stop.store(true, std::sync::atomic::Ordering::Release);
+        // A last reader, in case the thread waits for one.
+        let reader = bench.path("gate");
+        while !opening.is_finished() {
+            let flags = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::NONBLOCK;
+            drop(rustix::fs::open(&reader, flags, rustix::fs::Mode::empty()));
+            tokio::task::yield_now().await;
+        }
+        opening.join().unwrap();
+        (threads, results)
+    });
+    for result in results {
+        assert_eq!(result.content, "begun\ndone\n", "{result:?}");
+    }
+    assert!(threads < 24, "{threads} threads for {SILENT} commands");
+}
+
+fn a_cancelled_command_ends_while_it_is_silent() {
+    let bench = Bench::new();
+    let (events, mut arriving) = EventSink::channel(16);
+    let mut passage = bench.passage(events);
+    let cancel = tokio_util::sync::CancellationToken::new();
+    passage.cancel = cancel.clone();
+    let line = json!({"command": "echo begun; sleep 1000; echo never"});
+    let work = bench.calling("run_command", line, passage);
+    let result = bench.runtime.block_on(async {
+        let result = tokio::spawn(work);
+        while let Some(event) = arriving.recv().await {
+            if matches!(event, Event::OutputChunk { .. }) {
+                cancel.cancel();
+            }
+        }
+        result.await.unwrap()
+    });
+    assert_eq!(result.kind(), Some(ErrorKind::Cancelled));
+    assert!(result.content.starts_with("begun\n"), "{result:?}");
 }
 
 fn without_a_sandbox_nothing_runs() {

@@ -45,6 +45,7 @@ use std::sync::atomic::Ordering;
 
 pub use caller::after::sweep::{Appeared, Settled};
 pub use caller::doctor::{DoctorReport, Protection, probe};
+pub use caller::driving::{Driving, Turn};
 pub use caller::exact::ExactDirectory;
 pub use caller::guards::Hidden;
 pub use caller::reach::{Barrier, Denial, Reach, Remedy, seen_by_all};

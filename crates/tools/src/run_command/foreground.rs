@@ -1,37 +1,25 @@
 //! A command that is waited for.
 
-use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::Duration;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use tokio::time::Instant;
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{Stream as EventStream, ToolError};
-use toolgate_sandbox::command::{
-    Cause, CommandSandbox, Deadlines, Finished, Grant, InForce, Poised, Stream,
-};
+use toolgate_sandbox::command::{Cause, CommandSandbox, Grant, Poised, Stream};
 
 use super::capture::Capture;
 use super::denial;
+use super::driver::{Job, Over, drive};
 use super::ending::{Ending, Limits};
 use super::settings::CommandSettings;
 use super::{RunCommand, layers, opened};
-use crate::blocking::blocking;
 
 /// How many chunks may wait for a listener before the command waits for it too.
 const CHUNKS: usize = 16;
 
 /// How much of standard error is searched for signs of a denial.
 const MOST_COMPLAINTS: u64 = 64 * 1024;
-
-/// A command that is over, and what it wrote.
-struct Over {
-    finished: Finished,
-    in_force: InForce,
-    capture: Capture,
-}
 
 /// Lets a command begin and waits for its end.
 pub(super) async fn run(
@@ -44,44 +32,22 @@ pub(super) async fn run(
         total: Some(args.total(around.settings)),
         idle: args.idle(),
     };
+    let capture = Capture::new(cx.redactor(), &**cx.session().outputs());
     let (chunks, mut arriving) = mpsc::channel(CHUNKS);
-    // When the writing end is gone the command is ended: on cancellation, and when this
-    // future is dropped.
-    let (stopped, stop) = std::io::pipe().map_err(|error| no_pipe(&error))?;
-    let mut stop = Some(stop);
-    let mut capture = Capture::new(cx.redactor(), &**cx.session().outputs());
-    let running = poised.go();
-    let work = blocking(move || {
-        let in_force = running.in_force();
-        let deadline = Instant::now() + limits.total.unwrap_or(Duration::MAX / 4);
-        let listener = Listener { chunks, deadline };
-        let deadlines = Deadlines {
-            total: limits.total,
-            idle: limits.idle,
-        };
-        let finished = running.drive(deadlines, Some(stopped.as_fd()), |stream, bytes| {
-            capture.push(stream, bytes);
-            listener.tell(stream, bytes);
-        });
-        capture.finish();
-        Ok(Over {
-            finished,
-            in_force,
-            capture,
-        })
-    });
-    tokio::pin!(work);
-    let over = loop {
-        tokio::select! {
-            Some((stream, bytes)) = arriving.recv() => show(cx, stream, &bytes).await,
-            over = &mut work => break over?,
-            () = cx.cancel().cancelled(), if stop.is_some() => stop = None,
+    let driven = drive(
+        Job::start(poised, limits, capture),
+        limits,
+        chunks,
+        cx.cancel(),
+    );
+    // Side by side, so that a slow listener never delays a deadline.
+    let shown = async {
+        while let Some((stream, bytes)) = arriving.recv().await {
+            show(cx, stream, &bytes).await;
         }
     };
-    while let Ok((stream, bytes)) = arriving.try_recv() {
-        show(cx, stream, &bytes).await;
-    }
-    settle(over, limits, around, cx)
+    let (over, ()) = tokio::join!(driven, shown);
+    settle(over?, limits, around, cx)
 }
 
 /// The data that hints about denials need.
@@ -105,25 +71,6 @@ async fn show(cx: &RunCtx, stream: Stream, bytes: &[u8]) {
         Stream::Stderr => EventStream::Stderr,
     };
     cx.emit(stream, bytes).await;
-}
-
-/// Hands chunks to whoever shows them. A slow listener makes the command wait, but not
-/// beyond its deadline.
-struct Listener {
-    chunks: mpsc::Sender<(Stream, Vec<u8>)>,
-    deadline: Instant,
-}
-
-impl Listener {
-    fn tell(&self, stream: Stream, bytes: &[u8]) {
-        let chunk = (stream, bytes.to_vec());
-        let Err(mpsc::error::TrySendError::Full(chunk)) = self.chunks.try_send(chunk) else {
-            return;
-        };
-        let send = tokio::time::timeout_at(self.deadline, self.chunks.send(chunk));
-        // Too late, or nobody there any more: the output itself is in the capture.
-        let _ = tokio::runtime::Handle::current().block_on(send);
-    }
 }
 
 fn settle(

@@ -1,8 +1,8 @@
 //! `run_command`, `command_output` and `stop_command`: real commands in the command sandbox.
 //!
 //! ```text
-//!  args ──▶ facts (shell) ──▶ policy, user ──▶   CommandSandbox::poise ──▶ go ──▶ Running
-//!                                                                              │ a thread of its own
+//!  args ──▶ facts (shell) ──▶ policy, user ──▶ CommandSandbox::poise ──▶ go ──▶ Running
+//!                                                                              │ driver
 //!                        events ◀── chunks, in order of arrival ◀──────────────┤
 //!                        Output ◀── stdout, then [stderr] ◀── Capture ◀────────┘
 //!                                   the rest under a handle
@@ -19,6 +19,7 @@ mod background;
 mod capture;
 mod companions;
 mod denial;
+mod driver;
 mod ending;
 mod foreground;
 mod place;

@@ -4,6 +4,7 @@
 pub(crate) mod after;
 pub(crate) mod directory;
 pub(crate) mod doctor;
+pub(crate) mod driving;
 pub(crate) mod exact;
 pub(crate) mod guards;
 pub(crate) mod layout;

@@ -4,8 +4,6 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec};
-use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
 use super::guards::Hidden;
@@ -175,7 +173,7 @@ impl Running {
     }
 
     /// Readable when something was reported, or when everything is gone.
-    fn report(&self) -> BorrowedFd<'_> {
+    pub(super) fn report(&self) -> BorrowedFd<'_> {
         if self.silent {
             self.end()
         } else {
@@ -186,7 +184,7 @@ impl Running {
     /// Reads the reports. The first report of the outcome counts: if
     /// the program could not be started, the process that was to become it reports so and
     /// exits.
-    fn hear(&mut self, said: bool, gone: bool) {
+    pub(super) fn hear(&mut self, said: bool, gone: bool) {
         while (said || gone) && self.outcome.is_none() && !self.silent {
             let Ok(packet) = wire::receive(&self.status, RecvFlags::DONTWAIT) else {
                 break;
@@ -214,7 +212,7 @@ impl Running {
         self.finish()
     }
 
-    fn finish(&mut self) -> Settled {
+    pub(super) fn finish(&mut self) -> Settled {
         if self.try_wait().is_none() {
             self.kill();
             self.wait(GRACE);
@@ -240,145 +238,6 @@ impl Running {
         settled.hidden = hidden;
         settled
     }
-
-    /// Runs the command to its end: hands on what it writes, keeps its deadlines, and
-    /// returns at most a second after one of them.
-    pub fn drive(
-        mut self,
-        deadlines: Deadlines,
-        cancel: Option<BorrowedFd<'_>>,
-        mut sink: impl FnMut(Stream, &[u8]),
-    ) -> Finished {
-        let begun = Instant::now();
-        let mut heard = begun;
-        let mut open = [true, true];
-        // Half of a pipe's capacity. It is cleared once per command, most commands write less, and
-        // filling the pipe takes longer than another read.
-        let mut buffer = vec![0; 32 << 10];
-        let cause = loop {
-            let now = Instant::now();
-            let until = |since: Instant, limit: Option<Duration>| {
-                limit.map(|limit| (since + limit).saturating_duration_since(now))
-            };
-            let total = until(begun, deadlines.total);
-            let idle = until(heard, deadlines.idle);
-            if total.is_some_and(|left| left.is_zero()) {
-                break Cause::Timeout;
-            }
-            if idle.is_some_and(|left| left.is_zero()) {
-                break Cause::IdleTimeout;
-            }
-            let Ok(events) = self.poll(open, cancel, total.into_iter().chain(idle).min()) else {
-                break Cause::Cancelled;
-            };
-            if events.cancelled {
-                break Cause::Cancelled;
-            }
-            for (nth, stream) in [Stream::Stdout, Stream::Stderr].into_iter().enumerate() {
-                if events.written.get(nth) == Some(&true)
-                    && let Some(open) = open.get_mut(nth)
-                {
-                    let read = self.read(stream, &mut buffer, &mut sink);
-                    *open = read != Some(0);
-                    if read.is_some_and(|read| read > 0) {
-                        heard = Instant::now();
-                    }
-                }
-            }
-            self.hear(events.said, events.gone);
-            if self.outcome.is_some() {
-                break Cause::Itself;
-            }
-        };
-        let settled = self.finish();
-        // The command is gone, so the pipes hold all there will be.
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            let mut left: usize = 4 << 20;
-            while let Some(read) = self.read(stream, &mut buffer, &mut sink) {
-                left = left.saturating_sub(read);
-                if read == 0 || left == 0 {
-                    break;
-                }
-            }
-        }
-        Finished {
-            outcome: self.outcome.clone().unwrap_or(Outcome::Killed),
-            cause,
-            settled,
-            refused: std::mem::take(&mut self.refused),
-        }
-    }
-
-    /// Reads once; none where there is nothing to read.
-    fn read(
-        &self,
-        stream: Stream,
-        buffer: &mut [u8],
-        sink: &mut impl FnMut(Stream, &[u8]),
-    ) -> Option<usize> {
-        let from = match stream {
-            Stream::Stdout => &self.stdout,
-            Stream::Stderr => &self.stderr,
-        };
-        match rustix::io::read(from, &mut *buffer) {
-            Ok(read) => {
-                if let Some(bytes) = buffer.get(..read).filter(|bytes| !bytes.is_empty()) {
-                    sink(stream, bytes);
-                }
-                Some(read)
-            }
-            Err(Errno::AGAIN | Errno::INTR) => None,
-            Err(_) => Some(0),
-        }
-    }
-
-    fn poll(
-        &self,
-        open: [bool; 2],
-        cancel: Option<BorrowedFd<'_>>,
-        within: Option<Duration>,
-    ) -> Result<Events, Errno> {
-        let end = self.end();
-        let wanted = |wanted| {
-            if wanted {
-                PollFlags::IN
-            } else {
-                PollFlags::empty()
-            }
-        };
-        // A closed pipe would be reported forever; the end takes its place.
-        let pipe = |fd, open| if open { fd } else { end };
-        let [out, err] = open;
-        let cancel_fd = cancel.unwrap_or(end);
-        let mut fds = [
-            PollFd::from_borrowed_fd(self.report(), PollFlags::IN),
-            PollFd::from_borrowed_fd(end, PollFlags::IN),
-            PollFd::from_borrowed_fd(cancel_fd, wanted(cancel.is_some())),
-            PollFd::from_borrowed_fd(pipe(self.stdout(), out), wanted(out)),
-            PollFd::from_borrowed_fd(pipe(self.stderr(), err), wanted(err)),
-        ];
-        let timeout = within
-            .map(|within| Timespec::try_from(within).map_err(|_| Errno::INVAL))
-            .transpose()?;
-        match rustix::event::poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(errno) => return Err(errno),
-        }
-        let [said, gone, cancelled, stdout, stderr] = fds.map(|fd| !fd.revents().is_empty());
-        Ok(Events {
-            said,
-            gone,
-            cancelled: cancelled && cancel.is_some(),
-            written: [stdout && out, stderr && err],
-        })
-    }
-}
-
-struct Events {
-    said: bool,
-    gone: bool,
-    cancelled: bool,
-    written: [bool; 2],
 }
 
 impl Drop for Running {
