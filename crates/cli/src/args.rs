@@ -161,6 +161,16 @@ pub(crate) struct Asked {
     pub(crate) base_url: Option<String>,
 }
 
+impl From<&Asked> for toolgate_app::Asked {
+    fn from(asked: &Asked) -> Self {
+        Self {
+            provider: asked.provider.clone(),
+            model: asked.model.clone(),
+            base_url: asked.base_url.clone(),
+        }
+    }
+}
+
 /// One turn.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct RunArgs {
@@ -232,6 +242,16 @@ pub(crate) enum ExportFormat {
     Html,
 }
 
+impl From<ExportFormat> for toolgate_app::export::ExportFormat {
+    fn from(format: ExportFormat) -> Self {
+        match format {
+            ExportFormat::Md => Self::Md,
+            ExportFormat::Json => Self::Json,
+            ExportFormat::Html => Self::Html,
+        }
+    }
+}
+
 /// How an answer of a model is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ParseFormat {
@@ -245,6 +265,18 @@ pub(crate) enum ParseFormat {
     OpenaiResponses,
     /// A stream of Ollama.
     Ollama,
+}
+
+impl From<ParseFormat> for toolgate_app::answers::AnswerFormat {
+    fn from(format: ParseFormat) -> Self {
+        match format {
+            ParseFormat::Fenced => Self::Fenced,
+            ParseFormat::Anthropic => Self::Anthropic,
+            ParseFormat::OpenaiChat => Self::OpenaiChat,
+            ParseFormat::OpenaiResponses => Self::OpenaiResponses,
+            ParseFormat::Ollama => Self::Ollama,
+        }
+    }
 }
 
 #[derive(Debug, Subcommand)]

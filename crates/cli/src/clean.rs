@@ -17,7 +17,7 @@ use std::path::{Display as PathDisplay, Path};
 
 use anstream::adapter::strip_str;
 use serde::Serialize;
-use toolgate_gate::output::sanitize;
+use toolgate_app::text::sanitize;
 use toolgate_model::characters::{escape_json, seen};
 
 /// A text that can be printed.

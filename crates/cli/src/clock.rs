@@ -1,69 +1,8 @@
-//! Times for people.
+//! The machine's time.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use toolgate_app::{Clock, SystemClock};
 
 /// Milliseconds since 1970.
 pub(crate) fn now_ms() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.ok()
-        .and_then(|since| u64::try_from(since.as_millis()).ok())
-        .unwrap_or(0)
-}
-
-/// A moment as `2026-01-31 12:00:00`, in UTC.
-pub(crate) fn shown(at_ms: u64) -> String {
-    let seconds = at_ms / 1000;
-    let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    let (year, month, day) = date(days);
-    format!(
-        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02}",
-        rest / 3600,
-        rest / 60 % 60,
-        rest % 60
-    )
-}
-
-/// A moment as `2026-01-31T12:00:00.250Z`.
-pub(crate) fn stamp(at_ms: u64) -> String {
-    format!("{}.{:03}Z", shown(at_ms).replace(' ', "T"), at_ms % 1000)
-}
-
-/// The date of a day since 1970. Years are counted from March, so that the leap day is the
-/// last of its year and every month but the last has its usual place.
-fn date(days: u64) -> (u64, u64, u64) {
-    let days = days + 719_468;
-    let era = days / 146_097;
-    let of_era = days % 146_097;
-    let years = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-    let of_year = of_era - (365 * years + years / 4 - years / 100);
-    let march_month = (5 * of_year + 2) / 153;
-    let day = of_year - (153 * march_month + 2) / 5 + 1;
-    let month = if march_month < 10 {
-        march_month + 3
-    } else {
-        march_month - 9
-    };
-    (era * 400 + years + u64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn moments_are_shown_as_calendars_have_them() {
-        for (at_ms, text) in [
-            (0, "1970-01-01 00:00:00"),
-            (951_782_400_000, "2000-02-29 00:00:00"),
-            (951_868_799_999, "2000-02-29 23:59:59"),
-            (951_868_800_000, "2000-03-01 00:00:00"),
-            (1_709_164_800_000, "2024-02-29 00:00:00"),
-            (4_107_542_399_000, "2100-02-28 23:59:59"),
-            (4_107_542_400_000, "2100-03-01 00:00:00"),
-            (1_767_225_599_000, "2025-12-31 23:59:59"),
-        ] {
-            assert_eq!(shown(at_ms), text);
-        }
-        assert_eq!(stamp(951_868_799_042), "2000-02-29T23:59:59.042Z");
-    }
+    SystemClock.now_ms()
 }

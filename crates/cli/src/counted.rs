@@ -5,7 +5,7 @@ use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use toolgate_gate::middleware::Metrics;
+use toolgate_app::Metrics;
 
 use crate::failure::CliError;
 

@@ -1,8 +1,10 @@
 //! Mistakes of the user and troubles of the machine, as opposed to results of calls.
 
-use toolgate_model::ErrorKind;
+use toolgate_app::{AppError, ConfigError, ErrorClass};
+use toolgate_model::{ConversationId, ErrorKind};
 
-use crate::clean::Clean;
+use crate::clean::{Clean, say};
+use crate::out::Out;
 
 /// Why a command could not do its job.
 #[derive(Debug)]
@@ -39,6 +41,42 @@ impl CliError {
     pub(crate) fn message(&self) -> &Clean {
         match self {
             Self::Usage(message) | Self::Nobody(message) | Self::Internal(message) => message,
+        }
+    }
+}
+
+/// Where nothing is configured and nothing is named.
+const NO_PROVIDER: &str = "there is nobody to ask: configure a provider, as in\n\n    [providers.mine]\n    kind = \"anthropic\"\n    model = \"…\"\n    api_key_env = \"ANTHROPIC_API_KEY\"\n\nor say --provider anthropic --model …, or play a recording with --script FILE";
+
+/// The message about a conversation that is not in the journal.
+pub(crate) fn nothing_of(id: &ConversationId) -> String {
+    let id = id.as_str();
+    format!("nothing is on record of {id:?}; `toolgate journal list` shows what is")
+}
+
+impl From<AppError> for CliError {
+    fn from(error: AppError) -> Self {
+        match &error {
+            AppError::Config(ConfigError::SettingErrors(mistakes)) => Self::usage(say!(
+                "the configuration has mistakes\n{}",
+                Clean::painted(&mistakes.pictures(Out::colours_on_stderr()))
+            )),
+            AppError::NoProvider => Self::usage(NO_PROVIDER),
+            AppError::Script { path, message } => {
+                Self::usage(say!("the script {}: {}", path, Clean::lines(message)))
+            }
+            AppError::NotFound(id) => Self::internal(nothing_of(id)),
+            AppError::NoTurns(_) => {
+                Self::usage(format!("{error}; `toolgate journal list` shows what is"))
+            }
+            AppError::OtherWorkspace { .. } => {
+                Self::usage(format!("{error}; leave --workspace out"))
+            }
+            _ => match error.class() {
+                ErrorClass::Usage => Self::usage(error.to_string()),
+                ErrorClass::NoApprover => Self::nobody(error.to_string()),
+                ErrorClass::Internal => Self::internal(error.to_string()),
+            },
         }
     }
 }

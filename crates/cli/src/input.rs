@@ -4,15 +4,9 @@ use std::ffi::OsStr;
 use std::io::Read;
 use std::path::Path;
 
-use crate::failure::CliError;
+use toolgate_app::ArgsText as Input;
 
-/// What came, or how much it was if it was too much.
-pub(crate) enum Input {
-    /// All of it.
-    Whole(Vec<u8>),
-    /// More than is taken; only this is known of it.
-    TooLarge,
-}
+use crate::failure::CliError;
 
 /// Input beyond its limit is read on up to this much, so that whoever writes it is not cut off.
 const DRAINED: u64 = 1 << 30;

@@ -1,43 +1,31 @@
 //! The program `toolgate`: options in, one job done, an exit code out.
 //!
 //! ```text
-//! args ──▶ Cli (as typed) ──▶ App (configuration, gate, session) ──▶ one command ──▶ Out ──▶ exit code
+//! args ──▶ Cli (as typed) ──▶ App (crates/app) ──▶ one command ──▶ Out ──▶ exit code
 //! ```
 //!
 //! This is one of the few places that look at the environment, print and exit. A mistake
 //! in usage or configuration ends with 2, a call that did not go well with the code of its
 //! kind, and nothing ever with a backtrace.
 
-mod app;
 mod args;
-mod asked;
+mod assembly;
 mod clean;
 mod clock;
 mod commands;
-mod configured;
 mod counted;
-mod cut_off;
 mod difference;
-mod export;
 mod failure;
-mod home;
 mod input;
-mod kept;
+mod interrupted;
 mod log;
-mod orphans;
 mod out;
-mod own;
 mod pages;
 mod panics;
-mod presets;
 mod question;
-mod record;
-mod sandboxes;
-mod secrets;
 mod signals;
 mod terminal;
 mod tty;
-mod undo;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Map, Value, json};
-use toolgate_gate::middleware::{Audit, AuditLine};
+use toolgate_app::time::stamp;
 use toolgate_model::characters::escape_json;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -84,7 +84,7 @@ impl Log {
     }
 
     fn write(&self, mut line: Map<String, Value>, fields: Fields) {
-        line.insert("time".to_owned(), clock::stamp(clock::now_ms()).into());
+        line.insert("time".to_owned(), stamp(clock::now_ms()).into());
         line.extend(fields.0);
         // Whoever looks at it looks with a terminal.
         let text = Value::Object(line).to_string();
@@ -194,29 +194,4 @@ impl Visit for Fields {
     fn record_bool(&mut self, field: &Field, value: bool) {
         self.put(field, value);
     }
-}
-
-/// Tells of every call that settles, also of those that never ran.
-pub(crate) fn audit() -> Audit {
-    Audit::new(|line: AuditLine| {
-        let planned = line.decision.is_some();
-        tracing::info!(
-            name: "call",
-            conversation = line.conversation.as_ref().map(|id| id.as_str()),
-            call_id = line.call_id.as_str(),
-            // A name that is none of a tool's is the model's own words.
-            tool = planned.then_some(line.tool.as_str()),
-            decision = line.decision.map(|action| action.as_str()),
-            risk = line.risk.map(word),
-            status = word(line.status),
-            error = line.error.map(|kind| kind.as_str()),
-            duration_ms = line.duration_ms,
-        );
-    })
-}
-
-/// The one spelling of a kind.
-fn word(kind: impl serde::Serialize) -> String {
-    let spelt = serde_json::to_value(kind).unwrap_or_default();
-    spelt.as_str().unwrap_or_default().to_owned()
 }

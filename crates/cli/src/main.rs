@@ -4,6 +4,6 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Before anything else: this program is also the warden that makes commands' processes.
-    toolgate_sandbox::command::init();
+    toolgate_app::init();
     toolgate_cli::main(std::env::args_os())
 }

@@ -9,6 +9,7 @@ use crate::clean::{Clean, say, style};
 use crate::failure::CliError;
 
 /// Standard output for what was asked for, standard error for everything else.
+#[derive(Clone)]
 pub(crate) struct Out {
     pub(crate) json: bool,
     pub(crate) quiet: bool,

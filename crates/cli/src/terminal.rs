@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::io;
 
 use futures::future::BoxFuture;
-use toolgate_gate::approve::{
+use toolgate_app::approvals::{
     Answer, ApprovalItem, ApprovalRequest, Approver, Choice, Remember, Unanswered,
 };
-use toolgate_gate::output::whole_args;
+use toolgate_app::text::whole_args;
 use toolgate_model::{CallId, Risk};
 
 use crate::clean::style::{BOLD, DIM, GREEN, PLAIN, RED, YELLOW};

@@ -4,12 +4,12 @@ use std::path::Path;
 
 use serde::Deserialize;
 use serde_json::Value;
-use toolgate_gate::BatchContext;
+use toolgate_app::{Batch, Purpose};
 use toolgate_model::json::{self, JsonLimits};
 use toolgate_model::{Args, BadCall, Call, CallId, ErrorKind, ToolCall, ToolError, ToolResult};
 
-use crate::app::{App, Purpose};
 use crate::args::Common;
+use crate::assembly;
 use crate::failure::CliError;
 use crate::input;
 use crate::out::Out;
@@ -36,27 +36,26 @@ pub(crate) async fn run(
     unlimited: bool,
     conversation: Option<String>,
 ) -> Result<u8, CliError> {
-    let app = App::load_with(common, out, Purpose::RunAll, |settings| {
-        if unlimited {
-            settings.limits.max_calls = usize::MAX;
-        }
-    })?;
+    let app = assembly::app_with_approver(common, out)?;
+    let project = match unlimited {
+        true => app.unlimited_project(Purpose::RunAll)?,
+        false => app.project(Purpose::RunAll)?,
+    };
     let bytes = input::file(file, INPUT)?;
     let limits = JsonLimits {
-        max_bytes: app.limits().max_bytes + AROUND,
-        ..app.limits()
+        max_bytes: project.limits().max_bytes + AROUND,
+        ..project.limits()
     };
     let calls = read(&bytes, limits);
     let id = match conversation {
-        Some(id) => id,
+        Some(id) => id.into(),
         None => app.fresh_id("batch")?,
     };
-    let passage = BatchContext {
-        approver: app.approver(common.approve),
+    let batch = Batch {
         cancel: signals::stop_token()?,
-        ..BatchContext::default()
+        ..Batch::new(id, calls)
     };
-    let results = app.run(app.session(id), calls, &passage, out).await;
+    let results = project.run(batch).await;
     for result in &results {
         out.json_line(result)?;
     }

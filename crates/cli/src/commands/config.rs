@@ -1,27 +1,27 @@
 //! `toolgate config`: what is in force, and what could be.
 
 use serde_json::json;
+use toolgate_app::text::approval_text;
+use toolgate_app::{presets, schema};
 
 use crate::args::{Common, ConfigCommand};
+use crate::assembly;
 use crate::clean::say;
 use crate::clean::style::{BOLD, DIM};
-use crate::configured::{configuration, workspace};
 use crate::failure::CliError;
-use crate::home::Home;
 use crate::out::Out;
-use crate::presets;
 
 pub(crate) fn run(common: &Common, out: &Out, command: &ConfigCommand) -> Result<u8, CliError> {
     match command {
-        ConfigCommand::Schema => out.json_page(&toolgate_config::schema())?,
+        ConfigCommand::Schema => out.json_page(&schema())?,
         ConfigCommand::Presets => {
-            let config = configuration(common, &Home::find()?, &workspace(common)?)?;
-            for (name, purpose) in presets::all(&config) {
+            let app = assembly::app(common, out)?;
+            for (name, purpose) in presets::all(app.config()) {
                 if out.json {
                     out.json_line(&json!({ "name": name, "description": purpose }))?;
                     continue;
                 }
-                let plain = |text: &str| toolgate_gate::output::approval_text(text);
+                let plain = approval_text;
                 let purpose = purpose.as_deref().unwrap_or("says nothing about itself");
                 out.text(say!(
                     "{}  {}",
@@ -31,7 +31,8 @@ pub(crate) fn run(common: &Common, out: &Out, command: &ConfigCommand) -> Result
             }
         }
         ConfigCommand::Show => {
-            let config = configuration(common, &Home::find()?, &workspace(common)?)?;
+            let app = assembly::app(common, out)?;
+            let config = app.config();
             for ignored in config.ignored() {
                 out.remark(ignored.to_string());
             }

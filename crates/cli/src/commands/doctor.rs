@@ -1,30 +1,21 @@
 //! `toolgate doctor`: which protections stand around commands on this machine.
 
 use serde_json::{Value, json};
-use toolgate_config::settings::CommandSandboxMode;
-use toolgate_sandbox::command::{DoctorReport, Level, Network, Protection, SandboxRules, probe};
-use toolgate_sandbox::paths::PathSandbox;
+use toolgate_app::doctor::{Diagnosis, DoctorReport, Level, Network, Protection, SandboxRules};
 
 use crate::args::Common;
+use crate::assembly;
 use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::clean::{Clean, say};
-use crate::configured::{configuration, workspace};
 use crate::failure::CliError;
-use crate::home::Home;
 use crate::out::Out;
-use crate::own::path_rules;
-use crate::sandboxes::sandbox_rules;
 
 pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, CliError> {
-    let home = Home::find()?;
-    let workspace = workspace(common)?;
-    let config = configuration(common, &home, &workspace)?;
-    let usage = |error: &dyn std::fmt::Display| CliError::usage(error.to_string());
-    let paths =
-        PathSandbox::open(&path_rules(common, &config, &home)?).map_err(|error| usage(&error))?;
-    let rules = sandbox_rules(&config, &home, &paths);
-    let switched_off = config.settings().tools.sandbox.command_sandbox == CommandSandboxMode::Off;
-    let report = probe(&rules);
+    let Diagnosis {
+        report,
+        rules,
+        switched_off,
+    } = assembly::app(common, out)?.doctor()?;
     if out.json {
         out.json_page(&page(&report, &rules, switched_off))?;
     } else {

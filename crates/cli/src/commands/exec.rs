@@ -1,13 +1,14 @@
-//! `toolgate exec`: one call by a person.
+//! `toolgate exec`: one call by a user.
 
 use std::ffi::OsStr;
 
-use toolgate_gate::BatchContext;
+use toolgate_app::{Batch, Purpose};
 use toolgate_model::ToolResult;
 
-use crate::app::{App, Purpose};
 use crate::args::Common;
+use crate::assembly;
 use crate::failure::CliError;
+use crate::input;
 use crate::out::Out;
 use crate::signals;
 
@@ -21,21 +22,24 @@ pub(crate) async fn run(
     args: &OsStr,
     conversation: Option<String>,
 ) -> Result<u8, CliError> {
-    let app = App::load(common, out, Purpose::Run(tool))?;
+    let app = assembly::app_with_approver(common, out)?;
+    let project = app.project(Purpose::Run(tool))?;
     let fresh = app.fresh_id("exec")?;
-    // A person knows what is in the files, unless the call is part of a conversation. There
+    // A user knows what is in the files, unless the call is part of a conversation. There
     // a model may have calls of any usual name, and this one must answer none of them.
-    let (session, id) = match conversation {
-        Some(conversation) => (app.session(conversation), fresh.as_str()),
-        None => (app.person(fresh.as_str()), CALL),
+    let by_user = conversation.is_none();
+    let (id, call_id) = match conversation {
+        Some(conversation) => (conversation.into(), fresh.as_str().to_owned()),
+        None => (fresh, CALL.to_owned()),
     };
-    let call = app.call_from(id, tool, args)?;
-    let passage = BatchContext {
-        approver: app.approver(common.approve),
+    let args = input::arguments(args, project.limits().max_bytes)?;
+    let call = project.call_from(&call_id, tool, args);
+    let batch = Batch {
+        by_user,
         cancel: signals::stop_token()?,
-        ..BatchContext::default()
+        ..Batch::new(id, vec![call])
     };
-    let results = app.run(session, vec![call], &passage, out).await;
+    let results = project.run(batch).await;
     for result in &results {
         out.json_line(result)?;
     }

@@ -3,22 +3,20 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use toolgate_gate::journal::{
-    Anchor, Body, Conversation, ConversationFilter, Coverage, Filter, JournalError, Line, Prune,
-    PruneJournal, ReadJournal, State, Verified, VerifyJournal,
+use toolgate_app::App;
+use toolgate_app::journal::{
+    Anchor, Conversation, Coverage, Filter, Prune, ShownEntry, State, Verified,
 };
-use toolgate_gate::output::{Redactor, whole_value};
-use toolgate_journal::{Options, SqliteError, SqliteJournal, SqliteReader};
+use toolgate_app::text::whole_value;
+use toolgate_app::time::shown;
 
-use crate::args::{Common, ExportFormat, JournalCommand};
+use crate::args::{Common, JournalCommand};
+use crate::assembly;
 use crate::clean::style::{BOLD, DIM, GREEN, RED};
 use crate::clean::{Clean, say};
-use crate::configured::{configuration, workspace};
-use crate::export::{self, Transcript};
-use crate::failure::CliError;
-use crate::home::Home;
+use crate::clock;
+use crate::failure::{CliError, nothing_of};
 use crate::out::Out;
-use crate::{clock, record, secrets};
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
 
@@ -27,14 +25,9 @@ pub(crate) async fn run(
     out: &Out,
     command: JournalCommand,
 ) -> Result<u8, CliError> {
-    let home = Home::find()?;
-    let config = configuration(common, &home, &workspace(common)?)?;
-    let path = record::path(common, &config, &home);
-    // What is on record is exact; what is shown of it has no secrets, like any result.
-    let redactor = Redactor::new(secrets::of_environment(&config))
-        .map_err(|error| CliError::internal(error.to_string()))?;
+    let app = assembly::app(common, out)?;
     match command {
-        JournalCommand::List => list(&path, out).await,
+        JournalCommand::List => list(&app, out).await,
         JournalCommand::Show {
             conversation,
             call,
@@ -46,17 +39,18 @@ pub(crate) async fn run(
                 kind,
                 ..Filter::default()
             };
-            show(&path, filter, &conversation, &redactor, out).await
+            show(&app, filter, &conversation, out).await
         }
         JournalCommand::Export {
             conversation,
             format,
             output,
         } => {
-            let page = export(&path, &conversation, format, &redactor).await?;
+            let id = conversation.as_str().into();
+            let page = app.export(&id, format.into()).await?;
             written(&page, output.as_deref(), out)
         }
-        JournalCommand::Verify { against } => verify(&path, against.as_deref(), out).await,
+        JournalCommand::Verify { against } => verify(&app, against.as_deref(), out).await,
         JournalCommand::Prune {
             older_than_days,
             to_bytes,
@@ -66,30 +60,13 @@ pub(crate) async fn run(
                 before_ms: days.map(|age| clock::now_ms().saturating_sub(age)),
                 to_bytes,
             };
-            prune(&path, what, out).await
+            prune(&app, what, out).await
         }
     }
 }
 
-/// A record that cannot be used is trouble of this machine, not a mistake in usage.
-fn failed(trouble: SqliteError) -> CliError {
-    CliError::internal(trouble.to_string())
-}
-
-fn unread(error: JournalError) -> CliError {
-    CliError::internal(error.message)
-}
-
-/// The journal for reading only: no file is made, and none is changed.
-fn reader(path: &Path) -> Result<Box<dyn VerifyJournal>, CliError> {
-    let reader = SqliteReader::open(path).map_err(failed)?;
-    Ok(Box::new(reader))
-}
-
-async fn list(path: &Path, out: &Out) -> Result<u8, CliError> {
-    let reader = reader(path)?;
-    let all = reader.conversations(ConversationFilter::default()).await;
-    let all = all.map_err(unread)?;
+async fn list(app: &App, out: &Out) -> Result<u8, CliError> {
+    let all = app.conversations().await?;
     for conversation in &all {
         if out.json {
             out.json_line(&listed(conversation))?;
@@ -97,7 +74,11 @@ async fn list(path: &Path, out: &Out) -> Result<u8, CliError> {
             out.text(pictured(conversation))?;
         }
     }
-    out.remark(say!("{} conversations in {}", all.len(), path));
+    out.remark(say!(
+        "{} conversations in {}",
+        all.len(),
+        app.journal_file()
+    ));
     Ok(0)
 }
 
@@ -137,7 +118,7 @@ fn pictured(conversation: &Conversation) -> Clean {
     say!(
         "{}  {}  {} {}{}{}  {}",
         BOLD.on(&conversation.id),
-        clock::shown(conversation.started_ms),
+        shown(conversation.started_ms),
         calls,
         noun,
         open,
@@ -146,49 +127,26 @@ fn pictured(conversation: &Conversation) -> Clean {
     )
 }
 
-async fn show(
-    path: &Path,
-    filter: Filter,
-    conversation: &str,
-    redactor: &Redactor,
-    out: &Out,
-) -> Result<u8, CliError> {
-    let reader = reader(path)?;
-    let reader: &dyn ReadJournal = &*reader;
-    let (mut count, mut stopped) = (0_u64, None);
-    let each = |line: Line| {
-        count += 1;
+async fn show(app: &App, filter: Filter, conversation: &str, out: &Out) -> Result<u8, CliError> {
+    let mut stopped = None;
+    let each = |shown: ShownEntry| {
         let written = if out.json {
-            out.json_line(&entry(&line, redactor))
+            out.json_line(&entry(&shown))
         } else {
-            out.text(entry_pictured(&line, redactor))
+            out.text(entry_pictured(&shown))
         };
         stopped = written.err();
         stopped.is_none()
     };
-    reader.each(filter, each).await.map_err(unread)?;
+    let count = app.show_journal(filter, each).await?;
     match (stopped, count) {
         (Some(failure), _) => Err(failure),
-        (None, 0) => Err(CliError::internal(format!(
-            "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
-        ))),
+        (None, 0) => Err(CliError::internal(nothing_of(&conversation.into()))),
         (None, _) => Ok(0),
     }
 }
 
-fn said(body: &Body, redactor: &Redactor) -> Value {
-    match body {
-        Body::Kept(record) => {
-            let mut record = serde_json::to_value(record).unwrap_or_default();
-            redactor.redact_value(&mut record);
-            record
-        }
-        Body::Pruned => json!({"pruned": true}),
-        Body::Unreadable(why) => json!({"unreadable": why}),
-    }
-}
-
-fn entry(line: &Line, redactor: &Redactor) -> Value {
+fn entry(ShownEntry { line, body }: &ShownEntry) -> Value {
     json!({
         "conversation": line.conversation,
         "seq": line.seq,
@@ -197,49 +155,22 @@ fn entry(line: &Line, redactor: &Redactor) -> Value {
         "nth": line.nth,
         "at_ms": line.at_ms,
         "hash": line.hash,
-        "body": said(&line.body, redactor),
+        "body": body,
     })
 }
 
-/// An entry for a person: what it is in a line, and all that it says below.
-fn entry_pictured(line: &Line, redactor: &Redactor) -> Clean {
-    let mut shown = say!(
+/// An entry for a user: what it is in a line, and all that it says below.
+fn entry_pictured(ShownEntry { line, body }: &ShownEntry) -> Clean {
+    let mut pictured = say!(
         "{}  {}  {}",
-        DIM.on(say!("{:>5}  {}", line.seq, clock::shown(line.at_ms))),
+        DIM.on(say!("{:>5}  {}", line.seq, shown(line.at_ms))),
         BOLD.on(&line.kind),
         line.call
     );
-    for text in whole_value(&said(&line.body, redactor)).lines() {
-        shown.push(say!("\n       {}", DIM.on(Clean::lines(text))));
+    for text in whole_value(body).lines() {
+        pictured.push(say!("\n       {}", DIM.on(Clean::lines(text))));
     }
-    shown
-}
-
-async fn export(
-    path: &Path,
-    conversation: &str,
-    format: ExportFormat,
-    redactor: &Redactor,
-) -> Result<String, CliError> {
-    let reader = reader(path)?;
-    let reader: &dyn ReadJournal = &*reader;
-    let kept = reader.conversation(&conversation.into()).await;
-    let kept = kept.map_err(unread)?;
-    let kept = kept.ok_or_else(|| {
-        CliError::internal(format!(
-            "nothing is on record of {conversation:?}; `toolgate journal list` shows what is"
-        ))
-    })?;
-    let mut transcript = Transcript::of(&kept);
-    let each = |line| {
-        transcript.take(line);
-        true
-    };
-    let walked = reader.each(Filter::of(&kept.id), each).await;
-    walked.map_err(unread)?;
-    transcript.close();
-    transcript.redact(redactor);
-    Ok(export::render(&transcript, format))
+    pictured
 }
 
 fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, CliError> {
@@ -251,9 +182,9 @@ fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, CliError>
     Ok(0)
 }
 
-async fn verify(path: &Path, against: Option<&Path>, out: &Out) -> Result<u8, CliError> {
+async fn verify(app: &App, against: Option<&Path>, out: &Out) -> Result<u8, CliError> {
     let against = against.map(anchor_from).transpose()?;
-    let found = reader(path)?.verify(against).await.map_err(unread)?;
+    let found = app.verify_journal(against).await?;
     if out.json {
         out.json_line(&verdict(&found))?;
     } else {
@@ -330,10 +261,8 @@ fn anchor_from(file: &Path) -> Result<Anchor, CliError> {
         .map_err(|error| CliError::usage(format!("{} is no anchor: {error}", file.display())))
 }
 
-async fn prune(path: &Path, what: Prune, out: &Out) -> Result<u8, CliError> {
-    let journal = SqliteJournal::open(path, Options::default()).map_err(failed)?;
-    let journal: &dyn PruneJournal = &journal;
-    let pruned = journal.prune(what).await.map_err(unread)?;
+async fn prune(app: &App, what: Prune, out: &Out) -> Result<u8, CliError> {
+    let pruned = app.prune_journal(what).await?;
     if out.json {
         out.json_line(&json!({
             "bodies": pruned.bodies,

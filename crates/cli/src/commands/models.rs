@@ -2,29 +2,23 @@
 
 use serde_json::json;
 
+use toolgate_app::models::ProviderInfo;
+use toolgate_app::text::approval_text;
+use toolgate_app::{App, AppError};
+
 use crate::args::{Asked, Common};
-use crate::asked::Source;
+use crate::assembly;
 use crate::clean::say;
 use crate::clean::style::{BOLD, DIM, RED};
-use crate::configured::{configuration, workspace};
 use crate::failure::CliError;
-use crate::home::Home;
 use crate::out::Out;
 
 pub(crate) async fn run(common: &Common, out: &Out, asked: &Asked) -> Result<u8, CliError> {
-    let config = configuration(common, &Home::find()?, &workspace(common)?)?;
-    let sources = if asked.provider.is_some() || asked.base_url.is_some() {
-        vec![Source::chosen(&config, asked)?]
-    } else {
-        Source::all(&config)
-    };
-    if sources.is_empty() {
-        // The same words as when a turn is asked for.
-        Source::chosen(&config, asked)?;
-    }
+    let app = assembly::app(common, out)?;
+    let sources = app.providers(&asked.into())?;
     let mut worst = 0;
     for source in &sources {
-        let listed = list(source, out).await;
+        let listed = list(&app, source).await;
         worst = worst.max(u8::from(listed.is_err()));
         show(source, listed, out)?;
     }
@@ -32,34 +26,35 @@ pub(crate) async fn run(common: &Common, out: &Out, asked: &Asked) -> Result<u8,
 }
 
 /// The names of its models, or why they are not known.
-async fn list(source: &Source, out: &Out) -> Result<Vec<String>, String> {
-    let Some(wire) = source.wire() else {
-        return Ok(source.model.iter().cloned().collect());
-    };
-    let client = source
-        .endpoint(wire)
-        .and_then(|endpoint| source.client(endpoint, out))
-        .map_err(|failure| failure.message().as_str().to_owned())?;
-    let models = client
-        .models()
-        .await
-        .map_err(|refused| refused.to_string())?;
-    Ok(models.into_iter().map(|model| model.name).collect())
+async fn list(app: &App, source: &ProviderInfo) -> Result<Vec<String>, String> {
+    let listed = app.models(source).await;
+    listed.map_err(|error| match error {
+        AppError::Internal(message) => message,
+        other => CliError::from(other).message().as_str().to_owned(),
+    })
 }
 
-fn show(source: &Source, listed: Result<Vec<String>, String>, out: &Out) -> Result<(), CliError> {
-    let plain = |text: &str| toolgate_gate::output::approval_text(text);
+fn show(
+    source: &ProviderInfo,
+    listed: Result<Vec<String>, String>,
+    out: &Out,
+) -> Result<(), CliError> {
+    let plain = approval_text;
     if out.json {
         let (models, error) = match listed {
             Ok(models) => (models, None),
             Err(error) => (Vec::new(), Some(error)),
         };
         return out.json_line(&json!({
-            "provider": source.name, "model": source.model, "models": models, "error": error,
+            "provider": source.name(), "model": source.model(), "models": models, "error": error,
         }));
     }
-    let chosen = source.model.as_deref().unwrap_or("no model chosen");
-    out.text(say!("{}  {}", BOLD.on(&source.name), DIM.on(plain(chosen))))?;
+    let chosen = source.model().unwrap_or("no model chosen");
+    out.text(say!(
+        "{}  {}",
+        BOLD.on(source.name()),
+        DIM.on(plain(chosen))
+    ))?;
     match listed {
         Ok(models) => models
             .iter()

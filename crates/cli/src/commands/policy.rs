@@ -1,21 +1,18 @@
 //! `toolgate policy`: what the rules say, and whether they say what they mean.
 
 use std::ffi::OsStr;
-use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate_gate::approve::GrantStore;
-use toolgate_gate::output::Redactor;
-use toolgate_gate::plan::Plan;
-use toolgate_model::{Action, Args, Decision, ErrorKind, Facts, Risk};
-use toolgate_policy::{Example, Finding, check, misfits};
+use toolgate_app::Purpose;
+use toolgate_app::explain::Finding;
 
-use crate::app::{App, Purpose};
 use crate::args::{Common, GrantsCommand, PolicyCommand};
+use crate::assembly;
 use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::clean::{Clean, say};
 use crate::commands::exec::CALL;
 use crate::failure::CliError;
+use crate::input;
 use crate::out::Out;
 
 pub(crate) async fn run(
@@ -33,16 +30,10 @@ pub(crate) async fn run(
 }
 
 async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, CliError> {
-    let app = App::load(common, out, Purpose::Plan(tool))?;
-    let call = app.call_from(CALL, tool, args)?;
-    let planned = app
-        .gate
-        .plan(&Arc::new(app.person("explain")), vec![call])
-        .await;
-    let Some(plan) = planned.plans().next() else {
-        return Err(CliError::internal("the call was not planned"));
-    };
-    let page = explanation(plan, app.gate.redactor());
+    let project = assembly::app(common, out)?.project(Purpose::Plan(tool))?;
+    let args = input::arguments(args, project.limits().max_bytes)?;
+    let call = project.call_from(CALL, tool, args);
+    let page = project.explain(call).await?;
     if out.json || !Out::stdout_is_seen() {
         out.json_line(&page)?;
     } else {
@@ -55,60 +46,7 @@ async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result
     })
 }
 
-/// A plan in the form of `policy explain`, without the secrets of its call.
-fn explanation(plan: &Plan, redactor: &Redactor) -> Value {
-    let refused;
-    let (decision, record) = match plan {
-        Plan::Settled(refusal) => {
-            // A call that ends before policy is a denial with the kind of its error.
-            let decided = refusal.record.as_ref().map(|record| &record.decision);
-            refused = Decision {
-                action: Action::Deny,
-                kind: Some(refusal.error.kind),
-                reason: refusal.error.message.clone(),
-                ..decided.cloned().unwrap_or_else(|| {
-                    Decision::denied(
-                        refusal.error.kind,
-                        refusal.error.kind.as_str(),
-                        refusal.error.message.clone(),
-                    )
-                })
-            };
-            (&refused, refusal.record.as_deref())
-        }
-        Plan::Manual(_) => {
-            refused = Decision::denied(
-                ErrorKind::Disabled,
-                "tools.mode",
-                "tools are in parse_only mode: the call is read and checked, and a person supplies its result",
-            );
-            (&refused, None)
-        }
-        Plan::Ask(asked) => (&asked.record().decision, Some(asked.record())),
-        Plan::Go(authorized) => (&authorized.record().decision, Some(authorized.record())),
-    };
-    let decision = redactor.shown_decision(decision);
-    let record = record.map(|record| redactor.shown_plan(record));
-    let record = record.as_ref();
-    let mut page = json!({
-        "decision": decision.action,
-        "risk": record.map_or(Risk::Low, |record| record.risk),
-        "summary": record.map_or("", |record| record.summary.as_str()),
-        "whole": record.and_then(|record| record.whole.as_deref()).unwrap_or_default(),
-        "reason": decision.reason,
-        "rule": decision.rule,
-        "source": decision.source,
-        "atoms": decision.atoms,
-        "facts": record.map_or_else(Facts::none, |record| record.facts.clone()),
-        "plan_hash": record.map(|record| &record.plan_hash),
-    });
-    if let (Some(kind), Some(page)) = (decision.kind, page.as_object_mut()) {
-        page.insert("kind".into(), kind.as_str().into());
-    }
-    page
-}
-
-/// The explanation for a person.
+/// The explanation for a user.
 fn picture(page: &Value) -> Clean {
     let text = |key: &str| page.get(key).and_then(Value::as_str).unwrap_or_default();
     let colour = |answer: &str| match answer {
@@ -153,16 +91,8 @@ fn picture(page: &Value) -> Clean {
 }
 
 fn check_rules(common: &Common, out: &Out) -> Result<u8, CliError> {
-    let app = App::load(common, out, Purpose::Look)?;
-    let policy = app.policy()?;
-    let tools = app.gate.registry().list();
-    let known: Vec<&str> = tools
-        .iter()
-        .map(|entry| entry.spec().name.as_str())
-        .collect();
-    let read = |tool: &str, example: &str| read_example(&app, tool, example);
-    let mut findings = check(&policy, &known, &read);
-    findings.extend(misfits(&policy, &app.gate.registry().known_tools()));
+    let project = assembly::app(common, out)?.project(Purpose::Look)?;
+    let findings = project.check_rules()?;
     let mistakes = findings
         .iter()
         .filter(|finding| finding.kind.is_mistake())
@@ -207,85 +137,11 @@ fn finding_json(finding: &Finding) -> Value {
     })
 }
 
-/// An example is a command line, the tool's first required argument, or a JSON object of arguments.
-fn read_example(app: &App, tool: &str, example: &str) -> Result<Example, String> {
-    let canonical = app.gate.registry().canonical(tool);
-    if canonical == "run_command" || tool == "*" {
-        let facts = app.command_facts(example);
-        let args = [("command".to_owned(), Value::from(example))]
-            .into_iter()
-            .collect();
-        return Ok(Example {
-            tool: "run_command".into(),
-            args,
-            facts,
-        });
-    }
-    let Some(entry) = app.gate.registry().get(tool) else {
-        return Err(format!("no tool is called {tool:?}"));
-    };
-    let args = if example.trim_start().starts_with('{') {
-        serde_json::from_str(example).map_err(|error| error.to_string())?
-    } else {
-        let first = entry
-            .spec()
-            .schema
-            .pointer("/required/0")
-            .and_then(Value::as_str);
-        let first = first.ok_or_else(|| {
-            format!("{tool} has no required argument; write the example as a JSON object")
-        })?;
-        let mut args = placeholders(&entry.spec().schema);
-        args.insert(first.to_owned(), example.into());
-        args
-    };
-    let resolved = app
-        .gate
-        .registry()
-        .resolve(tool, args)
-        .map_err(|error| error.message)?;
-    let invocation = entry
-        .tool()
-        .parse(&resolved.args)
-        .map_err(|error| error.message)?;
-    Ok(Example {
-        tool: canonical,
-        facts: invocation.facts().clone(),
-        args: resolved.args,
-    })
-}
-
-/// Something for every required argument, where an example names only the first.
-fn placeholders(schema: &Value) -> Args {
-    let required = schema
-        .pointer("/required")
-        .and_then(Value::as_array)
-        .into_iter()
-        .flatten()
-        .filter_map(Value::as_str);
-    required
-        .map(|name| {
-            let kind = schema
-                .pointer(&format!("/properties/{name}/type"))
-                .and_then(Value::as_str);
-            let value = match kind {
-                Some("integer" | "number") => 1.into(),
-                Some("boolean") => false.into(),
-                Some("array") => json!([]),
-                Some("object") => json!({}),
-                _ => "".into(),
-            };
-            (name.to_owned(), value)
-        })
-        .collect()
-}
-
 fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, CliError> {
-    let app = App::load(common, out, Purpose::Look)?;
-    let failed = |error: toolgate_gate::approve::GrantError| CliError::internal(error.to_string());
+    let project = assembly::app(common, out)?.project(Purpose::Look)?;
     match command {
         None => {
-            let all = app.grants.list().map_err(failed)?;
+            let all = project.grants()?;
             if out.json {
                 out.json_line(&all)?;
             } else {
@@ -300,7 +156,7 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
             Ok(0)
         }
         Some(GrantsCommand::Revoke { id }) => {
-            if app.grants.revoke(&id).map_err(failed)? {
+            if project.revoke_grant(&id)? {
                 out.remark(format!("{id} is taken back"));
                 Ok(0)
             } else {

@@ -1,54 +1,40 @@
 //! `toolgate resume`: what a crash left open gets its one result; nothing is run again.
 
 use serde_json::{Value, json};
-use toolgate_gate::journal::JournalError;
-use toolgate_model::ErrorKind;
+use toolgate_app::interrupted::{Choice, Interrupted, SettledCall};
+use toolgate_model::{ConversationId, ErrorKind};
 
-use crate::app::{App, Purpose};
 use crate::args::{Common, Resumed};
-use crate::cut_off::{Choice, CutOff, Settled};
+use crate::assembly;
 use crate::failure::CliError;
-use crate::home::Home;
-use crate::kept::Kept;
-use crate::orphans;
+use crate::interrupted;
 use crate::out::Out;
 
 pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result<u8, CliError> {
-    let kept = Kept::find(common, &resumed.conversation).await?;
-    kept.nobody_works_on_it()?;
-    orphans::end(&Home::find()?.runs(), out);
-    let app = App::load(&kept.common(common)?, out, Purpose::Run(""))?;
-    let journal = app.record.durable()?;
-    let id = &kept.conversation.id;
-    // Whoever else takes it up from now on is told that it is in use.
-    journal.begin(id, None).await.map_err(failed)?;
-    let cut_off = CutOff::look(&**journal, id).await.map_err(failed)?;
+    let app = assembly::app(common, out)?;
+    let id = resumed.conversation.as_str().into();
+    let conversation = app.conversation(&id).await?;
+    // Another process that takes it up from now on is told that it is in use.
+    let cut_off = conversation.interrupted().await?;
     let Some(choice) = choose(resumed, &cut_off, out).await else {
-        journal.release(id).await.map_err(failed)?;
+        conversation.end().await;
         return Ok(ErrorKind::NoApprover.exit_code());
     };
-    let sandbox = app.gate.sandbox();
-    let settled = cut_off.settle(&**journal, sandbox, Some(choice)).await;
-    let settled = settled.map_err(failed)?;
-    journal.release(id).await.map_err(failed)?;
-    report(&kept, choice, &cut_off, &settled, out)
+    let settled = conversation.resume(&cut_off, Some(choice)).await?;
+    report(&id, choice, &cut_off, &settled, out)
 }
 
-fn failed(error: JournalError) -> CliError {
-    CliError::internal(error.message)
-}
-
-/// What the person wants; nothing if that cannot be known.
-async fn choose(resumed: &Resumed, cut_off: &CutOff, out: &Out) -> Option<Choice> {
+/// What the user wants; nothing if that cannot be known.
+async fn choose(resumed: &Resumed, cut_off: &Interrupted, out: &Out) -> Option<Choice> {
     match (resumed.keep, resumed.discard) {
         (true, _) => return Some(Choice::Keep),
         (_, true) => return Some(Choice::Discard),
         _ if cut_off.is_nothing() => return Some(Choice::Keep),
         _ => {}
     }
-    let choice = cut_off.ask().await;
+    let choice = interrupted::ask(cut_off).await;
     if choice.is_none() {
-        for line in cut_off.pictured() {
+        for line in interrupted::pictured(cut_off) {
             out.remark(line);
         }
         out.failure(&CliError::internal(
@@ -59,15 +45,14 @@ async fn choose(resumed: &Resumed, cut_off: &CutOff, out: &Out) -> Option<Choice
 }
 
 fn report(
-    kept: &Kept,
+    id: &ConversationId,
     choice: Choice,
-    cut_off: &CutOff,
-    settled: &[Settled<'_>],
+    cut_off: &Interrupted,
+    settled: &[SettledCall],
     out: &Out,
 ) -> Result<u8, CliError> {
-    let id = &kept.conversation.id;
     if out.json {
-        let calls: Vec<Value> = settled.iter().map(Settled::told).collect();
+        let calls: Vec<Value> = settled.iter().map(SettledCall::to_json).collect();
         out.json_line(&json!({
             "conversation": id,
             "choice": choice.as_str(),
@@ -76,15 +61,15 @@ fn report(
         }))?;
         return Ok(0);
     }
-    for line in settled.iter().flat_map(Settled::lines) {
+    for line in settled.iter().flat_map(interrupted::lines) {
         out.text(line)?;
     }
-    if settled.iter().any(Settled::is_unknown) {
+    if settled.iter().any(SettledCall::is_unknown) {
         out.remark(
             "Commands that ran then have ended with the program that ran them: the sandbox around them does not outlive it.",
         );
     }
-    if let Some(told) = cut_off.given_up(Some(choice)) {
+    if let Some(told) = interrupted::given_up(id, cut_off, Some(choice)) {
         out.remark(&told);
     }
     if cut_off.waits_for_results() && choice == Choice::Keep {

@@ -1,61 +1,66 @@
 //! `toolgate run`: one turn without a screen.
 
-mod asker;
-mod before;
-mod carried;
-mod prepare;
 mod shown;
-mod supplied;
 mod taken_up;
 
-use tokio::sync::mpsc;
-use toolgate_engine::{Finished, Outcome, Turn, run_turn};
-use toolgate_gate::execute::EventSink;
-use toolgate_gate::output::approval_text;
-use toolgate_model::Event;
+use std::path::Path;
+
+use toolgate_app::text::{approval_text, sanitize};
+use toolgate_app::{
+    App, AppError, Conversation, Finished, Input, Listen, Outcome, ScriptText, SendOptions,
+    StartOptions, Turn, carried, supplied,
+};
+use toolgate_model::ConversationId;
 
 use crate::args::{Common, RunArgs};
 use crate::clean::{Clean, say};
-use crate::failure::CliError;
+use crate::failure::{CliError, nothing_of};
 use crate::out::Out;
-use prepare::Prepared;
+use crate::{assembly, input, signals};
 use shown::Progress;
 
-/// How many events wait for the screen.
-const EVENTS: usize = 256;
+/// The most bytes of a prompt, a script or a file of results.
+const INPUT: usize = 16 * 1024 * 1024;
 
 pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8, CliError> {
-    let Prepared {
-        app,
-        session,
-        mut provider,
-        settings,
-        turn,
-        prompt,
-        recorded,
-        noted,
-    } = prepare::prepare(common, out, args).await?;
-    let (mut events, listening) = EventSink::channel(EVENTS);
-    if out.quiet && !out.json {
-        // Where nothing is shown, nobody is woken for it.
-        events = EventSink::none();
-    }
-    let around = app.around(&session, app.approver(common.approve), events)?;
-    let turn = Turn::new(turn, settings);
-    let work = tokio::spawn(async move { run_turn(&mut *provider, &around, turn, prompt).await });
+    let app = assembly::app_with_approver(common, out)?;
+    let options = start_options(args)?;
+    let conversation = match &args.conversation {
+        None => app.start(options)?,
+        Some(id) => {
+            let conversation = find(&app, &id.as_str().into(), args).await?;
+            conversation.configure(options).await?;
+            conversation.prepare().await?;
+            let supplies = args.results.is_some();
+            taken_up::take_up(common, &conversation, supplies, out).await?;
+            conversation
+        }
+    };
+    let input = read_input(args)?;
+    let options = SendOptions {
+        listen: match out.quiet && !out.json {
+            // Where nothing is shown, nothing is woken for it.
+            true => Listen::Nobody,
+            false => Listen::Caller,
+        },
+        cancel: Some(signals::stop_token()?),
+    };
+    let turn = conversation.send_with(input, options).await;
+    let mut turn = turn.map_err(|error| with_results_file(error, args))?;
     let mut progress = Progress::new(out);
-    let shown = show(listening, &mut progress, out).await;
-    let finished = work
-        .await
-        .map_err(|error| CliError::internal(format!("the turn broke off: {error}")))?;
-    app.end(&session, out).await;
-    drop(noted);
+    let shown = show(&mut turn, &mut progress, out).await;
+    let finished = turn.outcome().await?;
+    let (trouble, is_journaled) = (
+        conversation.recording_error().await,
+        conversation.is_journaled().await,
+    );
+    conversation.end().await;
     shown?;
-    if let Some(trouble) = recorded.and_then(|recorded| recorded.trouble()) {
+    if let Some(trouble) = trouble {
         out.remark(trouble);
     }
-    let id = session.id();
-    if app.record.durable().is_ok() {
+    let id = conversation.id();
+    if is_journaled {
         // A script has come to its end; somebody else has to answer from here on.
         let asked = args.script.as_ref().map_or("", |_| "--provider NAME ");
         out.remark(format!(
@@ -67,14 +72,82 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     ended(&finished, progress.has_shown_the_answer(), out)
 }
 
-/// Shows events until nobody sends any more. A reader that is gone does not stop the turn.
-async fn show(
-    mut listening: mpsc::Receiver<Event>,
-    progress: &mut Progress,
-    out: &Out,
-) -> Result<(), CliError> {
+fn start_options(args: &RunArgs) -> Result<StartOptions, CliError> {
+    let script = |path: &Path| {
+        let text = input::file(Some(path), INPUT)?;
+        Ok::<_, CliError>(ScriptText {
+            path: path.to_path_buf(),
+            text,
+        })
+    };
+    Ok(StartOptions {
+        asked: (&args.asked).into(),
+        script: args.script.as_deref().map(script).transpose()?,
+        preset: args.preset.clone(),
+        record: args.record.clone(),
+        ..StartOptions::default()
+    })
+}
+
+/// The conversation that goes on. Where the command line does not say who is asked, the journal
+/// would have, and the message says that it has nothing.
+async fn find(app: &App, id: &ConversationId, args: &RunArgs) -> Result<Conversation, CliError> {
+    let is_named = args.script.is_some() || args.asked.provider.is_some();
+    match app.conversation(id).await {
+        Ok(conversation) => Ok(conversation),
+        Err(AppError::NotFound(id)) if is_named => Err(AppError::NoTurns(id).into()),
+        Err(AppError::JournalFile(_)) if is_named && !app.journal_file().exists() => {
+            Err(AppError::NoTurns(id.clone()).into())
+        }
+        Err(AppError::NotFound(id)) => Err(CliError::usage(nothing_of(&id))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// What the turn begins with.
+fn read_input(args: &RunArgs) -> Result<Input, CliError> {
+    if let Some(path) = &args.results {
+        let text = input::file(Some(path), INPUT)?;
+        let results = supplied::read(&text);
+        let results = results.map_err(|error| with_results_file(error, args))?;
+        return Ok(Input::Results(results));
+    }
+    let carried = args.history.as_deref().map(carried_in).transpose()?;
+    let text = match (&args.prompt, &args.file) {
+        (Some(prompt), _) if prompt != "-" => prompt.clone(),
+        (_, file) => {
+            let bytes = input::file(file.as_deref(), INPUT)?;
+            String::from_utf8(bytes)
+                .map_err(|error| CliError::usage(format!("the prompt is no text: {error}")))?
+        }
+    };
+    Ok(Input::Message { text, carried })
+}
+
+fn carried_in(path: &Path) -> Result<Vec<carried::Message>, CliError> {
+    let bytes = input::file(Some(path), INPUT)?;
+    carried::read(&bytes).map_err(|why| {
+        CliError::usage(format!(
+            "{}: {why}; a history is what `toolgate journal export --format json` writes",
+            path.display()
+        ))
+    })
+}
+
+/// An error of a result names the file that it comes from.
+fn with_results_file(error: AppError, args: &RunArgs) -> CliError {
+    match (error, &args.results) {
+        (AppError::Result { number, reason }, Some(path)) => {
+            CliError::usage(format!("{} line {number}: {reason}", path.display()))
+        }
+        (error, _) => error.into(),
+    }
+}
+
+/// Shows events until there are no more. A reader that is gone does not stop the turn.
+async fn show(turn: &mut Turn, progress: &mut Progress, out: &Out) -> Result<(), CliError> {
     let mut shown = Ok(());
-    while let Some(event) = listening.recv().await {
+    while let Some(event) = turn.next_event().await {
         if out.json {
             shown = shown.and_then(|()| out.json_line(&event));
         } else {
@@ -85,7 +158,7 @@ async fn show(
 }
 
 fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, CliError> {
-    let text = toolgate_gate::output::sanitize(&finished.text);
+    let text = sanitize(&finished.text);
     // Half an answer is not what was asked for.
     let is_answer = !matches!(finished.outcome, Outcome::Cancelled | Outcome::Failed(_));
     if is_answer && !seen && !out.json && !text.trim().is_empty() {

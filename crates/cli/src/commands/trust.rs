@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
-use toolgate_config::{Source, StoreError, TrustStore};
-use toolgate_gate::{Clock, SystemClock};
+use toolgate_app::{Home, trust};
 
 use crate::args::{Common, TrustCommand};
+use crate::assembly::{home, workspace};
 use crate::clean::say;
 use crate::clean::style::{BOLD, DIM};
-use crate::configured::{PROJECT_FILE, workspace};
+use crate::clock;
 use crate::failure::CliError;
-use crate::home::Home;
 use crate::out::Out;
 
 pub(crate) fn run(
@@ -18,15 +17,15 @@ pub(crate) fn run(
     out: &Out,
     command: Option<TrustCommand>,
 ) -> Result<u8, CliError> {
-    let store = TrustStore::at(Home::find()?.trust());
-    let failed = |error: StoreError| CliError::internal(error.to_string());
+    let home = home()?;
+    let project = || trust::project_file(&workspace(common));
     match command {
         None => {
-            let file = workspace(common)?.join(PROJECT_FILE);
-            trust(out, &store, &file)
+            let file = project()?;
+            trust_file(out, &home, &file)
         }
         Some(TrustCommand::List) => {
-            let all = store.list().map_err(failed)?;
+            let all = trust::list(&home)?;
             if out.json {
                 out.json_line(&all)?;
             } else {
@@ -41,9 +40,9 @@ pub(crate) fn run(
         Some(TrustCommand::Revoke { file }) => {
             let file = match file {
                 Some(file) => file,
-                None => workspace(common)?.join(PROJECT_FILE),
+                None => project()?,
             };
-            if store.revoke(&file).map_err(failed)? {
+            if trust::revoke(&home, &file)? {
                 out.remark(format!("{} is no longer trusted", file.display()));
                 Ok(0)
             } else {
@@ -56,11 +55,8 @@ pub(crate) fn run(
     }
 }
 
-fn trust(out: &Out, store: &TrustStore, file: &Path) -> Result<u8, CliError> {
-    let source = Source::read(file).map_err(|error| CliError::usage(error.to_string()))?;
-    let trusted = store
-        .trust(file, source.text().as_bytes(), SystemClock.now_ms())
-        .map_err(|error| CliError::internal(error.to_string()))?;
+fn trust_file(out: &Out, home: &Home, file: &Path) -> Result<u8, CliError> {
+    let trusted = trust::trust(home, file, clock::now_ms())?;
     if out.json {
         out.json_line(&trusted)?;
     } else {

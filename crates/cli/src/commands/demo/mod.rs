@@ -16,22 +16,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use tokio::sync::mpsc;
-use toolgate_engine::{Outcome, Prompt, Turn, TurnSettings, run_turn};
-use toolgate_gate::approve::{Answer, ApprovalRequest, Approver, Unanswered};
-use toolgate_gate::execute::EventSink;
-use toolgate_gate::journal::Verified;
+use toolgate_app::approvals::{Answer, ApprovalRequest, Approver, Unanswered};
+use toolgate_app::journal::Verified;
+use toolgate_app::{
+    App, Approval, Asked, Home, Input, Listen, Outcome, ScriptText, SendOptions, StartOptions, Turn,
+};
 use toolgate_model::{ErrorKind, Event, ToolResult};
-use toolgate_providers::provider::Played;
-use toolgate_providers::replay::Script;
 
-use crate::app::{App, Purpose};
 use crate::args::Common;
 use crate::clean::style::{BOLD, DIM, GREEN, RED};
 use crate::clean::{Clean, say};
 use crate::failure::CliError;
-use crate::home::Home;
 use crate::out::Out;
+use crate::{assembly, signals};
 
 /// What the model says and does.
 const SCRIPT: &str = include_str!("script.toml");
@@ -45,9 +42,6 @@ const FILES: [(&str, &str); 4] = [
 ];
 
 const QUESTION: &str = "The test fails. Find out why and mend it.";
-
-/// How many events wait for the screen.
-const EVENTS: usize = 256;
 
 /// A person who says yes, so that the demo runs without anybody there.
 struct ScriptedYes;
@@ -83,51 +77,53 @@ async fn work_in(place: &Path, out: &Out) -> Result<u8, CliError> {
         workspace: Some(workspace.clone()),
         ..Common::default()
     };
-    let app = App::load_from(&home, &common, out, Purpose::RunAll, |_| {})?;
-    let script = Script::from_toml(SCRIPT).map_err(|fault| cannot(&fault))?;
-    let mut model = Played::new(script, app.limits());
-    let session = Arc::new(app.session("demo"));
-    app.record.begin(&session, &app.workspace).await;
+    let options = assembly::options(home, &common, out);
+    let app = App::open(options.approval(Approval::Ask(Arc::new(ScriptedYes))))?;
+    let conversation = app.start(StartOptions {
+        id: Some("demo".into()),
+        asked: Asked {
+            model: Some("a script".to_owned()),
+            ..Asked::default()
+        },
+        provider_name: Some("demo".to_owned()),
+        script: Some(ScriptText {
+            path: "script.toml".into(),
+            text: SCRIPT.into(),
+        }),
+        ..StartOptions::default()
+    })?;
     intro(out)?;
-    let (events, listening) = EventSink::channel(EVENTS);
-    let around = app.around(&session, Some(Arc::new(ScriptedYes)), events)?;
-    let settings = TurnSettings {
-        provider: "demo".to_owned(),
-        model: "a script".to_owned(),
-        ..TurnSettings::default()
+    let options = SendOptions {
+        listen: Listen::Caller,
+        cancel: Some(signals::stop_token()?),
     };
-    let work = tokio::spawn(async move {
-        let question = Prompt::Message(QUESTION.to_owned());
-        run_turn(&mut model, &around, Turn::new(1, settings), question).await
-    });
-    let seen = watch(listening, out).await;
-    let finished = work.await.map_err(|error| cannot(&error))?;
-    app.end(&session, out).await;
+    let turn = conversation.send_with(Input::message(QUESTION), options);
+    let mut turn = turn.await?;
+    let seen = watch(&mut turn, out).await;
+    let finished = turn.outcome().await?;
+    let sandboxed = conversation.has_command_sandbox().await;
+    conversation.end().await;
     let results = seen?;
     if matches!(finished.outcome, Outcome::Cancelled) {
         return Ok(ErrorKind::Cancelled.exit_code());
     }
     let expected = Expected {
-        sandboxed: app.gate.settings().command_sandbox,
+        sandboxed,
         mended: std::fs::read_to_string(workspace.join("total.sh"))
             .is_ok_and(|text| text.contains("sum=0")),
     };
     expected.check(&results)?;
-    let journal = app.record.durable()?;
-    let record = journal.verify(None).await;
+    let record = app.verify_journal(None).await;
     let record = record.map_err(|error| cannot(&error))?;
     closing(out, &finished.text, &record, expected.sandboxed)
 }
 
 /// Shows events until there are no more, and collects the results.
-async fn watch(
-    mut listening: mpsc::Receiver<Event>,
-    out: &Out,
-) -> Result<Vec<ToolResult>, CliError> {
+async fn watch(turn: &mut Turn, out: &Out) -> Result<Vec<ToolResult>, CliError> {
     let mut results = Vec::new();
     let mut shown = Ok(());
     let mut words = String::new();
-    while let Some(event) = listening.recv().await {
+    while let Some(event) = turn.next_event().await {
         if out.json {
             shown = shown.and_then(|()| out.json_line(&event));
         } else if let Event::TextDelta { text } = &event {

@@ -1,6 +1,6 @@
 //! What a person sees of a turn while it goes on.
 
-use toolgate_gate::output::{approval_text, sanitize};
+use toolgate_app::text::{approval_text, sanitize};
 use toolgate_model::{Action, CallId, Event, Status, Stream, ToolResult};
 
 use crate::clean::style::{BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW};

@@ -1,102 +1,53 @@
-//! A conversation that is taken up again, from its record.
+//! A conversation that goes on after a crash, for the user on the terminal.
 
 use std::path::Path;
 
-use toolgate_engine::History;
-use toolgate_gate::journal::{Body, Filter, FullJournal, JournalError, Line, ReadJournal};
-use toolgate_gate::session::Session;
+use toolgate_app::Conversation;
+use toolgate_app::interrupted::Interrupted;
+use toolgate_app::text::approval_text;
 use toolgate_model::ConversationId;
 
-use crate::app::App;
 use crate::args::Common;
 use crate::clean::{Clean, say};
-use crate::cut_off::{CutOff, Settled};
 use crate::failure::CliError;
+use crate::interrupted;
 use crate::out::Out;
 
-/// Takes the conversation for this process and reads it back. Whoever goes on after a crash
-/// says first what becomes of the calls that it cut off.
+/// Takes the conversation for this process. After a crash the user says first what becomes of the
+/// calls that it interrupted.
 pub(super) async fn take_up(
     common: &Common,
-    app: &App,
-    session: &Session,
+    conversation: &Conversation,
     supplies: bool,
     out: &Out,
-) -> Result<History, CliError> {
-    let journal = &**app.record.durable()?;
-    // Before anything is noted about it: a mistyped name leaves no trace.
-    if !is_there(journal, session.id()).await.map_err(told)? {
-        return Err(nothing_of(session.id()));
-    }
-    app.record
-        .mend(app.gate.sandbox(), &app.workspace, out)
-        .await;
-    app.record.go_on(session, &app.workspace).await?;
-    let cut_off = CutOff::look(journal, session.id()).await.map_err(told)?;
+) -> Result<(), CliError> {
+    let id = conversation.id();
+    let cut_off = conversation.interrupted().await?;
     if cut_off.waits_for_results() && !supplies {
-        return Err(wanted(common, session.id(), &cut_off));
+        return Err(wanted(common, id, &cut_off));
     }
-    if cut_off.turn().is_some() {
-        let chosen = if cut_off.is_undecided() {
-            let chosen = cut_off.ask().await;
-            Some(chosen.ok_or_else(|| undecided(common, session.id(), &cut_off))?)
-        } else {
-            out.remark("the last turn was cut off; the model is told what there is of it");
-            None
-        };
-        let settled = cut_off.settle(journal, app.gate.sandbox(), chosen).await;
-        let settled = settled.map_err(told)?;
-        for line in settled.iter().flat_map(Settled::lines) {
-            out.remark(line);
-        }
-        if let Some(told) = cut_off.given_up(chosen) {
-            out.remark(&told);
-        }
+    if cut_off.turn().is_none() {
+        return Ok(());
     }
-    let history = read(journal, session.id()).await.map_err(told)?;
-    if history.is_empty() {
-        return Err(nothing_of(session.id()));
-    }
-    Ok(history)
-}
-
-fn told(error: JournalError) -> CliError {
-    CliError::internal(error.message)
-}
-
-fn nothing_of(id: &ConversationId) -> CliError {
-    CliError::usage(format!(
-        "no turn is on record of {:?}; `toolgate journal list` shows what is",
-        id.as_str()
-    ))
-}
-
-/// Whether anything is on record of the conversation.
-async fn is_there(journal: &dyn FullJournal, id: &ConversationId) -> Result<bool, JournalError> {
-    let first = Filter {
-        most: Some(1),
-        ..Filter::of(id)
+    let chosen = if cut_off.is_undecided() {
+        let chosen = interrupted::ask(&cut_off).await;
+        Some(chosen.ok_or_else(|| undecided(common, id, &cut_off))?)
+    } else {
+        out.remark("the last turn was cut off; the model is told what there is of it");
+        None
     };
-    Ok(!journal.entries(first).await?.is_empty())
+    let settled = conversation.resume(&cut_off, chosen).await?;
+    for line in settled.iter().flat_map(interrupted::lines) {
+        out.remark(line);
+    }
+    if let Some(told) = interrupted::given_up(id, &cut_off, chosen) {
+        out.remark(&told);
+    }
+    Ok(())
 }
 
-async fn read(journal: &dyn FullJournal, id: &ConversationId) -> Result<History, JournalError> {
-    let mut history = History::default();
-    let reader: &dyn ReadJournal = journal;
-    let each = |line: Line| {
-        let record = match line.body {
-            Body::Kept(record) => Some(*record),
-            Body::Pruned | Body::Unreadable(_) => None,
-        };
-        history.take(&line.kind, record);
-        true
-    };
-    reader.each(Filter::of(id), each).await?;
-    Ok(history)
-}
-
-/// What to type where nobody can be asked.
-fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> CliError {
+/// What to type without a terminal.
+fn undecided(common: &Common, id: &ConversationId, cut_off: &Interrupted) -> CliError {
     let command = typed_before(common);
     let command = say!("{} resume {}", command, typed(id.as_str()));
     CliError::nobody(say!(
@@ -107,8 +58,8 @@ fn undecided(common: &Common, id: &ConversationId, cut_off: &CutOff) -> CliError
     ))
 }
 
-/// What to type where the person has something to answer first.
-fn wanted(common: &Common, id: &ConversationId, cut_off: &CutOff) -> CliError {
+/// What to type where the user has something to answer first.
+fn wanted(common: &Common, id: &ConversationId, cut_off: &Interrupted) -> CliError {
     let (command, id) = (typed_before(common), typed(id.as_str()));
     CliError::usage(say!(
         "calls of the last turn wait for results of yours:\n{}\nsupply them, or give the calls up:\n  {} run --conversation {} --results FILE\n  {} resume {} --discard",
@@ -120,8 +71,8 @@ fn wanted(common: &Common, id: &ConversationId, cut_off: &CutOff) -> CliError {
     ))
 }
 
-fn listed(cut_off: &CutOff) -> Clean {
-    let calls = cut_off.pictured();
+fn listed(cut_off: &Interrupted) -> Clean {
+    let calls = interrupted::pictured(cut_off);
     let calls = calls.iter().map(|line| say!("  {}", line.plain()));
     Clean::join(calls, "\n")
 }
@@ -151,7 +102,7 @@ fn typed(word: &str) -> String {
         return word.to_owned();
     }
     // A terminal does not obey what stands in a name, and no line is broken by it.
-    let shown = toolgate_gate::output::approval_text(word);
+    let shown = approval_text(word);
     format!("'{}'", shown.replace('\'', r"'\''"))
 }
 

@@ -1,0 +1,195 @@
+//! What stands around commands, from the configuration and this machine.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use toolgate_config::Effective;
+use toolgate_config::settings::{CommandSandboxMode, Network as Reach};
+use toolgate_sandbox::command::{
+    Appeared, CommandSandbox, Grant, Level, Network, Omit, SandboxRules, SetupError,
+};
+use toolgate_sandbox::env;
+use toolgate_sandbox::paths::{PathSandbox, Root, RootAccess};
+use toolgate_tools::CommandSettings;
+
+use crate::options::AppOptions;
+use crate::secrets;
+
+/// What stands around commands, and what they are given.
+pub(crate) struct CommandContext {
+    pub(crate) settings: Arc<CommandSettings>,
+    rules: SandboxRules,
+    /// Which levels are wanted.
+    sandbox: CommandSandboxMode,
+}
+
+impl CommandContext {
+    /// Everything but the sandbox.
+    pub(crate) fn new(options: &AppOptions, config: &Effective, paths: &PathSandbox) -> Self {
+        let tools = &config.settings().tools;
+        let rules = sandbox_rules(options, config, paths);
+        let roots = paths.roots().iter();
+        let home = options.environment.text("HOME").map(str::to_owned);
+        let strip = [tools.environment.strip.clone(), secrets::named(config)].concat();
+        let mut env = env::clean(
+            options.environment.iter().cloned(),
+            &tools.environment.keep,
+            &strip,
+        );
+        let grants: Vec<PathBuf> = rules
+            .grants
+            .iter()
+            .map(|grant| grant.path.clone())
+            .collect();
+        env.extend(homes(&grants, home.as_deref(), &env));
+        Self {
+            settings: Arc::new(CommandSettings {
+                grants,
+                sandbox: OnceLock::new(),
+                roots: roots.map(|root| root.path().to_path_buf()).collect(),
+                home,
+                env,
+                timeout: Duration::from_secs(tools.timeouts.shell_commands_seconds),
+            }),
+            rules,
+            sandbox: tools.sandbox.command_sandbox,
+        }
+    }
+
+    /// Starts the sandbox. That is another process, which takes its time to look around.
+    pub(crate) fn start(&self) {
+        self.settings
+            .sandbox
+            .get_or_init(|| CommandSandbox::start(&self.rules).map_err(|error| error.to_string()));
+    }
+
+    /// Where the sandbox stands.
+    pub(crate) fn sandbox(&self) -> Option<&CommandSandbox> {
+        self.settings.sandbox.get()?.as_ref().ok()
+    }
+
+    /// Reports what commands of a killed run had left under protected names.
+    pub(crate) fn tell_earlier(&self, options: &AppOptions) {
+        let earlier = self.sandbox().map(CommandSandbox::earlier);
+        tell_appeared(
+            &earlier.unwrap_or_default(),
+            "an interrupted command",
+            options,
+        );
+    }
+
+    /// Why every command is asked about, where it is.
+    pub(crate) fn asks(&self) -> Option<String> {
+        self.sandbox()
+            .and_then(|sandbox| why_asked(self.sandbox, sandbox))
+    }
+}
+
+/// Reports what background commands left under protected names, where no result did.
+pub(crate) fn tell_unreported(commands: &CommandSettings, options: &AppOptions) {
+    if let Some(Ok(sandbox)) = commands.sandbox.get() {
+        tell_appeared(&sandbox.unreported(), "a background command", options);
+    }
+}
+
+fn tell_appeared(appeared: &[Appeared], by: &str, options: &AppOptions) {
+    for one in appeared {
+        let (path, rule) = (one.path.display(), &one.rule);
+        options.notice(match (&one.moved_to, one.error) {
+            (Some(to), _) => format!(
+                "{path} is a protected name ({rule}): {by} had made it, and it was moved to {}. Move it back if it is yours.",
+                to.display()
+            ),
+            (None, Some(error)) => format!(
+                "{path} is a protected name ({rule}): {by} had made it, and it could not be moved ({error}). Look at it before you use it."
+            ),
+            (None, None) => continue,
+        });
+    }
+}
+
+/// Programs that look for a directory of theirs in the home directory, and how they are told
+/// otherwise. Commands have a home of their own, so a granted directory has to be named.
+const HOMES: [(&str, &str); 6] = [
+    (".cargo", "CARGO_HOME"),
+    (".rustup", "RUSTUP_HOME"),
+    ("go", "GOPATH"),
+    (".gradle", "GRADLE_USER_HOME"),
+    (".npm", "npm_config_cache"),
+    (".cache/pip", "PIP_CACHE_DIR"),
+];
+
+fn homes(
+    grants: &[PathBuf],
+    home: Option<&str>,
+    env: &[(OsString, OsString)],
+) -> Vec<(OsString, OsString)> {
+    let Some(home) = home else {
+        return Vec::new();
+    };
+    HOMES
+        .iter()
+        .map(|(directory, name)| (Path::new(home).join(directory), *name))
+        .filter(|(directory, name)| {
+            grants.contains(directory) && !env.iter().any(|(known, _)| known == *name)
+        })
+        .map(|(directory, name)| (name.into(), directory.into()))
+        .collect()
+}
+
+/// What the sandbox is built from.
+pub(crate) fn sandbox_rules(
+    options: &AppOptions,
+    config: &Effective,
+    paths: &PathSandbox,
+) -> SandboxRules {
+    let sandbox = &config.settings().tools.sandbox;
+    let mut rules = SandboxRules::new(paths.clone());
+    for directory in config.command_directories() {
+        let in_root =
+            |root: &Root| directory.path.starts_with(root.path()) && directory.path != root.path();
+        if directory.access == RootAccess::ReadWrite && paths.roots().iter().any(in_root) {
+            // A protected path of the workspace that commands may change all the same.
+            rules.opened.push(directory.path);
+        } else {
+            rules.grants.push(Grant {
+                path: directory.path,
+                access: directory.access,
+            });
+        }
+    }
+    rules.network = match sandbox.network {
+        Reach::Off => Network::Off,
+        Reach::Loopback => Network::Loopback,
+        Reach::On => Network::On,
+    };
+    rules.records = Some(options.home.sandbox_records());
+    if sandbox.command_sandbox == CommandSandboxMode::Off {
+        // What is left is the supervisor, which ends everything a command started.
+        rules.highest = Level::Landlock;
+        rules.network = Network::On;
+        rules.omit = Omit {
+            landlock: true,
+            seccomp: true,
+        };
+    }
+    rules
+}
+
+fn why_asked(mode: CommandSandboxMode, sandbox: &CommandSandbox) -> Option<String> {
+    if mode == CommandSandboxMode::Off {
+        return Some(
+            "commands run without a sandbox here (command_sandbox = \"off\"), so each one is asked about"
+                .to_owned(),
+        );
+    }
+    let because = |failure: &SetupError| format!(" ({failure})");
+    (sandbox.level() == Level::Landlock).then(|| {
+        format!(
+            "secrets inside the workspace cannot be hidden from commands here, so each one is asked about{}; `toolgate doctor` says what to do",
+            sandbox.stepped_down().map(because).unwrap_or_default()
+        )
+    })
+}

@@ -1,0 +1,310 @@
+//! A conversation with a model: its turns, approvals, events, recovery and end.
+//!
+//! ```text
+//! App::start ──────┐
+//! App::conversation┴▶ Conversation ── send ──▶ Turn ──▶ Finished
+//!                        │  interrupted, resume: after a crash
+//!                        │  approvals, answer, cancel: while a turn runs
+//!                        │  subscribe: journaled events, then live ones
+//!                        └─ undo, export, end
+//! ```
+//!
+//! A conversation has one handle per app: clones and later lookups are the same conversation.
+//! One turn runs at a time. A turn goes on when its [`Turn`] is dropped; [`Conversation::cancel`]
+//! stops it.
+//!
+//! ```no_run
+//! use toolgate_app::{App, Input, StartOptions};
+//!
+//! # async fn example(app: App) -> Result<(), toolgate_app::AppError> {
+//! let conversation = app.start(StartOptions::default())?;
+//! let turn = conversation.send(Input::message("What is in this directory?")).await?;
+//! let finished = turn.outcome().await?;
+//! assert!(!finished.text.is_empty());
+//! conversation.end().await;
+//! # Ok(())
+//! # }
+//! ```
+
+mod agent;
+mod events;
+mod hub;
+mod send;
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
+
+use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
+use tokio_util::sync::CancellationToken;
+use toolgate_gate::approve::{Answer, ApprovalRequest};
+use toolgate_gate::plan::Mode as ToolsMode;
+use toolgate_model::{ApprovalId, ConversationId};
+
+pub use events::{Happening, Published, Subscription};
+pub use send::{Input, Listen, SendOptions, Turn};
+
+use crate::app::{App, locked};
+use crate::error::AppError;
+use crate::export::{self, ExportFormat};
+use crate::interrupted::{Choice, Interrupted, SettledCall};
+use crate::options::Approval;
+use crate::provider_source::Asked;
+use crate::stored::Stored;
+use crate::undo::{self, Scope, Undo};
+use agent::Agent;
+use hub::Hub;
+
+/// A script that plays the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptText {
+    /// Its file, for messages.
+    pub path: PathBuf,
+    /// Its text, TOML.
+    pub text: Vec<u8>,
+}
+
+/// How a conversation is held. What is left out comes from the configuration, and in a
+/// conversation that goes on from its last turn.
+#[derive(Clone, Debug, Default)]
+pub struct StartOptions {
+    /// The id [default: a fresh one].
+    pub id: Option<ConversationId>,
+    /// Provider, model and address.
+    pub asked: Asked,
+    /// A script that plays the model instead of a provider.
+    pub script: Option<ScriptText>,
+    /// The name of the provider in events and journal [default: its own].
+    pub provider_name: Option<String>,
+    /// The preset.
+    pub preset: Option<String>,
+    /// The directory that tools may use [default: the app's].
+    pub workspace: Option<PathBuf>,
+    /// Whether tools run, are left to the user, or are off [default: as configured].
+    pub mode: Option<ToolsMode>,
+    /// Who approves calls [default: as the app's options say].
+    pub approval: Option<Approval>,
+    /// A new file that records what the model says.
+    pub record: Option<PathBuf>,
+}
+
+/// A handle to a conversation. Clones are the same conversation.
+#[derive(Clone)]
+pub struct Conversation {
+    pub(crate) inner: Arc<Inner>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) app: App,
+    id: ConversationId,
+    state: Arc<AsyncMutex<State>>,
+    /// Stops the turn that runs.
+    cancel: Mutex<Option<CancellationToken>>,
+    hub: Arc<Hub>,
+}
+
+/// The state that one turn, one resume or one end has at a time.
+#[derive(Default)]
+pub(crate) struct State {
+    options: StartOptions,
+    /// Whether the journal has the conversation.
+    stored: bool,
+    agent: Option<Agent>,
+}
+
+impl std::fmt::Debug for Conversation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Conversation")
+            .field("id", &self.inner.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl App {
+    /// Prepares a new conversation: provider, model, preset, workspace and tools are in order when
+    /// this returns. Nothing is journaled before the first turn.
+    pub fn start(&self, options: StartOptions) -> Result<Conversation, AppError> {
+        let id = match &options.id {
+            Some(id) => id.clone(),
+            None => self.fresh_id("run")?,
+        };
+        let mut state = State {
+            options,
+            ..State::default()
+        };
+        state.agent = Some(Agent::new(self, &id, &state.options)?);
+        Ok(self.adopt(Conversation::with(self, id, state)))
+    }
+
+    /// A conversation of the journal as a page, without secrets of the environment.
+    pub async fn export(
+        &self,
+        id: &ConversationId,
+        format: ExportFormat,
+    ) -> Result<String, AppError> {
+        export::of(self, id, format).await
+    }
+
+    /// Plans the undo of what a conversation did to files.
+    pub async fn undo(&self, id: &ConversationId, scope: &Scope) -> Result<Undo, AppError> {
+        let stored = Stored::find(self, id).await?;
+        undo::plan(self, &stored, scope).await
+    }
+}
+
+impl Conversation {
+    fn with(app: &App, id: ConversationId, state: State) -> Self {
+        Self::of(Arc::new(Inner {
+            app: app.clone(),
+            id,
+            state: Arc::new(AsyncMutex::new(state)),
+            cancel: Mutex::default(),
+            hub: Arc::new(Hub::new()),
+        }))
+    }
+
+    pub(crate) fn stored(app: &App, stored: &Stored) -> Self {
+        let state = State {
+            stored: true,
+            ..State::default()
+        };
+        Self::with(app, stored.conversation.id.clone(), state)
+    }
+
+    pub(crate) const fn of(inner: Arc<Inner>) -> Self {
+        Self { inner }
+    }
+
+    pub(crate) fn downgrade(&self) -> Weak<Inner> {
+        Arc::downgrade(&self.inner)
+    }
+
+    /// Its id.
+    pub fn id(&self) -> &ConversationId {
+        &self.inner.id
+    }
+
+    /// The state, if no turn runs.
+    fn idle(&self) -> Result<OwnedMutexGuard<State>, AppError> {
+        let state = Arc::clone(&self.inner.state).try_lock_owned();
+        state.map_err(|_| AppError::Busy(self.inner.id.clone()))
+    }
+
+    /// Whether a turn runs.
+    pub fn is_busy(&self) -> bool {
+        self.inner.state.try_lock().is_err()
+    }
+
+    /// Changes how the next turns are held. Ends the session with its background commands.
+    pub async fn configure(&self, options: StartOptions) -> Result<(), AppError> {
+        let mut state = self.idle()?;
+        self.end_agent(&mut state).await;
+        state.options = options;
+        Ok(())
+    }
+
+    /// Puts everything in order that a turn needs, so that an error of the configuration shows
+    /// before the user writes a prompt. [`Self::send`] does this too.
+    pub async fn prepare(&self) -> Result<(), AppError> {
+        let mut state = self.idle()?;
+        self.prepared(&mut state).await.map(drop)
+    }
+
+    /// The state that a crash left, after taking the conversation for this process. To be asked
+    /// before the first turn of a conversation that goes on.
+    pub async fn interrupted(&self) -> Result<Interrupted, AppError> {
+        let mut state = self.idle()?;
+        self.taken(&mut state).await
+    }
+
+    /// Gives every interrupted call its one result and the turn its end. Nothing runs again.
+    /// Without a choice, what there is is kept.
+    pub async fn resume(
+        &self,
+        interrupted: &Interrupted,
+        choice: Option<Choice>,
+    ) -> Result<Vec<SettledCall>, AppError> {
+        let mut state = self.idle()?;
+        self.settled(&mut state, interrupted, choice).await
+    }
+
+    /// Stops the turn that runs. Its calls get results that say so.
+    pub fn cancel(&self) {
+        if let Some(cancel) = &*locked(&self.inner.cancel) {
+            cancel.cancel();
+        }
+    }
+
+    /// Its questions that wait for an answer.
+    pub fn approvals(&self) -> Vec<ApprovalRequest> {
+        self.inner.app.approvals().of(&self.inner.id)
+    }
+
+    /// Answers one of its questions.
+    pub fn answer(&self, id: ApprovalId, answer: Answer) -> Result<(), AppError> {
+        self.inner
+            .app
+            .approvals()
+            .answer(&self.inner.id, id, answer)
+    }
+
+    /// Its events after this journal entry (0: from the beginning): those of the journal, then
+    /// those that happen, without a gap or a repetition.
+    pub async fn subscribe(&self, after: u64) -> Result<Subscription, AppError> {
+        Subscription::new(&self.inner.app, &self.inner.id, &self.inner.hub, after)
+    }
+
+    /// Plans the undo of what it did to files.
+    pub async fn undo(&self, scope: &Scope) -> Result<Undo, AppError> {
+        let _idle = self.idle()?;
+        self.inner.app.undo(&self.inner.id, scope).await
+    }
+
+    /// The conversation as a page.
+    pub async fn export(&self, format: ExportFormat) -> Result<String, AppError> {
+        self.inner.app.export(&self.inner.id, format).await
+    }
+
+    /// Whether its turns are journaled: else it cannot be resumed.
+    pub async fn is_journaled(&self) -> bool {
+        let state = self.inner.state.lock().await;
+        let agent = state.agent.as_ref();
+        agent.is_some_and(|agent| agent.project.record.durable().is_ok())
+    }
+
+    /// The directory that its tools may use, once it is prepared.
+    pub async fn workspace(&self) -> Option<PathBuf> {
+        let state = self.inner.state.lock().await;
+        let agent = state.agent.as_ref();
+        agent.map(|agent| Path::to_path_buf(&agent.project.workspace))
+    }
+
+    /// Why what the model says could not be recorded, if so.
+    pub async fn recording_error(&self) -> Option<String> {
+        let state = self.inner.state.lock().await;
+        let recording = state.agent.as_ref()?.recording.as_ref()?;
+        recording.trouble()
+    }
+
+    /// Whether commands run in a sandbox here, once it is prepared.
+    pub async fn has_command_sandbox(&self) -> bool {
+        let state = self.inner.state.lock().await;
+        let agent = state.agent.as_ref();
+        agent.is_some_and(|agent| agent.project.has_command_sandbox())
+    }
+
+    /// Waits for its turn, ends its background commands, stores what it has read, and gives its
+    /// lease back. It can be resumed afterwards, also by another process.
+    pub async fn end(&self) {
+        let mut state = self.inner.state.lock().await;
+        self.end_agent(&mut state).await;
+        self.inner.hub.end();
+    }
+
+    /// Gives a conversation back that was only looked at.
+    async fn end_agent(&self, state: &mut State) {
+        if let Some(agent) = state.agent.take() {
+            agent.end().await;
+            state.stored |= agent.has_begun();
+        }
+    }
+}

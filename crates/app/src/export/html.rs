@@ -1,0 +1,338 @@
+//! The conversation as one page that loads nothing and needs no script.
+//!
+//! Everything that somebody wrote goes through [`safe`]: what a terminal or a reader's eye
+//! would fall for is removed, and what a browser would obey is text. Should that ever have
+//! a gap, the page's own policy lets nothing run and nothing be fetched.
+
+use std::fmt::Write;
+
+use toolgate_gate::output::sanitize;
+use toolgate_model::ToolCall;
+use toolgate_model::characters::seen;
+
+use super::transcript::{Said, Story, Transcript};
+use super::words;
+use crate::time as clock;
+
+const STYLE: &str = include_str!("page.css");
+
+pub(super) fn render(transcript: &Transcript) -> String {
+    let title = named(&transcript.conversation);
+    let mut page = Page(String::new());
+    page.add(&format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <title>Conversation {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
+    ));
+    head(&mut page, transcript);
+    strip(&mut page, transcript);
+    page.add("<ol class=\"line\">");
+    let mut number = 0;
+    for message in &transcript.messages {
+        let at = time(message.at_ms);
+        match &message.said {
+            Said::User { text } => page.add(&format!(
+                "<li class=\"said user\"><h2>User</h2>{at}<p class=\"words\">{}</p></li>",
+                safe(text)
+            )),
+            Said::Assistant {
+                text,
+                thinking,
+                calls,
+                by_model,
+            } => answered(&mut page, text, thinking.as_deref(), calls, *by_model, &at),
+            Said::Ended { outcome, error } => page.add(&format!(
+                "<li class=\"said ended\"><h2>The turn ended: {}</h2>{at}<p class=\"words\">{}</p></li>",
+                named(outcome),
+                safe(error.as_deref().unwrap_or_default())
+            )),
+            Said::Tool(story) => {
+                number += 1;
+                told(&mut page, story, number, &at);
+            }
+        }
+    }
+    page.add("</ol>\n<footer>Written by Toolgate from its journal. Differences show what a change took out; whole copies of files from before are not part of this page.</footer>");
+    page.add("</main>\n</body>\n</html>");
+    page.0
+}
+
+struct Page(String);
+
+impl Page {
+    fn add(&mut self, text: &str) {
+        // Writing to a string cannot fail.
+        let _ = writeln!(self.0, "{text}");
+    }
+}
+
+/// Text as text: nothing in it is obeyed.
+fn safe(text: &str) -> String {
+    let text = sanitize(text);
+    let mut safe = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '&' => safe.push_str("&amp;"),
+            '<' => safe.push_str("&lt;"),
+            '>' => safe.push_str("&gt;"),
+            '"' => safe.push_str("&quot;"),
+            '\'' => safe.push_str("&#39;"),
+            '`' => safe.push_str("&#96;"),
+            other => safe.push(other),
+        }
+    }
+    safe
+}
+
+/// A name as text: one line, with everything written out that could not be seen.
+fn named(text: &str) -> String {
+    safe(&text.chars().flat_map(seen).collect::<String>())
+}
+
+fn time(at_ms: u64) -> String {
+    format!(
+        "<time datetime=\"{}\">{}</time>",
+        clock::stamp(at_ms),
+        clock::shown(at_ms)
+    )
+}
+
+fn head(page: &mut Page, transcript: &Transcript) {
+    page.add(&format!(
+        "<header>\n<p class=\"kicker\">Toolgate · conversation</p>\n<h1>{}</h1>\n<dl>",
+        named(&transcript.conversation)
+    ));
+    let first = transcript.messages.first();
+    let began = first.map(|message| message.at_ms);
+    let ended = transcript
+        .messages
+        .iter()
+        .map(|message| message.at_ms)
+        .max();
+    let lasted = began
+        .zip(ended)
+        .map(|(began, ended)| ended.saturating_sub(began));
+    let files = words::stories(transcript).filter(|story| story.has_changed());
+    let mut files: Vec<&str> = files
+        .flat_map(|story| &story.files)
+        .map(|file| file.path.as_str())
+        .collect();
+    files.sort_unstable();
+    files.dedup();
+    let tokens = transcript.usage.as_ref().map(|usage| {
+        let (read, written) = (usage.input_tokens, usage.output_tokens);
+        format!(
+            "{} in, {} out",
+            words::grouped(read),
+            words::grouped(written)
+        )
+    });
+    for (name, value) in [
+        ("Workspace", transcript.workspace.clone()),
+        ("Model", transcript.model.clone()),
+        ("Began", began.map(|at| format!("{} UTC", clock::shown(at)))),
+        ("Lasted", lasted.map(words::span)),
+        ("Calls", Some(words::counted(transcript))),
+        ("Files changed", Some(files.len().to_string())),
+        ("Tokens", tokens),
+    ] {
+        if let Some(value) = value {
+            page.add(&format!(
+                "<div><dt>{name}</dt><dd>{}</dd></div>",
+                named(&value)
+            ));
+        }
+    }
+    page.add("</dl>\n</header>");
+}
+
+/// When each call ran, side by side, as bars that lead to the calls.
+fn strip(page: &mut Page, transcript: &Transcript) {
+    let spans: Vec<(u64, u64, &Story)> = words::stories(transcript)
+        .map(|story| {
+            let from = story.started_ms.or(story.finished_ms).unwrap_or(0);
+            (from, story.finished_ms.unwrap_or(from), story)
+        })
+        .collect();
+    let known = spans.iter().filter(|(from, ..)| *from > 0);
+    let first = known.map(|(from, ..)| *from).min().unwrap_or(0);
+    let last = spans.iter().map(|(_, to, _)| *to).max().unwrap_or(0);
+    let whole = last.saturating_sub(first).max(1);
+    if spans.len() < 2 {
+        return;
+    }
+    page.add("<nav class=\"strip\" aria-label=\"When each call ran\">");
+    // Thousandths, so that no number needs a fraction.
+    let part = |ms: u64| ms.saturating_mul(1000) / whole;
+    for (at, (from, to, story)) in spans.iter().enumerate() {
+        let left = part(from.saturating_sub(first)).min(994);
+        let wide = part(to.saturating_sub(*from)).clamp(6, 1000 - left);
+        let class = words::ended(story).replace(' ', "-");
+        // What never began and never ended has no place in time.
+        let bar = if *from > 0 { "<i></i>" } else { "" };
+        page.add(&format!(
+            "<a class=\"{class}\" href=\"#call-{}\" style=\"--left:{left};--wide:{wide}\" title=\"{}\"><span>{}</span><b>{bar}</b></a>",
+            at + 1,
+            words::took(story),
+            named(story.tool()),
+        ));
+    }
+    page.add("</nav>");
+}
+
+fn answered(
+    page: &mut Page,
+    text: &str,
+    thinking: Option<&str>,
+    calls: &[ToolCall],
+    by_model: bool,
+    at: &str,
+) {
+    let who = if by_model { "Assistant" } else { "Calls" };
+    page.add(&format!("<li class=\"said assistant\"><h2>{who}</h2>{at}"));
+    if let Some(thinking) = thinking {
+        page.add(&format!(
+            "<details><summary>Thinking</summary><p class=\"words\">{}</p></details>",
+            safe(thinking)
+        ));
+    }
+    if !text.is_empty() {
+        page.add(&format!("<p class=\"words\">{}</p>", safe(text)));
+    }
+    if !calls.is_empty() {
+        let names = calls.iter().map(|call| {
+            let (name, id) = (named(&call.name), named(call.id.as_str()));
+            format!("<code title=\"{id}\">{name}</code>")
+        });
+        let names: Vec<String> = names.collect();
+        page.add(&format!(
+            "<p class=\"asks\">asks for {}</p>",
+            names.join(" ")
+        ));
+    }
+    page.add("</li>");
+}
+
+fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
+    let end = words::ended(story);
+    let class = end.replace(' ', "-");
+    page.add(&format!(
+        "<li class=\"call {class}\" id=\"call-{number}\"><h2><span class=\"tool\">{}</span> <code>{}</code> <b class=\"chip\">{end}</b></h2>{at}",
+        named(story.tool()),
+        named(story.call.id.as_str())
+    ));
+    if let Some(plan) = &story.plan {
+        page.add(&format!(
+            "<p class=\"summary\">{}</p>",
+            named(&plan.summary)
+        ));
+    }
+    page.add("<dl>");
+    let reason = story.call.reason.as_deref();
+    let gone = |is_gone: bool| is_gone.then(|| words::GONE.to_owned());
+    for (name, value) in [
+        ("Asked by", Some(words::asked_by(story).to_owned())),
+        ("The model says", reason.map(str::to_owned)),
+        ("Let through by", Some(words::approved_by(story))),
+        ("Took", Some(words::took(story))),
+        ("Arguments", gone(story.gone.call)),
+        ("Changed", gone(story.gone.files && story.files.is_empty())),
+    ] {
+        if let Some(value) = value {
+            page.add(&format!(
+                "<div><dt>{name}</dt><dd>{}</dd></div>",
+                named(&value)
+            ));
+        }
+    }
+    if !story.files.is_empty() {
+        page.add("<div class=\"files\"><dt>Changed</dt><dd><ul>");
+        for file in &story.files {
+            let (sign, word) = words::change(file);
+            page.add(&format!(
+                "<li class=\"{word}\"><b>{sign}</b> <code>{}</code> {word}</li>",
+                named(&file.path)
+            ));
+        }
+        page.add("</ul>");
+        if let Some(reservation) = words::reservation(story) {
+            page.add(&format!("<em>{reservation}</em>"));
+        }
+        page.add("</dd></div>");
+    }
+    page.add("</dl>");
+    if let Some(args) = words::arguments(story) {
+        folded(page, "Arguments", &safe(&args), false);
+    }
+    let diff = story.plan.as_ref().and_then(|plan| plan.preview.as_deref());
+    if let Some(diff) = diff.filter(|_| !story.files.is_empty()) {
+        folded(page, "Difference", &painted(diff), true);
+    }
+    match &story.result {
+        Some(result) => {
+            let name = match &result.error {
+                Some(error) => format!("Result · {}", safe(&error.kind.to_string())),
+                None => "Result".to_owned(),
+            };
+            let short = result.content.lines().count() <= 12;
+            folded(page, &name, &safe(&result.content), short);
+        }
+        None => page.add(&format!(
+            "<p class=\"none\">{}</p>",
+            words::no_result(story)
+        )),
+    }
+    page.add("</li>");
+}
+
+/// A part that can be opened. `inner` is safe already.
+fn folded(page: &mut Page, name: &str, inner: &str, open: bool) {
+    let open = if open { " open" } else { "" };
+    // A browser drops the first line end after `<pre>`, and only that.
+    page.add(&format!(
+        "<details{open}><summary>{name}</summary><pre>\n{inner}</pre></details>"
+    ));
+}
+
+/// A difference with its lines in colours. What stands before the first file's name, or is a
+/// new file's text, is no difference.
+fn painted(diff: &str) -> String {
+    let mut compared = false;
+    let mut line = |line: &str| {
+        if line.starts_with("--- ") {
+            compared = true;
+        } else if line.starts_with("new file ") {
+            compared = false;
+        }
+        let class = match line.chars().next() {
+            _ if !compared => return format!("{}\n", safe(line)),
+            _ if line.starts_with("---") || line.starts_with("+++") => "name",
+            Some('+') => "plus",
+            Some('-') => "minus",
+            Some('@') => "place",
+            _ => return format!("{}\n", safe(line)),
+        };
+        format!("<span class=\"{class}\">{}\n</span>", safe(line))
+    };
+    sanitize(diff).lines().map(&mut line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_text_whatever_it_holds() {
+        assert_eq!(
+            safe("<script>\"'`&</script>\u{1b}[31m\u{202e}"),
+            "&lt;script&gt;&quot;&#39;&#96;&amp;&lt;/script&gt;"
+        );
+        let diff = painted("- note\n--- a\n+<b>\n y\nnew file b\n+ z");
+        assert_eq!(
+            diff,
+            "- note\n<span class=\"name\">--- a\n</span><span class=\"plus\">+&lt;b&gt;\n</span> y\nnew file b\n+ z\n"
+        );
+    }
+}

@@ -1,0 +1,49 @@
+//! The secrets that the app knows: of the environment, and of the providers.
+
+use toolgate_config::Effective;
+use toolgate_providers::http::Secrets;
+use toolgate_sandbox::env;
+
+use crate::options::Environment;
+
+/// A name for secrets that have none.
+const OF_PROVIDER: &str = "PROVIDER_KEY";
+
+/// The variables that the configuration says hold keys, whatever they are called.
+pub(crate) fn named(config: &Effective) -> Vec<String> {
+    let settings = config.settings();
+    let providers = settings.providers.values();
+    providers
+        .filter_map(|provider| provider.api_key_env.clone())
+        .chain(settings.search.brave.api_key_env.clone())
+        .collect()
+}
+
+/// Names and values whose values must not be shown.
+pub(crate) fn of_environment(
+    environment: &Environment,
+    config: &Effective,
+) -> Vec<(String, String)> {
+    let named = named(config);
+    environment
+        .iter()
+        .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        .filter(|(name, _)| env::is_secret(name) || named.contains(name))
+        .collect()
+}
+
+/// Headers of the configuration that are keys.
+pub(crate) fn of_headers(config: &Effective) -> Vec<(String, String)> {
+    let providers = config.settings().providers.values();
+    providers
+        .flat_map(|provider| of_provider(&Secrets::of(None, &provider.headers)))
+        .collect()
+}
+
+/// What a provider is asked with.
+pub(crate) fn of_provider(secrets: &Secrets) -> Vec<(String, String)> {
+    let values = secrets.expose();
+    values
+        .map(|value| (OF_PROVIDER.to_owned(), value.to_owned()))
+        .collect()
+}

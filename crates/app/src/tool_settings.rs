@@ -1,0 +1,57 @@
+//! The settings of the built-in tools, from the configuration.
+
+use std::sync::Arc;
+
+use toolgate_config::Effective;
+use toolgate_gate::store::Store;
+use toolgate_tools::web::{PrivateHosts, WebSettings};
+use toolgate_tools::{
+    Brave, CommandSettings, ListSettings, Notes, PatchSettings, ReadSettings, SearchProvider,
+    Searxng, ToolSettings, WriteSettings,
+};
+
+use crate::error::AppError;
+use crate::options::{AppOptions, SecretSource};
+
+pub(crate) fn tool_settings(
+    options: &AppOptions,
+    config: &Effective,
+    commands: Arc<CommandSettings>,
+    store: Arc<dyn Store>,
+) -> Result<ToolSettings, AppError> {
+    let tools = &config.settings().tools;
+    let private_hosts =
+        PrivateHosts::new(&tools.web_fetch.private_hosts).map_err(AppError::usage)?;
+    let search = &config.settings().search;
+    let searxng = Searxng::at(&search.searxng.url).map_err(AppError::usage)?;
+    let mut search_providers: Vec<Arc<dyn SearchProvider>> = vec![Arc::new(searxng)];
+    let key = search.brave.api_key_env.as_deref();
+    let key = key.map(|name| options.secret(SecretSource::Variable(name)));
+    if let Some(Ok(Some(key))) = key {
+        search_providers.push(Arc::new(Brave::new(key).map_err(AppError::usage)?));
+    }
+    Ok(ToolSettings {
+        write: WriteSettings {
+            max_file_bytes: tools.write_file.max_file_bytes,
+        },
+        patch: PatchSettings {
+            max_patch_bytes: tools.apply_patch.max_patch_bytes,
+        },
+        web: WebSettings {
+            private_hosts,
+            ..WebSettings::default()
+        },
+        search_providers,
+        notes: Notes::kept_in(store),
+        read: ReadSettings {
+            max_file_read_bytes: tools.read_file.max_file_read_bytes,
+            max_scan_bytes: tools.read_file.max_scan_bytes,
+        },
+        list: ListSettings {
+            max_entries: tools.list_directory.max_entries,
+            max_depth: tools.list_directory.max_depth,
+        },
+        commands,
+        ..ToolSettings::default()
+    })
+}

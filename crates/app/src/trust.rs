@@ -1,0 +1,49 @@
+//! Trust in a project's own configuration file, until its content changes.
+//!
+//! It works without [`App::open`](crate::App::open), because a file with errors can be trusted
+//! and revoked too.
+//!
+//! ```no_run
+//! use toolgate_app::{Home, trust};
+//!
+//! let home = Home::at("/srv/toolgate");
+//! let file = trust::project_file("/srv/project".as_ref())?;
+//! trust::trust(&home, &file, 0)?;
+//! assert!(trust::revoke(&home, &file)?);
+//! # Ok::<(), toolgate_app::AppError>(())
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use toolgate_config::{Source, TrustStore};
+
+pub use toolgate_config::TrustedFile;
+
+use crate::configuration::{PROJECT_FILE, workspace};
+use crate::error::AppError;
+use crate::home::Home;
+
+/// The file in which the project of a workspace configures Toolgate.
+pub fn project_file(directory: &Path) -> Result<PathBuf, AppError> {
+    Ok(workspace(directory)?.join(PROJECT_FILE))
+}
+
+/// Trusts a file with its present content, at this time in milliseconds since 1970.
+pub fn trust(home: &Home, file: &Path, at_ms: u64) -> Result<TrustedFile, AppError> {
+    let source = Source::read(file).map_err(AppError::usage)?;
+    TrustStore::at(home.trust())
+        .trust(file, source.text().as_bytes(), at_ms)
+        .map_err(AppError::internal)
+}
+
+/// The trusted files.
+pub fn list(home: &Home) -> Result<Vec<TrustedFile>, AppError> {
+    let store = TrustStore::at(home.trust());
+    store.list().map_err(AppError::internal)
+}
+
+/// Trusts a file no longer. Whether it was trusted.
+pub fn revoke(home: &Home, file: &Path) -> Result<bool, AppError> {
+    let store = TrustStore::at(home.trust());
+    store.revoke(file).map_err(AppError::internal)
+}

@@ -1,0 +1,142 @@
+//! An app with a home and a workspace of its own, and scripts that play the model.
+
+#![allow(dead_code, clippy::unwrap_used, clippy::panic)]
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use tempfile::TempDir;
+use toolgate_app::approvals::ApprovalRequest;
+use toolgate_app::conversation::Happening;
+use toolgate_app::{
+    App, AppOptions, Approval, Conversation, Finished, Home, Input, Published, ScriptText,
+    StartOptions, Subscription,
+};
+use toolgate_model::{ConversationId, Event};
+
+/// Directories that are removed at the end.
+pub struct Place {
+    pub home: TempDir,
+    pub workspace: TempDir,
+    pub notices: Arc<Mutex<Vec<String>>>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self {
+            home: tempfile::tempdir().unwrap(),
+            workspace: tempfile::tempdir().unwrap(),
+            notices: Arc::default(),
+        }
+    }
+
+    pub fn configured(self, text: &str) -> Self {
+        std::fs::write(self.home.path().join("config.toml"), text).unwrap();
+        self
+    }
+
+    pub fn file(self, name: &str, text: &str) -> Self {
+        std::fs::write(self.workspace.path().join(name), text).unwrap();
+        self
+    }
+
+    pub fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.workspace.path().join(name)).ok()
+    }
+
+    pub fn app(&self, approval: Approval) -> App {
+        app_at(
+            self.home.path(),
+            self.workspace.path(),
+            approval,
+            &self.notices,
+        )
+    }
+}
+
+pub fn app_at(
+    home: &Path,
+    workspace: &Path,
+    approval: Approval,
+    notices: &Arc<Mutex<Vec<String>>>,
+) -> App {
+    let notices = Arc::clone(notices);
+    let options = AppOptions::new(Home::at(home), workspace)
+        .approval(approval)
+        .on_notice(move |text| notices.lock().unwrap().push(text.to_owned()));
+    App::open(options).unwrap()
+}
+
+/// A conversation with a script, under this id.
+pub fn played(id: &str, script: &str) -> StartOptions {
+    StartOptions {
+        id: Some(id.into()),
+        script: Some(ScriptText {
+            path: "script.toml".into(),
+            text: script.into(),
+        }),
+        ..StartOptions::default()
+    }
+}
+
+/// A script that writes a file and says so.
+pub fn writes(name: &str, content: &str) -> String {
+    format!(
+        "[[steps]]\ntext = \"I write it.\"\nchunk_bytes = 3\n\n[[steps.calls]]\nid = \"call_1\"\nname = \"write_file\"\nargs = {{ path = {name:?}, content = {content:?} }}\n\n[[steps]]\ntext = \"It is written.\"\nchunk_bytes = 4\n"
+    )
+}
+
+pub async fn said(conversation: &Conversation, words: &str) -> Finished {
+    let turn = conversation.send(Input::message(words)).await.unwrap();
+    turn.outcome().await.unwrap()
+}
+
+/// Waits for the question of a conversation.
+pub async fn question(app: &App, of: &ConversationId) -> ApprovalRequest {
+    let of = of.clone();
+    let wanted = |all: &[ApprovalRequest]| all.iter().find(|one| one.conversation == of).cloned();
+    app.approvals().wait_for(wanted).await
+}
+
+/// Everything up to the end of the conversation.
+pub async fn all(mut subscription: Subscription) -> Vec<Published> {
+    let mut all = Vec::new();
+    while let Some(one) = subscription.next().await.unwrap() {
+        all.push(one);
+    }
+    all
+}
+
+/// The kinds of events, with deltas of one kind in a row joined.
+pub fn kinds(all: &[Published]) -> Vec<String> {
+    let mut kinds: Vec<String> = Vec::new();
+    for one in all {
+        let kind = match &one.happening {
+            Happening::UserMessage { .. } => "user_message".to_owned(),
+            Happening::Event(event) => {
+                let event = serde_json::to_value(event).unwrap();
+                event["type"].as_str().unwrap().to_owned()
+            }
+            _ => panic!("{one:?}"),
+        };
+        if kind.ends_with("_delta") && kinds.last() == Some(&kind) {
+            continue;
+        }
+        kinds.push(kind);
+    }
+    kinds
+}
+
+/// The words of the model.
+pub fn words(all: &[Published]) -> String {
+    let words = all.iter().filter_map(|one| match &one.happening {
+        Happening::Event(Event::TextDelta { text }) => Some(text.as_str()),
+        _ => None,
+    });
+    words.collect()
+}
+
+/// The numbers of entries, in the order in which they came.
+pub fn numbers(all: &[Published]) -> Vec<u64> {
+    all.iter().filter_map(|one| one.seq).collect()
+}
