@@ -22,6 +22,7 @@ pub mod graphic;
 pub mod ids;
 pub mod json;
 pub mod media;
+pub mod names;
 pub mod nearest;
 pub mod plan;
 pub mod result;

@@ -4,7 +4,7 @@
 //! change needs approval however generally writes are allowed. A trusted rule that names the
 //! very path lifts that.
 
-use toolgate_model::characters::is_invisible;
+use toolgate_model::names::{folded, forgiving, is_short_for};
 use toolgate_model::{Access, Action};
 
 use crate::answer::Cause;
@@ -30,6 +30,17 @@ const NAMES: [&str; 10] = [
     ".openhands_instructions",
     "replit.md",
 ];
+/// Pages whose names are too long for eight and three letters: they have short names too.
+const LONG_PAGES: [&str; 8] = [
+    "agents.local.md",
+    "agents.override.md",
+    "claude.local.md",
+    "claude.override.md",
+    "gemini.local.md",
+    "gemini.override.md",
+    "qwen.local.md",
+    "qwen.override.md",
+];
 /// Directories of instructions, in any directory.
 const DIRECTORIES: [&str; 2] = [".agents", ".agent"];
 /// What counts in a `.github` directory.
@@ -42,31 +53,34 @@ const GITHUB: [&str; 6] = [
     "skills",
 ];
 
-/// Whether agents take what is at this path for instructions.
+/// Whether agents take what is at this path for instructions, in any spelling that some file
+/// system takes for such a name.
 pub(crate) fn is_instructions(path: &str) -> bool {
-    let mut parts = path.split('/').filter(|part| !part.is_empty()).peekable();
-    while let Some(part) = parts.next() {
-        let name = folded(part);
-        let next = parts.peek();
-        let in_github = |next: &&str| GITHUB.contains(&folded(next).as_str());
-        if DIRECTORIES.contains(&name.as_str())
-            || (name == ".github" && next.is_some_and(in_github))
-        {
-            return true;
-        }
-        if next.is_none() {
-            return is_name(part, &name);
-        }
-    }
-    false
+    let parts = || path.split('/').filter(|part| !part.is_empty());
+    let told = parts().next_back().unwrap_or_default();
+    let plain: Vec<String> = parts().map(folded).collect();
+    let forgiven: Vec<&str> = plain.iter().flat_map(|part| forgiving(part)).collect();
+    let plain: Vec<&str> = plain.iter().map(String::as_str).collect();
+    are_instructions(told, &plain) || (forgiven != plain && are_instructions(told, &forgiven))
 }
 
-fn is_name(told: &str, name: &str) -> bool {
+fn are_instructions(told: &str, parts: &[&str]) -> bool {
+    let is = |name: &str, known: &str| name == known || is_short_for(name, known);
+    let known = |name: &str, list: &[&str]| list.iter().any(|entry| is(name, entry));
+    let below = |pair: &[&str]| matches!(pair, [directory, next] if is(directory, ".github") && known(next, &GITHUB));
+    parts.iter().any(|part| known(part, &DIRECTORIES))
+        || parts.windows(2).any(below)
+        || parts.last().is_some_and(|name| {
+            known(name, &NAMES) || known(name, &LONG_PAGES) || is_page(told, name)
+        })
+}
+
+fn is_page(told: &str, name: &str) -> bool {
     let rules = |of: &str| {
         name.strip_prefix(of)
             .is_some_and(|more| more.starts_with('-'))
     };
-    if NAMES.contains(&name) || rules(".roorules") {
+    if rules(".roorules") {
         return true;
     }
     // `AGENTS.md`, `CLAUDE.local.md`, `AGENTS.override.md`.
@@ -76,13 +90,6 @@ fn is_name(told: &str, name: &str) -> bool {
     let is_page = matches!(ending, "md" | "mdc" | "local.md" | "override.md");
     let has_capital = told.chars().any(char::is_uppercase);
     is_page && (STEMS.contains(&stem) || (has_capital && CAPITAL_STEMS.contains(&stem)))
-}
-
-/// A name without case, without what is not seen and without what some systems cut off.
-fn folded(name: &str) -> String {
-    let seen = name.chars().filter(|c| !is_invisible(*c));
-    let lower: String = seen.flat_map(char::to_lowercase).collect();
-    lower.trim_end_matches(['.', ' ']).to_owned()
 }
 
 impl Rule {
@@ -150,6 +157,24 @@ mod tests {
             "AGENTS.md.",
             "AGEN\u{200b}TS.md",
             "CLAUDE\u{3164}.md",
+            "AGENT\u{17f}.md",
+            "docs/AGENT\u{17f}.MD",
+            "S\u{212a}ILL.md",
+            "\u{212a}iro.md",
+            ".cur\u{17f}orrules",
+            ".g\u{131}thub/prompts/x.md",
+            "GEM\u{130}NI.md",
+            "AGENTS.md::$DATA",
+            "AGENTS.md:x",
+            "CLAUDE.md . .",
+            "docs\\AGENTS.md",
+            ".github\\prompts\\x.md",
+            "CURSOR~1",
+            "GITHUB~1/PROMPTS/x.md",
+            ".github/COPILO~1.MD",
+            "CLAUDE~1.MD",
+            "WINDSU~2",
+            "AGENTS~1/x",
         ] {
             assert!(is_instructions(path), "{path:?}");
         }
@@ -168,6 +193,10 @@ mod tests {
             "prompts/x.md",
             ".rules.d/x",
             "claude.rs",
+            "a:AGENTS.md",
+            "GITHUB~x/prompts/x.md",
+            "README~1.MD",
+            "docs\\readme.md",
         ] {
             assert!(!is_instructions(path), "{path:?}");
         }

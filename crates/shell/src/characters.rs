@@ -1,6 +1,6 @@
 //! Characters that make a line read differently from what it does.
 
-use toolgate_model::characters::{is_foreign_line_end, is_invisible, is_odd_blank};
+use toolgate_model::characters::{is_graphic, is_invisible};
 
 /// The first character that a person cannot see or that moves others around.
 pub(crate) fn deceptive(line: &str) -> Option<char> {
@@ -34,8 +34,9 @@ fn is_control(character: char) -> bool {
     character.is_control() && !matches!(character, '\n' | '\t')
 }
 
+/// Whether a terminal may draw nothing, or anything, for a character.
 fn is_hidden(character: char) -> bool {
-    is_invisible(character) || is_odd_blank(character) || is_foreign_line_end(character)
+    !is_graphic(character) && !matches!(character, '\n' | '\t')
 }
 
 #[cfg(test)]
@@ -64,6 +65,14 @@ mod tests {
             '\u{fffc}',
             '\u{2028}',
             '\u{3000}',
+            '\u{378}',
+            '\u{1fae9}',
+            '\u{e000}',
+            '\u{f0000}',
+            '\u{fdd0}',
+            '\u{13430}',
+            '\u{3fffd}',
+            '\u{ad}',
         ] {
             assert_eq!(
                 deceptive(&format!("echo a{hidden}b")),

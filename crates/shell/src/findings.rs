@@ -58,6 +58,19 @@ impl Findings {
         self.catastrophes.extend(other.catastrophes);
     }
 
+    pub(crate) fn catastrophe_count(&self) -> usize {
+        self.catastrophes.len()
+    }
+
+    /// Of the catastrophes that were noted since there were `count`, keeps some.
+    pub(crate) fn keep_catastrophes(&mut self, count: usize, keep: impl Fn(&Catastrophe) -> bool) {
+        let mut at = 0;
+        self.catastrophes.retain(|found| {
+            at += 1;
+            at <= count || keep(found)
+        });
+    }
+
     /// How many reasons there are so far: lets a caller see whether a step added one.
     pub(crate) fn opaque_count(&self) -> usize {
         self.opaque.len()

@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 mod characters;
+mod container;
 mod expand;
 mod findings;
 mod grant;

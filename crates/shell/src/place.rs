@@ -5,6 +5,7 @@
 //! moment, `..` is taken off, and then it is named from the root it lies in.
 
 use crate::LineContext;
+use crate::container::Container;
 use crate::expand::field::Field;
 use crate::expand::glob;
 use crate::process::{self, Owner};
@@ -80,6 +81,8 @@ impl Grave {
 pub(crate) struct Places {
     roots: Vec<String>,
     home: String,
+    /// The container that the command which is looked at would run in.
+    pub(crate) container: Option<Container>,
 }
 
 impl Places {
@@ -91,7 +94,11 @@ impl Places {
         let home = context
             .home
             .map_or_else(|| UNKNOWN_HOME.to_owned(), |home| join("/", home));
-        Self { roots, home }
+        Self {
+            roots,
+            home,
+            container: None,
+        }
     }
 
     /// The absolute path of the directory a line starts in.
@@ -135,6 +142,16 @@ impl Places {
 
     /// Whether losing this directory is losing a system, a home or a workspace.
     pub(crate) fn grave(&self, path: &str) -> Option<Grave> {
+        match &self.container {
+            Some(container) => {
+                let lost = container.lost_with(path);
+                lost.iter().find_map(|path| self.grave_on_machine(path))
+            }
+            None => self.grave_on_machine(path),
+        }
+    }
+
+    fn grave_on_machine(&self, path: &str) -> Option<Grave> {
         if path == "/" {
             return Some(Grave::Everything);
         }
@@ -158,6 +175,16 @@ impl Places {
 
     /// Whether a path is a home, or holds homes.
     pub(crate) fn is_home(&self, path: &str) -> bool {
+        match &self.container {
+            Some(container) => container
+                .lost_with(path)
+                .iter()
+                .any(|path| self.holds_home(path)),
+            None => self.holds_home(path),
+        }
+    }
+
+    fn holds_home(&self, path: &str) -> bool {
         let holds = beneath(path, &self.home).is_some();
         holds || path == "/root" || is_someones_home(path)
     }
@@ -176,9 +203,14 @@ impl Places {
         if field.narrow {
             return None;
         }
+        let inside = |path: &str| match &self.container {
+            Some(container) => container.names_of(path),
+            None => vec![path.to_owned()],
+        };
         self.grave_directories()
+            .flat_map(inside)
             .find(|path| fits(&components, path))
-            .and_then(|path| self.grave(path))
+            .and_then(|path| self.grave(&path))
     }
 
     fn grave_directories(&self) -> impl Iterator<Item = &str> {

@@ -128,6 +128,17 @@ pub(crate) enum Catastrophe {
     Unchecked { why: &'static str },
 }
 
+impl Catastrophe {
+    /// Whether it happens to the machine too, if it happens in a container.
+    pub(crate) fn leaves_containers(&self, privileged: bool) -> bool {
+        match self {
+            Self::RemovesFromInput | Self::EveryProcess | Self::Power { .. } => false,
+            Self::Disk { .. } => privileged,
+            _ => true,
+        }
+    }
+}
+
 impl fmt::Display for Catastrophe {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

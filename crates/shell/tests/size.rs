@@ -41,10 +41,7 @@ fn long_lines_hide_nothing() {
 
 #[test]
 fn many_variables_take_no_more_time_than_many_commands() {
-    let numbered = |shape: &str| -> String {
-        let one = |number: usize| shape.replace('#', &number.to_string());
-        (0..SIZE / (shape.len() + 4)).map(one).collect()
-    };
+    let numbered = |shape: &str| numbered(shape, SIZE / (shape.len() + 4));
     for shape in [
         "v#=a; ",
         "v#=a; echo $v#; ",
@@ -58,11 +55,52 @@ fn many_variables_take_no_more_time_than_many_commands() {
     }
 }
 
+/// `shape` so often, with its number in place of `#`.
+fn numbered(shape: &str, count: usize) -> String {
+    let one = |number: usize| shape.replace('#', &number.to_string());
+    (0..count).map(one).collect()
+}
+
 #[test]
-fn ways_that_part_with_many_variables_are_bounded() {
-    let variables: String = (0..5_000).map(|number| format!("v{number}=a; ")).collect();
-    let ways = "if a; then b=1; fi; ".repeat(5_000);
-    let facts = analyse_line(&format!("{variables}{ways}")).facts;
+fn ways_that_part_with_many_variables_are_followed() {
+    for count in [30, 300, 3_000] {
+        let variables = numbered("v#=a; ", count);
+        for ways in [
+            "if a; then b=1; fi; ",
+            "if [ -f x# ]; then v#=b; else v#=c; fi; ",
+            "[ -f x# ] && v#=b || v#=c; ",
+            "case $1 in a) v#=1;; *) v#=2;; esac; ls; ",
+            "for f in a b; do v#=$f; done; ls; ",
+            "while [ -f x# ]; do v#=b; done; ",
+            "f#() { local a=$1; v#=b; }; f# x; ls; ",
+            "if a; then export v#=b; fi; ",
+            "if a; then x#=(b c); fi; ",
+            "(v#=b; ls); ",
+        ] {
+            let line = format!("{variables}{}", numbered(ways, count));
+            let analysis = analyse_line(&line);
+            let facts = analysis.facts;
+            assert!(facts.complete, "{count} {ways}: {:?}", analysis.opaque);
+            assert!(facts.catastrophic.is_empty(), "{count} {ways}");
+        }
+        let parted = numbered("if [ -f x# ]; then v#=b; else v#=c; fi; ", count);
+        let facts = analyse_line(&format!("{variables}{parted}cat $v1")).facts;
+        assert!(!facts.complete, "v1 has two values");
+        let met = numbered("if [ -f x# ]; then v#=b; else v#=b; fi; ", count);
+        let facts = analyse_line(&format!("{variables}{met}cat $v1")).facts;
+        assert!(facts.complete && facts.reads.contains(&"b".to_owned()));
+    }
+}
+
+#[test]
+fn more_variables_than_can_be_followed_are_denied() {
+    let line = numbered("v#=a; ", 4_000) + &"sh -c ls; ".repeat(4_000);
+    let facts = analyse_line(&line).facts;
     assert!(!facts.complete);
-    assert!(!facts.catastrophic.is_empty());
+    let split = |why: &String| why.contains("split the line");
+    assert!(
+        facts.catastrophic.iter().any(split),
+        "{:?}",
+        facts.catastrophic
+    );
 }

@@ -174,7 +174,7 @@ impl Walker {
             && simple.assignments.is_empty()
             && simple.redirects.is_empty()
             && self.traps.is_empty()
-            && !self.scope.functions.contains_key(name)
+            && !self.scope.functions.contains(name)
     }
 
     fn expand_output(

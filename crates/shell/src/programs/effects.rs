@@ -241,6 +241,14 @@ impl Walker {
             self.found.read(name);
             return;
         }
+        let outside = match &self.places.container {
+            Some(container) => match container.outside(path) {
+                None if !container.privileged => return,
+                outside => outside,
+            },
+            None => None,
+        };
+        let path = outside.as_deref().unwrap_or(path);
         if is_device(path) {
             self.found.catastrophe(Catastrophe::Device {
                 path: path.to_owned(),

@@ -74,8 +74,13 @@ impl Walker {
         }
         command.extend_from_slice(inside);
         if command.is_empty() || scan.marked('N') {
+            let asks = name == "command" && scan.marked('N');
             return Known {
-                output: Output::Unknown,
+                output: if asks {
+                    self.located(name, &command)
+                } else {
+                    Output::Unknown
+                },
                 recorded: true,
             };
         }
@@ -145,16 +150,33 @@ impl Walker {
             .is_some_and(|found| found.row.traits.deny.is_some())
     }
 
-    /// A file of code: a read, or code that nobody has seen if it is no file at all.
+    /// A file of code: a read, or code that was not seen if it is no file at all or any of some.
     pub(crate) fn run_file(&mut self, program: &str, file: &Field) {
-        if self.is_stream(file) {
+        if self.is_stream(file) || file.is_pattern() {
             self.code_opaque(program);
+            self.probe_recipes(file);
         }
         if file.text.contains("://") {
             self.code_opaque(program);
             self.connect(file);
         } else {
             self.read_path(file);
+        }
+    }
+
+    /// Looks for catastrophes in the lines of a file that the line itself writes: `make -f -`.
+    fn probe_recipes(&mut self, file: &Field) {
+        let texts = match self.stream(&file.text).or_else(|| self.input.clone()) {
+            Some(Output::Text(text)) => vec![text],
+            Some(output) => output.candidates(),
+            None => Vec::new(),
+        };
+        for line in texts.iter().flat_map(|text| text.lines()) {
+            let line = line.trim_start().trim_start_matches(['@', '-', '+']);
+            self.probe_literal(line, false);
+            if let Some((_, recipe)) = line.split_once(';') {
+                self.probe_literal(recipe.trim(), false);
+            }
         }
     }
 

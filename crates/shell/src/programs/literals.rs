@@ -50,21 +50,31 @@ const NAMED_QUOTES: &[&str] = &["qw", "qx", "qq", "q", "%x", "%w", "%W", "%q", "
 
 /// A text of the code and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Literal {
-    start: usize,
-    end: usize,
-    text: String,
+pub(super) struct Literal {
+    pub(super) start: usize,
+    pub(super) end: usize,
+    pub(super) text: String,
+}
+
+/// Whether code has a name in it that runs a text or removes a tree.
+pub(super) fn runs_texts(code: &str) -> bool {
+    let lower = code.to_ascii_lowercase();
+    let mut names = RUNNING.iter().chain(REMOVING);
+    names.any(|name| lower.contains(name))
+}
+
+/// Texts that stand side by side, group by group.
+pub(super) fn groups<'l>(
+    code: &'l str,
+    literals: &'l [Literal],
+) -> impl Iterator<Item = &'l [Literal]> {
+    literals.chunk_by(move |one, next| is_joined(code, one, next))
 }
 
 impl Walker {
     /// Looks for catastrophes in the texts of some code.
-    pub(crate) fn probe_code(&mut self, code: &str) {
+    pub(super) fn probe_texts(&mut self, code: &str) {
         let lower = code.to_ascii_lowercase();
-        let runs = RUNNING.iter().any(|name| lower.contains(name));
-        let removes = REMOVING.iter().any(|name| lower.contains(name));
-        if !runs && !removes {
-            return;
-        }
         let mut left = MAX_TEXTS;
         for quotes in ["'\"`", "\"", "'"] {
             let literals = literals(code, quotes);
@@ -74,19 +84,14 @@ impl Walker {
                 // The first reading met the same texts.
                 continue;
             }
-            let mut rest = literals.as_slice();
-            while let Some(first) = rest.first() {
-                let length = 1 + rest
-                    .windows(2)
-                    .take_while(|pair| matches!(pair, [one, next] if is_joined(code, one, next)))
-                    .count();
-                let (together, behind) = rest.split_at(length);
-                rest = behind;
-                if left < length {
+            for together in groups(code, &literals) {
+                if left < together.len() {
                     return;
                 }
-                left -= length;
-                self.probe_literals_of(&lower, first, together);
+                left -= together.len();
+                if let Some(first) = together.first() {
+                    self.probe_literals_of(&lower, first, together);
+                }
             }
         }
     }
@@ -118,10 +123,11 @@ impl Walker {
             self.probe_literal(&texts().collect::<String>(), direct);
             let words: Vec<String> = texts().map(quoted).collect();
             self.probe_literal(&words.join(" "), direct);
+            self.probe_literal(&filled(together), direct);
         }
     }
 
-    fn probe_literal(&mut self, text: &str, direct: bool) {
+    pub(super) fn probe_literal(&mut self, text: &str, direct: bool) {
         let mut words = text.split_whitespace();
         let (Some(first), more) = (words.next(), words.next().is_some()) else {
             return;
@@ -167,17 +173,33 @@ fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// Whether only commas, dots and brackets stand between two texts.
+/// The first text with the others in the places that it leaves for them: `"ls %s" % "a"`.
+fn filled(together: &[Literal]) -> String {
+    let mut texts = together.iter().map(|literal| literal.text.as_str());
+    let mut whole = texts.next().unwrap_or_default().to_owned();
+    for text in texts {
+        let place = ["%s", "{}", "%v", "{0}"]
+            .into_iter()
+            .find(|place| whole.contains(place));
+        if let Some(place) = place {
+            whole = whole.replacen(place, text, 1);
+        }
+    }
+    whole
+}
+
+/// Whether only commas, dots, brackets and signs that join texts stand between two texts.
 fn is_joined(code: &str, one: &Literal, next: &Literal) -> bool {
     let between = code.get(one.end..next.start).unwrap_or("x");
     between.len() < 16
         && between
+            .replace("format", "")
             .chars()
-            .all(|c| c.is_whitespace() || ",.+&[](".contains(c))
+            .all(|c| c.is_whitespace() || ",.+&[](%".contains(c))
 }
 
 /// The texts between quotes.
-fn literals(code: &str, quotes: &str) -> Vec<Literal> {
+pub(super) fn literals(code: &str, quotes: &str) -> Vec<Literal> {
     let mut found = Vec::new();
     let mut at = 0;
     while let Some(rest) = code.get(at..) {

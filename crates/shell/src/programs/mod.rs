@@ -13,6 +13,7 @@
 //! read in them (`probe`).
 
 pub(crate) mod actions;
+mod code;
 mod effects;
 mod hosts;
 mod inside;
@@ -248,6 +249,10 @@ impl Walker {
         };
         self.apply_traits(program, name, words, &scan);
         self.wild_words(name, row, words, &scan);
+        if row.traits.runner {
+            self.other_projects(name, words, &scan);
+            self.open_goals(name, words, &scan);
+        }
         // What a wrapper sets is set for the command inside alone.
         let wraps = row.shape.settings || row.shape.end == End::Command;
         let variables = wraps.then(|| self.scope.variables.clone());
@@ -258,6 +263,7 @@ impl Walker {
         for used in &scan.uses {
             self.apply(name, used, &scan);
         }
+        self.probe_given_words(name, words, &scan);
         let mut known = Known {
             output: Output::Unknown,
             recorded: true,

@@ -8,7 +8,6 @@
 //! called `shutdown`, a task `reboot`. A list of words is not a wall. Such a name counts where it
 //! is plainly the program: behind a wrapper, or before what only this program takes.
 
-use super::scan::Scan;
 use super::table::{self, Effect, Harm, Program};
 use crate::expand::field::Field;
 use crate::walk::{Invocation, Output, Walker};
@@ -177,21 +176,6 @@ impl Walker {
         }
     }
 
-    /// `fd -x command`: the words behind the option are run.
-    pub(super) fn probe_action(&mut self, words: &[Field], scan: &Scan) {
-        if !scan.has("-x") && !scan.has("-X") {
-            return;
-        }
-        let starts =
-            |word: &Field| matches!(word.text.as_str(), "-x" | "-X" | "--exec" | "--exec-batch");
-        let at = words.iter().position(starts);
-        let command = at.and_then(|at| words.get(at + 1..)).unwrap_or_default();
-        let command = command.to_vec();
-        self.perhaps(|walker| {
-            walker.dispatch(command, Invocation::default());
-        });
-    }
-
     /// The same for what stands in the input.
     pub(super) fn probe_input(&mut self, name: &str) {
         let texts = match &self.input {
@@ -227,7 +211,7 @@ impl Walker {
 }
 
 /// Whether a program reads a language of its own, in which words are no commands.
-fn is_interpreter(name: &str) -> bool {
+pub(super) fn is_interpreter(name: &str) -> bool {
     let speaks = |program: &Program| program.row.traits.stdin && !program.row.traits.probe;
     table::find(name).is_some_and(speaks)
 }

@@ -24,6 +24,8 @@ pub(crate) struct Scan {
     /// The options that were met, by the first name of their row or as written.
     pub(crate) options: Vec<Cow<'static, str>>,
     pub(crate) marks: Vec<char>,
+    /// How many uses of options stand before the first operand, if there is one.
+    pub(crate) leading: Option<usize>,
     /// Where in the words the command, line or subcommand starts.
     pub(crate) rest: Option<usize>,
     /// Words that may turn out to be options, and options that are not listed.
@@ -93,6 +95,7 @@ pub(crate) fn scan(row: &Row, words: &[Field]) -> Scan {
             scan.rest = Some(index - 1);
             break;
         }
+        scan.leading.get_or_insert(scan.uses.len());
         scan.operands.push(word.clone());
     }
     scan.apply_shape(row);

@@ -92,7 +92,7 @@ impl Walker {
             && counted
             && words.next().is_none()
             && !self.renamed
-            && !self.scope.functions.contains_key(name)
+            && !self.scope.functions.contains(name)
         {
             self.scope.ended = true;
         }
@@ -273,7 +273,8 @@ impl Walker {
     /// Functions that nothing calls are walked too: the line carries them for something.
     pub(super) fn uncalled_functions(&mut self) {
         self.scope.ended = false;
-        let names: Vec<String> = self.scope.functions.keys().cloned().collect();
+        let entries = self.scope.functions.entries().into_iter();
+        let names: Vec<String> = entries.map(|(name, _)| name.to_owned()).collect();
         for name in names {
             if !self.called.contains(&name) {
                 self.call(&name, &[]);

@@ -16,6 +16,8 @@
 mod flow;
 mod jumps;
 mod links;
+mod map;
+mod merge;
 mod output;
 mod scope;
 mod simple;
@@ -44,7 +46,7 @@ pub(crate) use simple::Invocation;
 /// How many commands are looked at, repetitions by loops and functions included.
 const MAX_COMMANDS: usize = 50_000;
 
-/// How many variables may be copied where ways part.
+/// How many values may be compared where ways meet, or moved.
 const MAX_COPIED: usize = 500_000;
 
 /// How many bytes expansions may add to a line: values can double with every word.
@@ -339,13 +341,6 @@ impl Walker {
         });
     }
 
-    /// Counts the variables that are copied because another scope shares them.
-    pub(crate) fn count_copies(&mut self) {
-        if Rc::strong_count(&self.scope.variables) > 1 {
-            self.count_copied(self.scope.variables.len());
-        }
-    }
-
     /// Counts words that move because one before them goes.
     pub(crate) fn count_moved(&mut self, words: usize) {
         self.count_copied(words / 16);
@@ -353,7 +348,7 @@ impl Walker {
 
     fn count_copied(&mut self, values: usize) {
         self.copied = self.copied.saturating_add(values);
-        if self.copied > MAX_COPIED && !self.is_spent() {
+        if self.copied + self.scope.compared.get() > MAX_COPIED && !self.is_spent() {
             self.unchecked("the line sets too many variables in too many ways");
             self.commands = MAX_COMMANDS;
         }
@@ -365,6 +360,7 @@ impl Walker {
 
     /// Counts a command; false when there were too many.
     fn spend(&mut self) -> bool {
+        self.count_copied(0);
         self.commands += 1;
         if self.commands == MAX_COMMANDS {
             self.unchecked("the line repeats too many commands");

@@ -1,7 +1,11 @@
 //! What a shell remembers from one command to the next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
+
+use super::map::Map;
+use super::merge::same_bodies;
 
 use crate::expand::field::{Field, UNKNOWN};
 use crate::place::join;
@@ -10,12 +14,11 @@ use crate::syntax::Node;
 /// More directories than this at once, and the working directory counts as unknown.
 const MAX_DIRECTORIES: usize = 8;
 
-/// A longer path is no place to work in, and following it from line to line takes too long.
+/// A longer path is no place to work in, and takes too long to follow.
 const MAX_PATH: usize = 4096;
 
-/// Variables by their names. They are copied when one is changed that another scope shares.
-pub(crate) type Variables = Rc<BTreeMap<String, Variable>>;
-
+/// Variables by their names.
+pub(crate) type Variables = Map<Variable>;
 /// A variable that the line itself has set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
@@ -32,7 +35,7 @@ pub(crate) struct Variable {
 pub(crate) struct Scope {
     pub(crate) variables: Variables,
     /// Elements of arrays, last as they were set: guesses, since not every change is followed.
-    pub(super) arrays: Rc<BTreeMap<String, Vec<Field>>>,
+    pub(super) arrays: Map<Vec<Field>>,
     /// The arguments of the function or script; nothing where they are not known.
     pub(crate) arguments: Option<Vec<Field>>,
     /// What an argument may be where they are not known.
@@ -48,7 +51,7 @@ pub(crate) struct Scope {
     /// Where `popd` goes, the next at the end; nothing where that is not followed any more.
     pub(crate) stack: Option<Vec<Rc<str>>>,
     /// Functions by their names, with every body that one may have.
-    pub(crate) functions: Rc<BTreeMap<String, Vec<Rc<Node>>>>,
+    pub(crate) functions: Map<Vec<Rc<Node>>>,
     /// Functions that only some of the ways define.
     pub(super) unsure: Rc<BTreeSet<String>>,
     /// Variables that the running function has for itself, on every way.
@@ -57,6 +60,8 @@ pub(crate) struct Scope {
     pub(super) ended: bool,
     /// What `$_` means.
     pub(crate) last_argument: Rc<Field>,
+    /// How many values were compared so far where ways met, in all scopes of the walk.
+    pub(super) compared: Rc<Cell<usize>>,
 }
 
 /// Where a line is, or may be.
@@ -71,7 +76,7 @@ impl Scope {
     pub(crate) fn new(directory: String) -> Self {
         Self {
             variables: Variables::default(),
-            arrays: Rc::default(),
+            arrays: Map::default(),
             arguments: None,
             argument_guess: Rc::new(Field::guess("")),
             directory: Some(directory.into()),
@@ -79,11 +84,12 @@ impl Scope {
             unmoved: Vec::new(),
             previous: None,
             stack: Some(Vec::new()),
-            functions: Rc::default(),
+            functions: Map::default(),
             unsure: Rc::default(),
             locals: Rc::default(),
             ended: false,
             last_argument: Rc::new(Field::guess("")),
+            compared: Rc::default(),
         }
     }
 
@@ -96,18 +102,13 @@ impl Scope {
         if self.unsure.contains(name) {
             Rc::make_mut(&mut self.unsure).remove(name);
         }
-        let functions = Rc::make_mut(&mut self.functions);
-        let before = functions.insert(name.to_owned(), vec![Rc::clone(body)]);
+        let before = self.functions.insert(name, vec![Rc::clone(body)]);
         before.unwrap_or_default()
     }
 
     /// Takes a function away and hands back the bodies it had.
     pub(crate) fn undefine(&mut self, name: &str) -> Vec<Rc<Node>> {
-        if !self.functions.contains_key(name) {
-            return Vec::new();
-        }
-        let before = Rc::make_mut(&mut self.functions).remove(name);
-        before.unwrap_or_default()
+        self.functions.remove(name).unwrap_or_default()
     }
 
     /// Whether it is open which body a function has, or whether it has one.
@@ -117,8 +118,7 @@ impl Scope {
     }
 
     pub(crate) fn set(&mut self, name: &str, value: Field, exported: bool) {
-        let variables = Rc::make_mut(&mut self.variables);
-        match variables.get_mut(name) {
+        match self.variables.get_mut(name) {
             Some(variable) => {
                 variable.value = value;
                 variable.exported |= exported;
@@ -130,7 +130,7 @@ impl Scope {
                     exported,
                     fixed: false,
                 };
-                variables.insert(name.to_owned(), variable);
+                self.variables.insert(name, variable);
             }
         }
     }
@@ -140,17 +140,16 @@ impl Scope {
         if self.variable(name) == variable.as_ref() {
             return;
         }
-        let variables = Rc::make_mut(&mut self.variables);
         match variable {
-            Some(variable) => variables.insert(name.to_owned(), variable),
-            None => variables.remove(name),
+            Some(variable) => self.variables.insert(name, variable),
+            None => self.variables.remove(name),
         };
     }
 
     /// Makes a variable one that cannot be changed any more.
     pub(crate) fn fix(&mut self, name: &str) {
         if self.variable(name).is_some_and(|known| !known.fixed)
-            && let Some(variable) = Rc::make_mut(&mut self.variables).get_mut(name)
+            && let Some(variable) = self.variables.get_mut(name)
         {
             variable.fixed = true;
         }
@@ -167,29 +166,27 @@ impl Scope {
 
     /// Gives an array its elements, or more of them.
     pub(crate) fn set_elements(&mut self, name: &str, elements: Vec<Field>, more: bool) {
-        let known = Rc::make_mut(&mut self.arrays)
-            .entry(name.to_owned())
-            .or_default();
-        if !more {
-            known.clear();
+        match self.arrays.get_mut(name).filter(|_| more) {
+            Some(known) => known.extend(elements),
+            None => {
+                self.arrays.insert(name, elements);
+            }
         }
-        known.extend(elements);
     }
 
     /// What a shell started from this one knows.
     pub(crate) fn for_child(&self) -> Self {
-        let all = self.variables.values().all(|variable| variable.exported);
-        let variables = if all {
-            Rc::clone(&self.variables)
-        } else {
-            let exported = self.variables.iter().filter(|(_, known)| known.exported);
-            let exported = exported.map(|(name, known)| (name.clone(), known.clone()));
-            Rc::new(exported.collect())
-        };
+        let mut variables = Variables::default();
+        let all = self.variables.unsorted();
+        // Looking at one takes less time than comparing two.
+        self.count(all.len() / 16);
+        for (name, variable) in all.into_iter().filter(|(_, known)| known.exported) {
+            variables.insert(name, variable.clone());
+        }
         Self {
             variables,
-            arrays: Rc::default(),
-            functions: Rc::default(),
+            arrays: Map::default(),
+            functions: Map::default(),
             ..self.clone()
         }
     }
@@ -199,7 +196,7 @@ impl Scope {
         self.others.iter().chain(&self.unmoved)
     }
 
-    /// Goes to `target`, or to nobody knows where; and maybe stays, because that may fail.
+    /// Goes to `target`, or to an unknown directory; and maybe stays, because that may fail.
     pub(crate) fn change_directory(&mut self, target: Option<&str>) {
         let (Some(target), Some(directory)) = (target, self.directory.take()) else {
             self.lose_directory();
@@ -281,40 +278,9 @@ impl Scope {
             *self = other.clone();
             return;
         }
-        if !Rc::ptr_eq(&self.variables, &other.variables) {
-            self.merge_variables(other);
-        }
-        if !Rc::ptr_eq(&self.arrays, &other.arrays) {
-            let arrays = Rc::make_mut(&mut self.arrays);
-            for (name, elements) in other.arrays.iter() {
-                let ours = arrays.entry(name.clone()).or_default();
-                for (at, theirs) in elements.iter().enumerate() {
-                    match ours.get_mut(at) {
-                        Some(ours) if ours != theirs => *ours = either(ours, theirs),
-                        Some(_) => {}
-                        None => ours.push(theirs.clone()),
-                    }
-                }
-            }
-        }
-        if !Rc::ptr_eq(&self.functions, &other.functions) {
-            let ours: BTreeSet<&String> = self.functions.keys().collect();
-            let theirs: BTreeSet<&String> = other.functions.keys().collect();
-            let unsure: Vec<String> = ours
-                .symmetric_difference(&theirs)
-                .map(|name| (*name).clone())
-                .collect();
-            Rc::make_mut(&mut self.unsure).extend(unsure);
-            let functions = Rc::make_mut(&mut self.functions);
-            for (name, theirs) in other.functions.iter() {
-                let bodies = functions.entry(name.clone()).or_default();
-                for body in theirs {
-                    if !bodies.iter().any(|known| Rc::ptr_eq(known, body)) {
-                        bodies.push(Rc::clone(body));
-                    }
-                }
-            }
-        }
+        self.merge_variables(other);
+        self.merge_arrays(other);
+        self.merge_functions(other);
         if !Rc::ptr_eq(&self.unsure, &other.unsure) {
             Rc::make_mut(&mut self.unsure).extend(other.unsure.iter().cloned());
         }
@@ -357,49 +323,29 @@ impl Scope {
         self.argument_guess = Rc::new(guess);
     }
 
-    fn merge_variables(&mut self, other: &Self) {
-        for variable in Rc::make_mut(&mut self.variables).values_mut() {
-            let theirs = other.variable(&variable.name);
-            // Exported on one of the ways is enough for a program to see it.
-            variable.exported |= theirs.is_some_and(|theirs| theirs.exported);
-            match theirs {
-                Some(theirs) if theirs.value == variable.value => {}
-                Some(theirs) => variable.value = either(&variable.value, &theirs.value),
-                None => variable.value = std::mem::take(&mut variable.value).doubted(),
-            }
-        }
-        for variable in other.variables.values() {
-            if self.variable(&variable.name).is_none() {
-                let value = variable.value.clone().doubted();
-                self.set(&variable.name, value, variable.exported);
-            }
-            if variable.fixed {
-                self.fix(&variable.name);
-            }
-        }
+    /// Counts values that were compared or copied.
+    pub(super) fn count(&self, values: usize) {
+        self.compared
+            .set(self.compared.get().saturating_add(values));
     }
 
     /// Whether a second round would meet something else than this one did.
     pub(crate) fn differs(&self, other: &Self) -> bool {
-        let same_functions = Rc::ptr_eq(&self.functions, &other.functions)
-            || (self.functions.len() == other.functions.len()
-                && self.functions.iter().zip(other.functions.iter()).all(
-                    |((name, ours), (theirs_name, theirs))| {
-                        let mut pairs = ours.iter().zip(theirs);
-                        name == theirs_name
-                            && ours.len() == theirs.len()
-                            && pairs.all(|(one, other)| Rc::ptr_eq(one, other))
-                    },
-                ));
         self.directory != other.directory
             || self.others != other.others
             || self.unmoved != other.unmoved
             || self.previous != other.previous
             || self.stack != other.stack
             || self.arguments != other.arguments
-            || self.arrays != other.arrays
-            || !same_functions
-            || self.variables != other.variables
+            || !self.arrays.differences(&other.arrays, Vec::eq).is_empty()
+            || !self
+                .functions
+                .differences(&other.functions, |a, b| same_bodies(a, b))
+                .is_empty()
+            || !self
+                .variables
+                .differences(&other.variables, Variable::eq)
+                .is_empty()
     }
 
     /// Forgets what changed since `before`.
@@ -413,12 +359,14 @@ impl Scope {
         if self.arguments != before.arguments {
             self.lose_arguments(before);
         }
-        if Rc::ptr_eq(&self.variables, &before.variables) {
-            return;
-        }
-        for variable in Rc::make_mut(&mut self.variables).values_mut() {
-            if before.variable(&variable.name).map(|old| &old.value) != Some(&variable.value) {
-                variable.value = weaker(&variable.value);
+        let now = self.variables.clone();
+        for (name, ours, old) in now.differences(&before.variables, Variable::eq) {
+            let Some(ours) = ours.filter(|ours| old.map(|old| &old.value) != Some(&ours.value))
+            else {
+                continue;
+            };
+            if let Some(variable) = self.variables.get_mut(name) {
+                variable.value = weaker(&ours.value);
             }
         }
     }
@@ -431,22 +379,24 @@ impl Scope {
             self.lose_arguments(start);
             refuted = true;
         }
-        if Rc::ptr_eq(&self.variables, &start.variables) {
-            return refuted;
-        }
-        for variable in Rc::make_mut(&mut self.variables).values_mut() {
-            let Some(taken) = start.variable(&variable.name).map(|old| &old.value) else {
+        let now = self.variables.clone();
+        for (name, ours, old) in now.differences(&start.variables, Variable::eq) {
+            let Some((ours, old)) = ours.zip(old) else {
                 continue;
             };
-            let known = taken.is_known() || (taken.is_integer() && !variable.value.is_integer());
-            if known && *taken != variable.value {
-                let integer = taken.is_integer() && variable.value.is_integer();
+            let (value, taken) = (&ours.value, &old.value);
+            let known = taken.is_known() || (taken.is_integer() && !value.is_integer());
+            if !known || taken == value {
+                continue;
+            }
+            refuted = true;
+            if let Some(variable) = self.variables.get_mut(name) {
+                let integer = taken.is_integer() && value.is_integer();
                 variable.value = if integer {
                     Field::integer()
                 } else {
                     Field::unknown()
                 };
-                refuted = true;
             }
         }
         refuted

@@ -166,7 +166,7 @@ impl Walker {
                 .push((assignment.name.clone(), known));
             // `IFS= read` splits what is read, and that is unknown anyway.
             let reads = words.first().is_some_and(|word| word.text == "read")
-                && !self.scope.functions.contains_key("read");
+                && !self.scope.functions.contains("read");
             if !(assignment.name == "IFS" && reads) {
                 self.assign(&assignment.name, value, true);
             }
@@ -313,7 +313,6 @@ impl Walker {
         if is_written(name) && !value.text.is_empty() {
             self.write_path(&value);
         }
-        self.count_copies();
         self.scope.set(name, value, exported);
     }
 

@@ -9,11 +9,11 @@ impl Walker {
         if scan.has("-f") || scan.has("-e") || scan.has("-i") {
             // The options themselves say so.
             for program in scan.values("-e") {
-                self.probe_code(&program.text);
+                self.probe_program(&program.text, scan, &scan.operands);
             }
             return;
         }
-        let Some(program) = scan.operands.first() else {
+        let Some((program, operands)) = scan.operands.split_first() else {
             return;
         };
         match program.exact() {
@@ -25,11 +25,32 @@ impl Walker {
                 }
                 None => {
                     self.code_opaque(name);
-                    let code = text.to_owned();
-                    self.probe_code(&code);
+                    self.probe_program(text, scan, operands);
                 }
             },
             None => self.unknown_word(program),
+        }
+    }
+
+    /// Looks for catastrophes in a program, with the values that its variables are given and
+    /// the fields of what it reads.
+    fn probe_program(&mut self, code: &str, scan: &Scan, operands: &[Field]) {
+        let settings = scan.values("-v").chain(operands.iter());
+        let given: Vec<(String, String)> = settings
+            .filter_map(|word| word.text.split_once('='))
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .collect();
+        self.probe_code_with(code, &given);
+        self.probe_fed(code, operands);
+        for line in self.input_lines() {
+            let fields = line.split_whitespace().map(str::to_owned);
+            let numbered = (1..)
+                .zip(fields)
+                .map(|(at, field)| (format!("${at}"), field));
+            let mut given = given.clone();
+            given.extend(numbered);
+            given.push(("$0".to_owned(), line.clone()));
+            self.probe_code_with(code, &given);
         }
     }
 }

@@ -310,7 +310,12 @@ impl Walker {
     }
 
     /// Runs a command template on what was found.
-    fn run_on(&mut self, command: &[Field], names: &Field, invocation: &Invocation) -> Output {
+    pub(super) fn run_on(
+        &mut self,
+        command: &[Field],
+        names: &Field,
+        invocation: &Invocation,
+    ) -> Output {
         let words: Vec<Field> = command
             .iter()
             .map(|word| match word.text.split_once("{}") {

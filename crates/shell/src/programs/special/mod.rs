@@ -6,12 +6,16 @@
 
 mod awk;
 mod build;
+mod bus;
+mod containers;
 mod defaults;
+mod each;
 mod files;
 mod find;
 mod git;
 mod history;
 mod links;
+mod located;
 mod network;
 mod printing;
 mod python;
@@ -61,12 +65,15 @@ impl Walker {
             "compiler" => self.compiler(name, scan),
             "cargo" | "emit" => self.cargo(name, scan),
             "cmake" => self.definitions(name, scan),
+            "bus" => self.bus_message(name, arguments),
             "binary" => self.package_binary(words, invocation),
             "braces" => self.build_commands(name, scan),
             "goals" => self.build_goals(name, scan),
             "msbuild" => self.build_switches(name, words, scan),
             "watch" => self.watched(scan),
             "history" => self.history(name, words, scan),
+            "contained" => self.contained(words, scan),
+            "bound" => self.bound(name, words),
             "curl" => self.curl(scan),
             "dc" => self.desk_calculator(name, scan),
             "date" => self.date(scan),
@@ -92,11 +99,15 @@ impl Walker {
             }
             "patch" => self.patch(scan),
             "let" => self.evaluate(arguments),
+            "located" => known.output = self.print_located(name, scan),
             "ls" => known.output = printing::listing(scan),
             "matches" => known.output = printing::matches(name, scan),
+            "names_of_hosts" => self.look_up(scan),
+            "resolves" => self.contact(name, scan),
+            "pages" => self.fetch_pages(scan),
             "names" => {
                 known.output = printing::names(name, scan);
-                self.probe_action(words, scan);
+                self.run_on_each(name, words, invocation);
             }
             "man" => self.manual(scan),
             "module" => self.python_module(name, scan, invocation),

@@ -7,7 +7,63 @@ use crate::walk::Walker;
 /// Options of curl whose value may be `@file`.
 const MAY_READ: &[&str] = &["-d", "-F", "-H", "-w"];
 
+/// Databases of `getent` whose keys are looked up in the network.
+const HOST_DATABASES: &[&str] = &[
+    "hosts", "ahosts", "ahostsv4", "ahostsv6", "networks", "netgroup",
+];
+
 impl Walker {
+    /// `getent hosts NAME`: the name is looked up, and the server for names hears of it.
+    pub(super) fn look_up(&mut self, scan: &Scan) {
+        let Some((database, keys)) = scan.operands.split_first() else {
+            return;
+        };
+        if !database.is_known() {
+            return self.unknown_word(database);
+        }
+        if HOST_DATABASES.contains(&database.text.as_str()) {
+            for key in keys {
+                self.connect(key);
+            }
+        }
+    }
+
+    /// Programs that contact the hosts among their words.
+    pub(super) fn contact(&mut self, name: &str, scan: &Scan) {
+        let mut hosts = scan.operands.as_slice();
+        if name == "resolvectl" {
+            let Some((subcommand, rest)) = hosts.split_first() else {
+                return;
+            };
+            if matches!(
+                subcommand.text.as_str(),
+                "status" | "statistics" | "flush-caches"
+            ) {
+                return;
+            }
+            hosts = rest;
+        }
+        for word in hosts {
+            match word.text.rsplit_once('@') {
+                Some((_, host)) => self.connect(&word.tail(word.text.len() - host.len())),
+                None => self.connect(word),
+            }
+        }
+        if hosts.is_empty() && !scan.has("--help") && !scan.has("--version") {
+            self.found.connect("*".to_owned());
+        }
+    }
+
+    /// Pages that are fetched and kept for the next time.
+    pub(super) fn fetch_pages(&mut self, scan: &Scan) {
+        if scan.has("-v") || scan.has("-h") {
+            return;
+        }
+        self.found.connect("*".to_owned());
+        let cache = format!("{}/.cache/tldr", self.places.home());
+        self.write_path(&Field::literal(cache));
+    }
+
     pub(super) fn curl(&mut self, scan: &Scan) {
         for option in MAY_READ {
             for value in scan.values(option) {

@@ -74,7 +74,14 @@ impl Walker {
 
     fn shell_input(&mut self, name: &str, arguments: &[Field]) -> Output {
         match self.input.clone() {
-            Some(Output::Text(text)) => self.child_line(&text, arguments.to_vec()),
+            Some(Output::Text(text)) => {
+                // Commands in the text read what the shell has not read yet.
+                let rest = Output::Text(text.clone()).partly();
+                let input = self.input.replace(rest);
+                let output = self.child_line(&text, arguments.to_vec());
+                self.input = input;
+                output
+            }
             input => {
                 self.code_opaque(name);
                 self.probe_candidates(&input.unwrap_or_default(), arguments);
@@ -85,11 +92,14 @@ impl Walker {
 
     /// Looks for catastrophes in every text that a shell may read.
     fn probe_candidates(&mut self, output: &Output, arguments: &[Field]) {
+        // The shell has read it: a shell in the text does not read it again.
+        let input = self.input.take();
         for text in output.candidates() {
             self.perhaps(|walker| {
                 walker.child_line(&text, arguments.to_vec());
             });
         }
+        self.input = input;
     }
 
     fn shell_file(&mut self, name: &str, file: &Field, arguments: &[Field]) -> Output {

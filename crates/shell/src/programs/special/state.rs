@@ -269,7 +269,7 @@ impl Walker {
                         self.assign(name, Field::unknown(), false);
                     }
                 }
-                Some(name) if self.scope.functions.contains_key(name) => {
+                Some(name) if self.scope.functions.contains(name) => {
                     // The variable goes, or the function if there is no such variable.
                     let without = {
                         let mut scope = self.scope.clone();

@@ -156,6 +156,13 @@ impl Walker {
         }
     }
 
+    /// Whether starting this unit stops or restarts the machine.
+    pub(super) fn is_power_unit(&self, word: &str) -> bool {
+        word.strip_suffix(".target")
+            .or(word.strip_suffix(".service"))
+            .is_some_and(|unit| POWER_UNITS.contains(&unit))
+    }
+
     pub(super) fn units(&mut self, name: &str, scan: &Scan) {
         for word in &scan.operands {
             let unit = word.text.split('.').next().unwrap_or_default();
