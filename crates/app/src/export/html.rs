@@ -7,8 +7,8 @@
 use std::fmt::Write;
 
 use toolgate_gate::output::sanitize;
-use toolgate_model::ToolCall;
 use toolgate_model::characters::seen;
+use toolgate_model::{ContentBlock, Picture, ToolCall, base64};
 
 use super::transcript::{Said, Story, Transcript};
 use super::words;
@@ -18,10 +18,17 @@ const STYLE: &str = include_str!("page.css");
 
 pub(super) fn render(transcript: &Transcript) -> String {
     let title = named(&transcript.conversation);
+    let results = words::stories(transcript).filter_map(|story| story.result.as_ref());
+    let mut blocks = results.flat_map(|result| &result.blocks);
+    // Images stand in the page itself, so nothing is fetched for them either.
+    let images = match blocks.any(|block| picture(block).is_some()) {
+        true => "; img-src data:",
+        false => "",
+    };
     let mut page = Page(String::new());
     page.add(&format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{images}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>Conversation {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
@@ -278,6 +285,9 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
             };
             let short = result.content.lines().count() <= 12;
             folded(page, &name, &safe(&result.content), short);
+            for block in words::beside_text(result) {
+                page.add(&shown_block(block));
+            }
         }
         None => page.add(&format!(
             "<p class=\"none\">{}</p>",
@@ -285,6 +295,24 @@ fn told(page: &mut Page, story: &Story, number: usize, at: &str) {
         )),
     }
     page.add("</li>");
+}
+
+/// The image that a page may show: of a kind that was told by its bytes, in plain base64.
+fn picture(block: &ContentBlock) -> Option<Picture<'_>> {
+    let picture = block.picture()?;
+    base64::decode(picture.data).is_ok().then_some(picture)
+}
+
+/// A block that is no text: the image, or what it is.
+fn shown_block(block: &ContentBlock) -> String {
+    let label = named(&block.label());
+    match picture(block) {
+        Some(picture) => format!(
+            "<figure><img style=\"max-width:100%\" src=\"{}\" alt=\"{label}\"><figcaption>{label}</figcaption></figure>",
+            picture.data_url()
+        ),
+        None => format!("<p class=\"none\">{label}</p>"),
+    }
 }
 
 /// A part that can be opened. `inner` is safe already.

@@ -114,6 +114,9 @@ fn told(page: &mut String, story: &Story, at: &str) {
                 line(page, &format!("\nKind: {}", error.kind));
             }
             line(page, &format!("\n{}", fenced("text", &result.content)));
+            for block in words::beside_text(result) {
+                line(page, &format!("\nBeside it: {}", inline(&block.label())));
+            }
         }
         None => line(page, &format!("\n{}", words::no_result(story))),
     }

@@ -5,8 +5,10 @@
 //! batch that was killed.
 
 use serde_json::Value;
-use toolgate_gate::journal::{Body, Conversation, Line};
+use toolgate_gate::journal::{Body, Conversation, Line, Record};
 use toolgate_gate::output::Redactor;
+use toolgate_model::{ContentBlock, base64};
+use toolgate_testkit::PNG;
 
 use super::*;
 
@@ -205,4 +207,63 @@ fn who_asked_and_what_happened_is_not_made_up_where_it_was_pruned() {
     let result = json["messages"].as_array().unwrap().iter();
     let mut result = result.filter(|message| message["role"] == "tool");
     assert_eq!(result.next().unwrap()["content"], "(no longer on record)");
+}
+
+/// The same conversation, with these blocks in each result.
+fn with_blocks(blocks: &[ContentBlock]) -> Transcript {
+    let mut lines = lines();
+    for line in &mut lines {
+        if let Body::Kept(record) = &mut line.body
+            && let Record::Finished { result } = &mut **record
+        {
+            result.blocks = blocks.to_vec();
+        }
+    }
+    transcript(lines)
+}
+
+#[test]
+fn images_are_shown_where_their_bytes_are_images_and_named_elsewhere() {
+    let png = ContentBlock::image("image/png", PNG);
+    let transcript = with_blocks(&[
+        png.clone(),
+        ContentBlock::image("image/svg+xml", b"<svg onload='x()'/>"),
+        ContentBlock::audio("audio/wav", b"RIFF"),
+        ContentBlock::text("text"),
+        ContentBlock::Image {
+            mime_type: "\"><script>".into(),
+            data: format!("{}\"><script>", base64::encode(PNG)).into(),
+        },
+    ]);
+    let page = render(&transcript, ExportFormat::Html);
+    let address = format!("src=\"data:image/png;base64,{}\"", base64::encode(PNG));
+    assert!(page.contains(&address) && page.contains("; img-src data:\">"));
+    assert!(page.contains("<p class=\"none\">image image/svg+xml, 19 bytes</p>"));
+    assert!(page.contains("<p class=\"none\">audio audio/wav, 4 bytes</p>"));
+    assert!(!page.contains("<script") && !page.contains("svg;base64"));
+    assert!(!render(&self::transcript(lines()), ExportFormat::Html).contains("img-src"));
+    let page = render(&transcript, ExportFormat::Md);
+    let note = format!("\nBeside it: image image/png, {} bytes\n", PNG.len());
+    assert!(page.contains(&note) && !page.contains(&base64::encode(PNG)));
+    let page: Value = serde_json::from_str(&render(&transcript, ExportFormat::Json)).unwrap();
+    let messages = page["messages"].as_array().unwrap().iter();
+    let mut results = messages.filter_map(|message| message.get("tool_result"));
+    let expected = serde_json::to_value(&png).unwrap();
+    assert_eq!(results.next().unwrap()["blocks"][0], expected);
+}
+
+#[test]
+fn blocks_with_what_is_a_secret_today_are_not_exported() {
+    let secret = "Zq7vTokenValueXk29LmPp48";
+    let bytes = [PNG, secret.as_bytes()].concat();
+    let mut transcript = with_blocks(&[
+        ContentBlock::image("image/png", &bytes),
+        ContentBlock::structured(serde_json::json!({"a": secret})),
+    ]);
+    transcript.redact(&Redactor::new([("MY_TOKEN", secret)]).unwrap());
+    for format in [ExportFormat::Html, ExportFormat::Md, ExportFormat::Json] {
+        let page = render(&transcript, format);
+        assert!(!page.contains(secret) && !page.contains("<img style"));
+        assert!(!page.contains(&base64::encode(&bytes)));
+    }
 }

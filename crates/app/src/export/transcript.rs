@@ -144,6 +144,8 @@ impl Story {
         if let Some(result) = &mut self.result {
             clean(&mut result.content);
             clean(&mut result.display);
+            let blocks = result.blocks.iter_mut();
+            blocks.for_each(|block| redactor.redact_block(block));
             if let Some(error) = &mut result.error {
                 clean(&mut error.message);
             }

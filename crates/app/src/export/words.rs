@@ -2,7 +2,7 @@
 
 use toolgate_gate::journal::{IntendedFile, Recovered};
 use toolgate_model::characters::escape_json;
-use toolgate_model::{Action, Status};
+use toolgate_model::{Action, ContentBlock, Status, ToolResult};
 
 use super::transcript::{Said, Story, Transcript};
 
@@ -16,6 +16,12 @@ pub(super) const fn asked_by(story: &Story) -> &'static str {
     } else {
         "a person or program, without a model"
     }
+}
+
+/// The blocks of a result that its text does not hold: images, sound and bytes.
+pub(super) fn beside_text(result: &ToolResult) -> impl Iterator<Item = &ContentBlock> {
+    let blocks = result.blocks.iter();
+    blocks.filter(|block| block.as_text().is_none())
 }
 
 /// Who let it through, or did not.

@@ -10,7 +10,9 @@
 //! beside them: `--token` and what follows it are two texts and one secret.
 
 use serde_json::{Map, Value};
-use toolgate_model::{Args, AtomAnswer, ContentBlock, Decision, Facts, PlanRecord, Run, ToolCall};
+use toolgate_model::{
+    Args, AtomAnswer, ContentBlock, Decision, Facts, PlanRecord, Run, ToolCall, base64,
+};
 use toolgate_policy::atom_texts;
 
 use super::redact::{RedactedSpan, Redactor, SecretClass};
@@ -57,8 +59,13 @@ impl Redactor {
         self.change(None, value, &|text| self.redact(text).0.into_owned());
     }
 
-    /// Takes the secrets out of every text of a block and leaves the rest as it is.
+    /// Takes the secrets out of every text of a block and leaves the rest as it is. Bytes that
+    /// hold a known secret become a note.
     pub fn redact_block(&self, block: &mut ContentBlock) {
+        let bytes = block.data().and_then(|data| base64::decode(data).ok());
+        if bytes.is_some_and(|bytes| self.bytes_hold_known(&bytes)) {
+            *block = ContentBlock::text(block.left_out("it holds a secret of the environment"));
+        }
         match block {
             ContentBlock::Structured { json } => self.redact_value(json),
             other => other.each_text(&mut |text| *text = self.redact(text).0.into_owned()),
