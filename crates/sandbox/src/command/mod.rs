@@ -26,8 +26,9 @@
 //! | `inside/` | the sandbox's own | from its first process to the exec |
 //! | `protocol/` | both ends | the messages between them |
 //!
-//! The warden prepares the next sandbox from a template with the directories and guards of the last
-//! command. An order that does not fit gets another template.
+//! The warden prepares the next sandboxes from a template with the directories and guards of the
+//! last command in them. An order that does not fit gets another template. All sandboxes of a process
+//! that would start the same warden share one.
 //!
 //! Starting fails if the machine lacks a layer of the sandbox ([`SandboxError::Unavailable`];
 //! [`probe`] says what to do), or if a step fails ([`Outcome::Setup`], with the step, the kernel's

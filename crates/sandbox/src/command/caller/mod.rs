@@ -2,6 +2,7 @@
 //! warden, sends the order, reads the output and waits for the end. It never forks.
 
 pub(crate) mod after;
+pub(crate) mod connection;
 pub(crate) mod directory;
 pub(crate) mod doctor;
 pub(crate) mod driving;

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use rustix::net::RecvFlags;
 
+use super::connection::Connection;
 use super::guards::Hidden;
 use super::layout::Watched;
 use super::sandbox::{InForce, Inner, end_signal};
@@ -46,6 +47,8 @@ impl Poised {
 #[derive(Debug)]
 pub struct Running {
     pub(super) sandbox: Arc<Inner>,
+    /// The warden that started it, whose end would be its own.
+    pub(super) _warden: Arc<Connection>,
     pub(super) in_force: InForce,
     /// None where nothing was started; then the outcome is there.
     pub(crate) pidfd: Option<OwnedFd>,

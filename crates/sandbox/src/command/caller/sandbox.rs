@@ -13,11 +13,12 @@ use rustix::net::{RecvFlags, SendFlags, Shutdown};
 use rustix::pipe::PipeFlags;
 use rustix::process::Signal;
 
+use super::connection::Connection;
 use super::directory::Directory;
 use super::layout::{Layout, Prepared};
 use super::reach::Reach;
 use super::running::{Before, Poised, Running};
-use super::start::{find_level, start_warden};
+use super::start::{find_level, try_level};
 use crate::command::caller::after::baseline::{Baseline, LeftBehind};
 use crate::command::caller::after::placeholders::{Held, Placeholders};
 use crate::command::caller::after::sweep::{Appeared, Settled};
@@ -68,8 +69,8 @@ impl std::fmt::Display for InForce {
     }
 }
 
-/// The sandbox around commands. Cheap to clone; the last clone ends the warden, and with it
-/// every command.
+/// The sandbox around commands. Cheap to clone. The warden ends with the last sandbox that uses
+/// it, and with the warden every command.
 #[derive(Clone, Debug)]
 pub struct CommandSandbox {
     inner: Arc<Inner>,
@@ -87,17 +88,18 @@ pub(super) struct Inner {
     unreported: Mutex<Vec<Appeared>>,
     /// The states before commands whose sweep was incomplete.
     pending: Mutex<Vec<Before>>,
-    socket: OwnedFd,
+    warden: Mutex<Arc<Connection>>,
     level: Level,
     /// Why the highest level was not reached.
     stepped_down: Option<SetupError>,
 }
 
 impl CommandSandbox {
-    /// Starts a warden and finds the highest level it can reach.
+    /// Finds the highest level that a warden can reach. Sandboxes of one process share a warden
+    /// where they would start the same one; the first starts it.
     pub fn start(rules: &SandboxRules) -> Result<Self, SandboxError> {
-        let socket = start_warden(rules.warden.as_deref())?;
-        let (level, stepped_down) = find_level(&socket, rules)?;
+        let warden = Connection::open(rules.warden.as_deref())?;
+        let (level, stepped_down) = find_level(&warden, rules)?;
         let placeholders = Placeholders::open(&rules.paths, rules.records.as_deref(), rules.linger)
             .map_err(SandboxError::Records)?;
         let (baseline, left) =
@@ -113,7 +115,7 @@ impl CommandSandbox {
                 earlier: Mutex::new(earlier),
                 unreported: Mutex::default(),
                 pending: Mutex::default(),
-                socket,
+                warden: Mutex::new(warden),
                 level,
                 stepped_down,
             }),
@@ -224,6 +226,7 @@ impl CommandSandbox {
         let inner = &self.inner;
         Poised(Running {
             sandbox: Arc::clone(inner),
+            _warden: sent.warden,
             in_force: InForce {
                 level: inner.level,
                 omit: inner.rules.omit,
@@ -278,7 +281,8 @@ impl CommandSandbox {
             stderr_in.as_fd(),
         ];
         fds.extend(directories.iter().map(|directory| directory.handle()));
-        wire::send(&self.inner.socket, &serve::run_packet(kind), &fds)?;
+        let warden = self.inner.warden()?;
+        wire::send(warden.socket(), &serve::run_packet(kind), &fds)?;
         drop(status_in);
         let in_time = wire::readable(&status, PATIENCE)?;
         if !in_time {
@@ -299,6 +303,7 @@ impl CommandSandbox {
             return Err(SandboxError::Busy("the warden did not answer in time"));
         }
         Ok(Sent {
+            warden,
             pidfd,
             status,
             stdout,
@@ -309,6 +314,20 @@ impl CommandSandbox {
 }
 
 impl Inner {
+    /// The warden. One that was killed is replaced, if the new one reaches the same level.
+    fn warden(&self) -> Result<Arc<Connection>, SandboxError> {
+        let mut warden = lock(&self.warden);
+        if !warden.works() {
+            let new = Connection::open(self.rules.warden.as_deref())?;
+            if let Err(failure) = try_level(&new, self.level == Level::Namespaces, &self.rules)? {
+                let advice = super::doctor::advice(&failure);
+                return Err(SandboxError::Unavailable { failure, advice });
+            }
+            *warden = new;
+        }
+        Ok(Arc::clone(&warden))
+    }
+
     /// Moves aside the guarded names that appeared. If the sweep was incomplete,
     /// the state before the command is kept until a sweep is complete.
     pub(super) fn settle(&self, before: Before) -> Settled {
@@ -363,7 +382,8 @@ impl Inner {
     /// use for it.
     pub(super) fn tell_begun(&self) {
         let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
-        let _ = rustix::net::send(&self.socket, serve::BEGUN, flags);
+        let warden = Arc::clone(&lock(&self.warden));
+        let _ = rustix::net::send(warden.socket(), serve::BEGUN, flags);
     }
 }
 
@@ -428,6 +448,7 @@ pub(super) fn end_signal(namespaces: bool) -> Signal {
 
 /// The descriptors of a command that was sent.
 struct Sent {
+    warden: Arc<Connection>,
     pidfd: Option<OwnedFd>,
     status: OwnedFd,
     stdout: OwnedFd,

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
+use super::connection::Connection;
 use super::sandbox::{PATIENCE, READY};
 use crate::command::error::SandboxError;
 use crate::command::inside::init::Kind;
@@ -63,18 +64,18 @@ pub(super) fn start_warden(program: Option<&Path>) -> Result<OwnedFd, SandboxErr
 
 /// Tries the levels from the highest down to the lowest that is accepted.
 pub(super) fn find_level(
-    socket: &OwnedFd,
+    warden: &Connection,
     rules: &SandboxRules,
 ) -> Result<(Level, Option<SetupError>), SandboxError> {
     let mut first = None;
     if rules.highest == Level::Namespaces {
-        match try_level(socket, true, rules)? {
+        match try_level(warden, true, rules)? {
             Ok(()) => return Ok((Level::Namespaces, None)),
             Err(failure) => first = Some(failure),
         }
     }
     if rules.lowest == Level::Landlock {
-        match try_level(socket, false, rules)? {
+        match try_level(warden, false, rules)? {
             Ok(()) => return Ok((Level::Landlock, first)),
             Err(failure) => first = first.or(Some(failure)),
         }
@@ -84,8 +85,9 @@ pub(super) fn find_level(
     Err(SandboxError::Unavailable { failure, advice })
 }
 
-fn try_level(
-    socket: &OwnedFd,
+/// Tries one level. The inner error says why it cannot be had.
+pub(super) fn try_level(
+    warden: &Connection,
     namespaces: bool,
     rules: &SandboxRules,
 ) -> Result<Result<(), SetupError>, SandboxError> {
@@ -97,14 +99,16 @@ fn try_level(
         network: rules.network,
         omit: rules.omit,
     };
-    wire::send(socket, &serve::try_packet(kind), &[])?;
-    if !wire::readable(socket, PATIENCE)? {
-        return Err(SandboxError::System(Errno::TIMEDOUT));
-    }
-    let packet = wire::receive(socket, RecvFlags::empty())?;
-    match Report::decode(&packet.bytes) {
-        Some(Report::Ready) => Ok(Ok(())),
-        Some(Report::Ended(Outcome::Setup(failure))) => Ok(Err(failure)),
-        _ => Err(SandboxError::System(Errno::PIPE)),
-    }
+    warden.ask(|socket| {
+        wire::send(socket, &serve::try_packet(kind), &[])?;
+        if !wire::readable(socket, PATIENCE)? {
+            return Err(SandboxError::System(Errno::TIMEDOUT));
+        }
+        let packet = wire::receive(socket, RecvFlags::empty())?;
+        match Report::decode(&packet.bytes) {
+            Some(Report::Ready) => Ok(Ok(())),
+            Some(Report::Ended(Outcome::Setup(failure))) => Ok(Err(failure)),
+            _ => Err(SandboxError::System(Errno::PIPE)),
+        }
+    })
 }

@@ -109,6 +109,11 @@ impl Pattern {
         })
     }
 
+    /// The directories of a packet.
+    pub(crate) fn directories_in(packet: &Packet) -> &[OwnedFd] {
+        packet.fds.get(DIRECTORIES..).unwrap_or_default()
+    }
+
     /// The same of a packet that is still needed, to be passed along.
     pub(crate) fn fds_in(packet: &Packet) -> Vec<BorrowedFd<'_>> {
         let (body, directories) = (

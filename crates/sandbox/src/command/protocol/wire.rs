@@ -92,6 +92,16 @@ pub(crate) fn receive(socket: impl AsFd, flags: RecvFlags) -> Result<Packet, Err
     })
 }
 
+/// Whether the other end of a socket is closed. Packets may still be there to read.
+pub(crate) fn is_closed(socket: impl AsFd) -> bool {
+    let mut polled = [PollFd::new(&socket, PollFlags::empty())];
+    let now = Timespec::default();
+    match rustix::event::poll(&mut polled, Some(&now)) {
+        Ok(_) => polled.iter().any(|fd| !fd.revents().is_empty()),
+        Err(errno) => errno != Errno::INTR,
+    }
+}
+
 /// Waits until a descriptor is readable; `false` when the time is over.
 pub(crate) fn readable(fd: impl AsFd, within: Duration) -> Result<bool, Errno> {
     readable_of([fd.as_fd()], within).map(|[said]| said)

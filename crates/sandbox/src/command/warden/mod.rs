@@ -3,6 +3,7 @@
 
 pub(crate) mod descendants;
 pub(crate) mod machine;
+pub(crate) mod pool;
 pub(crate) mod ready;
 pub(crate) mod serve;
 pub(crate) mod template;

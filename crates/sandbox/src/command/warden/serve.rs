@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 
 use super::descendants;
 use super::machine::Machine;
+use super::pool::{Key, Pools};
 use super::ready::{Ready, first_word, give};
 use super::template::Template;
 use crate::command::inside::init::{self, Kind, Pattern};
@@ -61,19 +62,17 @@ pub(crate) fn serve() -> ! {
     if let Some(machine) = Machine::look()
         && wire::send(&socket, HELLO, &[]).is_ok()
     {
+        let most = raise_limit();
         let mut warden = Warden {
             machine,
             mounts: std::fs::File::open("/proc/self/mountinfo").ok(),
-            ready: None,
-            wanted: None,
+            pools: Pools::new(most),
             blank: None,
             awaited: None,
-            template: None,
-            pattern: None,
             ended: None,
             hurried: false,
             due: None,
-            most: raise_limit(),
+            most,
             at_work: Vec::new(),
             over: Vec::new(),
         };
@@ -108,17 +107,12 @@ struct Warden {
     machine: Machine,
     /// Says when the machine's mounts change.
     mounts: Option<std::fs::File>,
-    ready: Option<Ready>,
-    /// The kind to prepare when there is time.
-    wanted: Option<Kind>,
+    /// Prepared sandboxes.
+    pools: Pools,
     /// A template that has no form yet.
     blank: Option<Template>,
     /// The kind to make one for once the system is searched.
     awaited: Option<Kind>,
-    /// The template of the last command.
-    template: Option<Rc<Template>>,
-    /// The last command on the upper level.
-    pattern: Option<Pattern>,
     /// When the last command ended.
     ended: Option<Instant>,
     /// Whether the last command came soon after the one before.
@@ -168,10 +162,18 @@ impl Warden {
                 }
                 self.make_blank();
             } else if self.due.is_some_and(|due| due <= Instant::now()) {
-                self.due = None;
-                if let Some(kind) = self.wanted.take() {
-                    self.ready = self.make_ahead(kind);
+                self.make_ahead();
+                // One at a time: an order that comes meanwhile does not wait for all.
+                if !self.pools.is_wanting() {
+                    self.due = None;
+                    self.take_down(TO_LEAVE);
                 }
+            } else if self
+                .pools
+                .calm_at()
+                .is_some_and(|calm| calm <= Instant::now())
+            {
+                self.pools.calm_down();
                 self.take_down(TO_LEAVE);
             }
         }
@@ -179,7 +181,8 @@ impl Warden {
 
     /// Throws away what was made before it was known what to show and to hide.
     fn forget(&mut self) {
-        (self.template, self.blank, self.ready) = (None, None, None);
+        self.pools.forget();
+        self.blank = None;
     }
 
     /// Makes a template ahead, unless that would be before it is known what to hide.
@@ -196,7 +199,8 @@ impl Warden {
     fn wait(&self, socket: &OwnedFd) -> Result<Vec<bool>, Errno> {
         let left = |due: Instant| due.saturating_duration_since(Instant::now());
         let now = self.machine.system.is_searching().then(Instant::now);
-        let left = now.or(self.due).map(left).map(Timespec::try_from);
+        let due = self.due.into_iter().chain(self.pools.calm_at()).min();
+        let left = now.or(due).map(left).map(Timespec::try_from);
         let left = left.transpose().map_err(|_| Errno::INVAL)?;
         let mut fds = vec![PollFd::new(socket, PollFlags::IN)];
         let at_work = self.at_work.iter();
@@ -213,7 +217,7 @@ impl Warden {
         let gone = self.at_work.extract_if(.., |_| gone.next() == Some(&true));
         self.over.extend(gone);
         self.ended = Some(now);
-        self.due = Some(if self.wanted.is_some() {
+        self.due = Some(if self.pools.is_wanting() {
             now
         } else {
             now + REST
@@ -226,7 +230,8 @@ impl Warden {
     /// Drops the sandboxes whose command is over, which takes their namespaces down.
     /// The end of each is waited for this long at most.
     fn take_down(&mut self, patience: Duration) {
-        let over = std::mem::take(&mut self.over);
+        let mut over = std::mem::take(&mut self.over);
+        over.extend(self.pools.discarded());
         // All of them first, so that they end side by side.
         let ending = over.into_iter().map(|ready| {
             drop(ready.control);
@@ -246,9 +251,9 @@ impl Warden {
     /// A supervisor that was killed leaves its command to the warden, which ends it. A
     /// stray is a child of the warden that it did not make.
     fn end_strays(&self) {
-        let known = || self.ready.iter().chain(&self.at_work).chain(&self.over);
+        let known = || self.pools.ready().chain(&self.at_work).chain(&self.over);
         let templates = known().filter_map(|ready| ready.template.as_deref());
-        let templates = templates.chain(self.template.as_deref()).chain(&self.blank);
+        let templates = templates.chain(self.pools.templates()).chain(&self.blank);
         let known: Vec<Pid> = known()
             .filter_map(|ready| ready.pid)
             .chain(templates.map(Template::pid))
@@ -295,7 +300,6 @@ impl Warden {
         } else {
             self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
             self.start(kind, packet);
-            self.wanted = Some(kind).filter(|_| self.ready.is_none());
             self.due = Some(Instant::now() + REST);
         }
     }
@@ -309,7 +313,7 @@ impl Warden {
         }
         let ready = Ready::without_namespaces(kind, &self.machine)?;
         first_word(&ready)?;
-        self.ready = Some(ready);
+        self.pools.add(Key::bare(kind), ready);
         Ok(())
     }
 
@@ -323,18 +327,20 @@ impl Warden {
             let busy = busy.about(format!("{} commands run already", self.at_work.len()));
             return init::report(status, &Report::Ended(Outcome::Setup(busy)));
         }
-        match self.find(kind, &packet) {
+        let key = Key::of(kind, &packet);
+        match self.find(&key, &packet) {
             Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
         }
         if kind.namespaces {
-            self.pattern = Pattern::of(packet);
+            self.pools.of_command(key, false).pattern = Pattern::of(packet);
         }
     }
 
-    /// A sandbox that has taken the packet: the one that waits, or another copy of the
-    /// template, or one of a new template.
-    fn find(&mut self, kind: Kind, packet: &Packet) -> Result<Ready, SetupError> {
+    /// A sandbox that has taken the packet: one that waits, or another copy of the template, or
+    /// one of a new template.
+    fn find(&mut self, key: &Key, packet: &Packet) -> Result<Ready, SetupError> {
+        let kind = key.kind;
         if !kind.namespaces {
             self.machine.system.search_all();
         }
@@ -342,7 +348,9 @@ impl Warden {
             self.forget();
             self.machine.system.finish()?;
         }
-        let ahead = self.ready.take().filter(|ready| ready.kind == kind);
+        let overlaps = !self.at_work.is_empty();
+        let pool = self.pools.of_command(key.clone(), overlaps);
+        let ahead = pool.ready.pop();
         if !kind.namespaces {
             let ready = match ahead {
                 Some(ready) => ready,
@@ -354,21 +362,24 @@ impl Warden {
                 .map(|()| ready)
                 .map_err(|errno| SetupError::new(Step::Clone, errno));
         }
-        let template = self
-            .template
-            .clone()
-            .filter(|template| template.kind == kind);
+        let template = pool.template.clone();
         let ahead = ahead.or_else(|| template.and_then(|template| Ready::of(&template).ok()));
         if let Some(ready) = ahead
             && let Some(as_made) = give(&ready, packet)?
         {
             if !as_made {
-                self.template = None;
+                self.replace_template(key, None);
             }
             return Ok(ready);
         }
-        let template = self.formed(kind, &Pattern::fds_in(packet))?;
-        let ready = Ready::of(&template)?;
+        let template = formed(
+            &mut self.blank,
+            &self.machine,
+            kind,
+            &Pattern::fds_in(packet),
+        );
+        self.replace_template(key, template.as_ref().ok());
+        let ready = Ready::of(&template?)?;
         first_word(&ready)?;
         match give(&ready, packet)? {
             Some(_) => Ok(ready),
@@ -377,50 +388,58 @@ impl Warden {
         }
     }
 
-    /// A new template in the form of an order.
-    fn formed(
-        &mut self,
-        kind: Kind,
-        pattern: &[BorrowedFd<'_>],
-    ) -> Result<Rc<Template>, SetupError> {
-        self.template = None;
-        let blank = self.blank.take().filter(|template| template.kind == kind);
-        let blank = blank.filter(|template| template.form(pattern).is_ok());
-        let template = match blank {
-            Some(template) => template,
-            None => {
-                let template = Template::start(kind, &self.machine)?;
-                template.form(pattern)?;
-                template
-            }
-        };
-        let template = Rc::new(template);
-        self.template = Some(Rc::clone(&template));
-        Ok(template)
+    /// Exchanges the template of a pool. Sandboxes of the old one do not fit any more.
+    fn replace_template(&mut self, key: &Key, template: Option<&Rc<Template>>) {
+        let pool = self.pools.of_command(key.clone(), false);
+        pool.template = template.cloned();
+        let old = std::mem::take(&mut pool.ready);
+        self.pools.discard(old);
     }
 
-    /// A sandbox for the next command, if that is like the last one.
-    fn make_ahead(&mut self, kind: Kind) -> Option<Ready> {
-        if !kind.namespaces {
-            return Ready::without_namespaces(kind, &self.machine).ok();
-        }
-        let template = match self
-            .template
-            .clone()
-            .filter(|template| template.kind == kind)
-        {
-            Some(template) => template,
-            None => {
-                let pattern = self.pattern.take()?;
-                let template = self.formed(kind, &pattern.fds());
-                self.pattern = Some(pattern);
-                template.ok()?
-            }
+    /// Makes one sandbox for the next command, if that is like an earlier one.
+    fn make_ahead(&mut self) {
+        let Some(pool) = self.pools.wanting() else {
+            return;
         };
-        let ready = Ready::of(&template).ok();
-        if ready.is_none() {
-            self.template = None;
+        let kind = pool.key.kind;
+        let made = if kind.namespaces {
+            if pool.template.is_none()
+                && let Some(pattern) = &pool.pattern
+            {
+                let template = formed(&mut self.blank, &self.machine, kind, &pattern.fds());
+                pool.template = template.ok();
+            }
+            let template = pool.template.as_ref();
+            template.and_then(|template| Ready::of(template).ok())
+        } else {
+            Ready::without_namespaces(kind, &self.machine).ok()
+        };
+        match made {
+            Some(ready) => pool.ready.push(ready),
+            None => {
+                pool.template = None;
+                pool.give_up();
+            }
         }
-        ready
     }
+}
+
+/// A new template in the form of an order, from one that was prepared if there is one.
+fn formed(
+    blank: &mut Option<Template>,
+    machine: &Machine,
+    kind: Kind,
+    pattern: &[BorrowedFd<'_>],
+) -> Result<Rc<Template>, SetupError> {
+    let blank = blank.take().filter(|template| template.kind == kind);
+    let blank = blank.filter(|template| template.form(pattern).is_ok());
+    let template = match blank {
+        Some(template) => template,
+        None => {
+            let template = Template::start(kind, machine)?;
+            template.form(pattern)?;
+            template
+        }
+    };
+    Ok(Rc::new(template))
 }
