@@ -368,3 +368,123 @@ impl Story {
         thinking.into_iter().chain(text).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use toolgate_model::Stream;
+
+    use super::*;
+
+    fn text(words: &str) -> Event {
+        Event::TextDelta {
+            text: words.to_owned(),
+        }
+    }
+
+    fn turn(number: u64) -> Event {
+        Event::TurnStarted {
+            conversation: "c".into(),
+            turn: number,
+            provider: String::new(),
+            model: String::new(),
+        }
+    }
+
+    fn answered(words: &str) -> serde_json::Value {
+        json!([Content::text(words)])
+    }
+
+    /// What a subscriber hears of the pieces that a hub publishes.
+    fn heard(story: &mut Story, live: &mut Receiver<Signal>) -> Vec<Event> {
+        let mut heard = Vec::new();
+        while let Ok(signal) = live.try_recv() {
+            if let Signal::Passing {
+                event,
+                place,
+                first,
+            } = signal
+            {
+                heard.extend(story.pass(event, place, first));
+            }
+        }
+        heard
+    }
+
+    fn story_at(turn: u64) -> Story {
+        Story {
+            next: Place { turn, answer: 0 },
+            ..Story::default()
+        }
+    }
+
+    #[test]
+    fn the_journal_adds_only_the_pieces_that_were_not_heard() {
+        let hub = Hub::new();
+        let mut live = hub.subscribe();
+        let mut story = story_at(1);
+        [turn(1), text("ab"), text("cd")]
+            .iter()
+            .for_each(|event| hub.publish(event));
+        assert_eq!(heard(&mut story, &mut live), [text("ab"), text("cd")]);
+        assert_eq!(story.answer(answered("abcdef")), [text("ef")]);
+        assert_eq!(story.answer(answered("next")), [text("next")]);
+    }
+
+    #[test]
+    fn an_answer_that_is_joined_in_the_middle_comes_whole_from_the_journal() {
+        let hub = Hub::new();
+        [turn(1), text("ab")]
+            .iter()
+            .for_each(|event| hub.publish(event));
+        let mut live = hub.subscribe();
+        let mut story = story_at(1);
+        hub.publish(&text("cd"));
+        assert!(heard(&mut story, &mut live).is_empty());
+        assert_eq!(story.answer(answered("abcd")), [text("abcd")]);
+    }
+
+    #[test]
+    fn pieces_of_an_answer_that_the_journal_told_are_not_repeated() {
+        let hub = Hub::new();
+        let mut live = hub.subscribe();
+        let mut story = story_at(1);
+        [turn(1), text("ab")]
+            .iter()
+            .for_each(|event| hub.publish(event));
+        story.next.answer += 1;
+        assert_eq!(story.answer(answered("ab")), [text("ab")]);
+        assert!(heard(&mut story, &mut live).is_empty());
+        let received = Event::CallReceived {
+            call_id: "x".into(),
+            tool: String::new(),
+        };
+        let result = toolgate_model::ToolResult::ok("x".into(), "t", "");
+        let finished = Event::CallFinished {
+            result: Box::new(result),
+        };
+        [received, finished, text("next")]
+            .iter()
+            .for_each(|event| hub.publish(event));
+        assert_eq!(heard(&mut story, &mut live), [text("next")]);
+    }
+
+    #[test]
+    fn output_is_passed_on_only_between_start_and_end_of_its_call() {
+        let chunk = Event::OutputChunk {
+            call_id: "x".into(),
+            stream: Stream::Stdout,
+            text: "o".to_owned(),
+        };
+        let mut story = story_at(1);
+        let passes = |story: &mut Story| {
+            let passed = story.pass(chunk.clone(), Place::default(), false);
+            passed.is_some()
+        };
+        assert!(!passes(&mut story));
+        story.running.insert("x".into());
+        assert!(passes(&mut story));
+        story.running.remove(&CallId::from("x"));
+        assert!(!passes(&mut story));
+    }
+}

@@ -300,7 +300,7 @@ impl Conversation {
         self.inner.hub.end();
     }
 
-    /// Gives a conversation back that was only looked at.
+    /// Ends the session, or gives back a conversation that was only looked at.
     async fn end_agent(&self, state: &mut State) {
         if let Some(agent) = state.agent.take() {
             agent.end().await;

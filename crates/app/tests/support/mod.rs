@@ -15,14 +15,14 @@ use toolgate_app::{
 use toolgate_model::{ConversationId, Event};
 
 /// Directories that are removed at the end.
-pub struct Place {
-    pub home: TempDir,
-    pub workspace: TempDir,
-    pub notices: Arc<Mutex<Vec<String>>>,
+pub(crate) struct Place {
+    pub(crate) home: TempDir,
+    pub(crate) workspace: TempDir,
+    pub(crate) notices: Arc<Mutex<Vec<String>>>,
 }
 
 impl Place {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self {
             home: tempfile::tempdir().unwrap(),
             workspace: tempfile::tempdir().unwrap(),
@@ -30,21 +30,21 @@ impl Place {
         }
     }
 
-    pub fn configured(self, text: &str) -> Self {
+    pub(crate) fn configured(self, text: &str) -> Self {
         std::fs::write(self.home.path().join("config.toml"), text).unwrap();
         self
     }
 
-    pub fn file(self, name: &str, text: &str) -> Self {
+    pub(crate) fn file(self, name: &str, text: &str) -> Self {
         std::fs::write(self.workspace.path().join(name), text).unwrap();
         self
     }
 
-    pub fn read(&self, name: &str) -> Option<String> {
+    pub(crate) fn read(&self, name: &str) -> Option<String> {
         std::fs::read_to_string(self.workspace.path().join(name)).ok()
     }
 
-    pub fn app(&self, approval: Approval) -> App {
+    pub(crate) fn app(&self, approval: Approval) -> App {
         app_at(
             self.home.path(),
             self.workspace.path(),
@@ -54,7 +54,7 @@ impl Place {
     }
 }
 
-pub fn app_at(
+pub(crate) fn app_at(
     home: &Path,
     workspace: &Path,
     approval: Approval,
@@ -68,7 +68,7 @@ pub fn app_at(
 }
 
 /// A conversation with a script, under this id.
-pub fn played(id: &str, script: &str) -> StartOptions {
+pub(crate) fn played(id: &str, script: &str) -> StartOptions {
     StartOptions {
         id: Some(id.into()),
         script: Some(ScriptText {
@@ -80,26 +80,26 @@ pub fn played(id: &str, script: &str) -> StartOptions {
 }
 
 /// A script that writes a file and says so.
-pub fn writes(name: &str, content: &str) -> String {
+pub(crate) fn writes(name: &str, content: &str) -> String {
     format!(
         "[[steps]]\ntext = \"I write it.\"\nchunk_bytes = 3\n\n[[steps.calls]]\nid = \"call_1\"\nname = \"write_file\"\nargs = {{ path = {name:?}, content = {content:?} }}\n\n[[steps]]\ntext = \"It is written.\"\nchunk_bytes = 4\n"
     )
 }
 
-pub async fn said(conversation: &Conversation, words: &str) -> Finished {
+pub(crate) async fn said(conversation: &Conversation, words: &str) -> Finished {
     let turn = conversation.send(Input::message(words)).await.unwrap();
     turn.outcome().await.unwrap()
 }
 
 /// Waits for the question of a conversation.
-pub async fn question(app: &App, of: &ConversationId) -> ApprovalRequest {
+pub(crate) async fn question(app: &App, of: &ConversationId) -> ApprovalRequest {
     let of = of.clone();
     let wanted = |all: &[ApprovalRequest]| all.iter().find(|one| one.conversation == of).cloned();
     app.approvals().wait_for(wanted).await
 }
 
 /// Everything up to the end of the conversation.
-pub async fn all(mut subscription: Subscription) -> Vec<Published> {
+pub(crate) async fn all(mut subscription: Subscription) -> Vec<Published> {
     let mut all = Vec::new();
     while let Some(one) = subscription.next().await.unwrap() {
         all.push(one);
@@ -108,7 +108,7 @@ pub async fn all(mut subscription: Subscription) -> Vec<Published> {
 }
 
 /// The kinds of events, with deltas of one kind in a row joined.
-pub fn kinds(all: &[Published]) -> Vec<String> {
+pub(crate) fn kinds(all: &[Published]) -> Vec<String> {
     let mut kinds: Vec<String> = Vec::new();
     for one in all {
         let kind = match &one.happening {
@@ -128,7 +128,7 @@ pub fn kinds(all: &[Published]) -> Vec<String> {
 }
 
 /// The words of the model.
-pub fn words(all: &[Published]) -> String {
+pub(crate) fn words(all: &[Published]) -> String {
     let words = all.iter().filter_map(|one| match &one.happening {
         Happening::Event(Event::TextDelta { text }) => Some(text.as_str()),
         _ => None,
@@ -137,6 +137,6 @@ pub fn words(all: &[Published]) -> String {
 }
 
 /// The numbers of entries, in the order in which they came.
-pub fn numbers(all: &[Published]) -> Vec<u64> {
+pub(crate) fn numbers(all: &[Published]) -> Vec<u64> {
     all.iter().filter_map(|one| one.seq).collect()
 }
