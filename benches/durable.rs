@@ -32,7 +32,7 @@ struct Watched {
 }
 
 impl Journal for Watched {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         self.commits.lock().unwrap().push(batch.entries().to_vec());
         self.journal.append(batch)
     }

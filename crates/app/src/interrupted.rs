@@ -201,6 +201,8 @@ impl Interrupted {
             turn,
             outcome,
             error: None,
+            stop: None,
+            usage: None,
         };
         let entries = vec![entry(&self.id, "".into(), record, clock)];
         journal.commit(entries).await
@@ -216,6 +218,7 @@ async fn end_answer(
     clock: &dyn Clock,
 ) -> Result<(), JournalError> {
     let said = Noted::AssistantMessage {
+        message_id: None,
         content: serde_json::to_value(&content).unwrap_or_default(),
         stop: "interrupted".to_owned(),
         usage: None,

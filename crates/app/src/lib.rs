@@ -74,8 +74,7 @@ pub mod undo;
 
 pub use app::App;
 pub use conversation::{
-    Conversation, Input, Listen, Published, ScriptText, SendOptions, StartOptions, Subscription,
-    Turn,
+    Conversation, Input, Listen, ScriptText, SendOptions, StartOptions, Subscription, Turn,
 };
 pub use error::{AppError, ErrorClass};
 pub use home::Home;

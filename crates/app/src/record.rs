@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use toolgate_config::Effective;
-use toolgate_gate::journal::{Batch, Class, Entry, FullJournal, Image, Journal, JournalError};
+use toolgate_gate::journal::{
+    Batch, Class, Entry, FullJournal, Image, Journal, JournalError, ReadJournal,
+};
 use toolgate_gate::output::approval_text;
 use toolgate_gate::session::{ReadLog, Session};
 use toolgate_gate::store::{Space, Store};
@@ -65,6 +67,14 @@ impl Record {
             Self::Durable { journal, .. } => Arc::clone(journal) as Arc<dyn Journal>,
             Self::Passing => Arc::new(MemoryJournal::new()),
             Self::Broken(trouble) => Arc::new(Unwritable(trouble.to_string())),
+        }
+    }
+
+    /// The journal, to read what this run writes.
+    pub(crate) fn reading(&self) -> Arc<dyn ReadJournal> {
+        match self {
+            Self::Durable { journal, .. } => Arc::clone(journal) as Arc<dyn ReadJournal>,
+            Self::Passing | Self::Broken(_) => Arc::new(MemoryJournal::new()),
         }
     }
 
@@ -185,7 +195,7 @@ fn reads(workspace: &Path) -> Space {
 struct Unwritable(String);
 
 impl Journal for Unwritable {
-    fn append(&self, _: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, _: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         let refused = JournalError::not_written(self.0.clone());
         Box::pin(std::future::ready(Err(refused)))
     }

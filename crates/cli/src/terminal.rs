@@ -272,6 +272,7 @@ mod tests {
                 .unwrap()
                 .clone(),
             risk: Risk::Medium,
+            facts: toolgate_model::Facts::none(),
             locations: vec![],
             why: "side effects [built-in]".into(),
             model_reason: Some("because".into()),

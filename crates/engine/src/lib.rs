@@ -20,6 +20,7 @@ mod discarded;
 mod history;
 mod preset;
 mod run;
+mod shown;
 mod turn;
 
 pub use capacity::{Context, context_of};
@@ -28,5 +29,5 @@ pub use history::{History, Streamed, Supplied};
 pub use preset::{CODER, system_prompt};
 pub use run::{TurnContext, run_turn};
 pub use turn::{
-    Effect, Finished, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, Turn, TurnSettings,
+    Effect, Finished, Input, Next, Outcome, Part, Prompt, Retry, Step, ToolsFor, Turn, TurnSettings,
 };

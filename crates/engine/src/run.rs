@@ -10,10 +10,11 @@ use toolgate_gate::execute::EventSink;
 use toolgate_gate::journal::Record;
 use toolgate_gate::session::Session;
 use toolgate_gate::{BatchContext, ByHand, Clock, Gate};
-use toolgate_model::{Call, CallId, Event, ToolResult};
+use toolgate_model::{Call, CallId, EventKind, ToolResult};
 use toolgate_providers::request::HistoryError;
 use toolgate_providers::{Message, Provider, StreamError};
 
+use crate::shown::Shown;
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
 
 /// So long something of an answer may stand nowhere but in memory.
@@ -47,11 +48,17 @@ pub async fn run_turn(
 ) -> Finished {
     let mut step = turn.begin(around.cleaned(prompt));
     let mut unkept = Unkept::default();
+    let mut shown = Shown::new(around.gate.redactor());
     loop {
-        let done = around.carry_out(step.effects, provider).await;
+        let effects = step.effects;
+        let done = around.carry_out(effects, provider, &mut shown).await;
         unkept.watch(&step.next, around);
         let input = match (done, step.next) {
-            (_, Next::Finish(finished)) => return finished,
+            (_, Next::Finish(mut finished)) => {
+                // It is shown like the pieces it came in.
+                finished.text = around.gate.redactor().shown(&finished.text);
+                return finished;
+            }
             (Err(fault), _) => Input::Broken(StreamError::History(fault)),
             (Ok(()), Next::Run(calls)) => {
                 let results = around.run_batch(calls).await;
@@ -131,12 +138,20 @@ impl TurnContext {
         &self,
         effects: Vec<Effect>,
         provider: &mut dyn Provider,
+        shown: &mut Shown,
     ) -> Result<(), HistoryError> {
         let mut done = Ok(());
         for effect in effects {
             match effect {
                 Effect::Say(message) => done = done.and(provider.push(&message)),
-                Effect::Record(record) => self.note("".into(), record),
+                Effect::Record(record) => {
+                    if let Record::AssistantMessage { .. } = &record {
+                        for kind in shown.end() {
+                            self.send(kind).await;
+                        }
+                    }
+                    self.note("".into(), record);
+                }
                 Effect::Settle { calls, results } => {
                     let results = self.clean(results);
                     self.settle(calls, &results).await;
@@ -148,7 +163,20 @@ impl TurnContext {
                 Effect::Keep => self.keep().await,
                 Effect::Capacity(Some(bytes)) => self.session.set_available_capacity(bytes),
                 Effect::Capacity(None) => self.session.forget_available_capacity(),
-                Effect::Emit(event) => self.emit(event).await,
+                Effect::Show {
+                    message_id,
+                    part,
+                    text,
+                } => {
+                    if let Some(kind) = shown.push(message_id, part, &text) {
+                        self.send(kind).await;
+                    }
+                }
+                // A provider may quote a secret.
+                Effect::Report(message) => {
+                    let message = self.gate.redactor().shown(&message);
+                    self.send(EventKind::Error { message }).await;
+                }
             }
         }
         done
@@ -200,17 +228,9 @@ impl TurnContext {
     }
 
     async fn settle(&self, calls: Vec<Call>, results: &[ToolResult]) {
-        for call in &calls {
-            let call_id = call.id().clone();
-            let tool = call.name().unwrap_or_default().to_owned();
-            self.emit(Event::CallReceived { call_id, tool }).await;
-        }
         calls.into_iter().for_each(|call| self.receive(call));
-        for result in results {
-            self.note_result(result.clone());
-            let result = Box::new(result.clone());
-            self.emit(Event::CallFinished { result }).await;
-        }
+        let results = results.iter().cloned();
+        results.for_each(|result| self.note_result(result));
         self.keep().await;
     }
 
@@ -236,22 +256,18 @@ impl TurnContext {
 
     /// A record that cannot be written stops tools, which the gate sees to, and not the conversation.
     async fn keep(&self) {
-        if let Some(message) = self.gate.keep(&self.session).await {
-            self.emit(Event::Error { message }).await;
-        }
+        self.gate.keep(&self.session, &self.events).await;
     }
 
-    async fn emit(&self, mut event: Event) {
-        // A provider may quote what nobody should see.
-        if let Event::Error { message } = &mut event {
-            *message = self.gate.redactor().shown(message);
-        }
+    async fn send(&self, kind: EventKind) {
         let over = async {
             tokio::select! {
                 () = self.cancel.cancelled() => {}
                 () = self.session.cancel().cancelled() => {}
             }
         };
-        self.events.send_until(over, || event).await;
+        self.gate
+            .send(&self.session, &self.events, over, kind)
+            .await;
     }
 }

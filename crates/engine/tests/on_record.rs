@@ -56,7 +56,7 @@ proptest! {
             records.push(("user_message", (!pruned).then(|| said("hi"))));
             let ids: Vec<_> = content.iter().filter_map(Content::call_id).cloned().collect();
             let content = serde_json::to_value(&content).unwrap();
-            let message = Record::AssistantMessage { content, stop: "tool_use".into(), usage: None };
+            let message = Record::AssistantMessage { message_id: None, content, stop: "tool_use".into(), usage: None };
             records.push(("assistant_message", (!pruned).then_some(message)));
             for id in ids.iter().take(results) {
                 records.push(("finished", Some(finished(id.as_str()))));
@@ -83,6 +83,7 @@ fn thinking_comes_back_with_its_seal_and_a_lost_result_is_said_to_be_lost() {
         {"type": "call", "call": {"id": "a", "name": "t", "args": {}}},
     ]);
     let message = Record::AssistantMessage {
+        message_id: None,
         content,
         stop: "tool_use".into(),
         usage: None,
@@ -103,6 +104,7 @@ fn thinking_comes_back_with_its_seal_and_a_lost_result_is_said_to_be_lost() {
 fn every_result_of_a_discarded_batch_is_told_as_failed_and_how_far_its_call_had_come() {
     let call = |id: &str| json!({"type": "call", "call": {"id": id, "name": "t", "args": {}}});
     let answer = |calls: Value| Record::AssistantMessage {
+        message_id: None,
         content: calls,
         stop: "tool_use".into(),
         usage: None,
@@ -119,6 +121,8 @@ fn every_result_of_a_discarded_batch_is_told_as_failed_and_how_far_its_call_had_
         turn: 1,
         outcome: outcome.into(),
         error: None,
+        stop: None,
+        usage: None,
     };
     let told = |outcome: &str| {
         let records = [

@@ -21,7 +21,7 @@ use toolgate_engine::{
 };
 use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
-use toolgate_model::{BadCall, Call, ErrorKind, Event, ToolCall, ToolError, ToolResult};
+use toolgate_model::{BadCall, Call, ErrorKind, ToolCall, ToolError, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{
     Content, Message, ProviderError, ProviderErrorKind, Refused, Seal, StopReason, StreamError,
@@ -96,7 +96,8 @@ fn moves() -> impl Strategy<Value = Move> {
 #[derive(Default)]
 struct Seen {
     said: Vec<Message>,
-    events: Vec<Event>,
+    /// The begin and the end of the turn, as they are recorded.
+    turns: Vec<Record>,
     asked: Vec<Tools>,
     batches: Vec<Vec<Call>>,
     settled_aside: usize,
@@ -110,7 +111,11 @@ impl Seen {
         for effect in &step.effects {
             match effect {
                 Effect::Say(message) => self.said.push(message.clone()),
-                Effect::Emit(event) => self.events.push(event.clone()),
+                Effect::Record(
+                    record @ (Record::TurnStarted { .. } | Record::TurnFinished { .. }),
+                ) => {
+                    self.turns.push(record.clone());
+                }
                 Effect::Settle { calls, results } => {
                     assert_eq!(calls.len(), results.len());
                     self.settled_aside += calls.len();
@@ -276,10 +281,10 @@ proptest! {
         one_result_per_call_in_order(&seen.said, left);
         every_provider_accepts(&seen.said, left);
         prop_assert!(seen.batches.len() <= usize::try_from(max_iterations).unwrap());
-        let started = matches!(seen.events.first(), Some(Event::TurnStarted { turn: 1, .. }));
+        let started = matches!(seen.turns.first(), Some(Record::TurnStarted { turn: 1, .. }));
         prop_assert!(started);
-        let last = seen.events.last();
-        let Some(Event::TurnFinished { turn: 1, outcome: told, .. }) = last else {
+        let last = seen.turns.last();
+        let Some(Record::TurnFinished { turn: 1, outcome: told, .. }) = last else {
             panic!("{last:?}")
         };
         prop_assert_eq!(told.as_str(), outcome.as_str());

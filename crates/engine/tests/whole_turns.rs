@@ -28,7 +28,7 @@ use toolgate_gate::journal::Record;
 use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::{Gate, OnError, Rules, Settings};
-use toolgate_model::{BadCall, Call, CallId, ErrorKind, Event, ToolError};
+use toolgate_model::{BadCall, Call, CallId, ErrorKind, Event, EventKind, ToolError};
 use toolgate_providers::request::{HistoryError, Tools};
 use toolgate_providers::{
     Content, Message, Provider, Refused, StopReason, StreamError, StreamEvent,
@@ -394,9 +394,9 @@ proptest! {
         every_provider_accepts(&seen.heard, false);
         let calls = calls_in(&seen.heard);
         let told = |wanted: fn(&Event) -> bool| seen.events.iter().filter(|&event| wanted(event)).count();
-        prop_assert_eq!(told(|event| matches!(event, Event::CallFinished { .. })), calls);
+        prop_assert_eq!(told(|event| matches!(event, Event { kind: EventKind::CallFinished { .. }, .. })), calls);
         let last = seen.events.last();
-        prop_assert!(matches!(last, Some(Event::TurnFinished { .. })), "{:?}", last);
+        prop_assert!(matches!(last, Some(Event { kind: EventKind::TurnFinished { .. }, .. })), "{:?}", last);
         for (tool, ran, allowed) in &seen.asking {
             prop_assert!(
                 seen.remembers || ran <= allowed,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_model::{Call, ErrorKind, Event, PlanRecord, ToolCall, ToolError, ToolResult};
+use toolgate_model::{Call, ErrorKind, EventKind, PlanRecord, ToolCall, ToolError, ToolResult};
 
 use crate::execute::Stop;
 use crate::gate::Gate;
@@ -38,7 +38,6 @@ impl Gate {
         passage: &BatchContext,
     ) -> ByHand {
         session.passes(&self.inner.chain);
-        passage.tell_received(session, &calls).await;
         let planned = match self.policy_for(session, &[]) {
             Ok(policy) => {
                 let planner = self.planner(session, &policy, Stop::of(passage, session));
@@ -65,30 +64,36 @@ impl Gate {
         for result in &refused {
             entries.push(self.entry(session, &result.call_id, finished(result)));
         }
-        if let Err(error) = self.record(session, entries).await {
+        if let Err(error) = self.record(session, entries, &passage.events).await {
             // The user's results would belong to no call on record.
             let lost = error.kind == JournalErrorKind::Rejected;
+            let unwritten = error.clone();
             let error = ToolError::new(ErrorKind::Journal, error.to_string());
             let unkept = |plan: Arc<PlanRecord>| {
                 let result =
                     ToolResult::failed(plan.call.id.clone(), plan.tool.clone(), error.clone());
                 // It follows its call on record, whenever that gets there.
+                let entry = self.entry(session, &result.call_id, finished(&result));
+                session.hub().undurable(
+                    std::iter::once(&entry),
+                    &unwritten,
+                    &self.inner.redactor,
+                    &passage.events,
+                );
                 if !lost {
-                    let entry = self.entry(session, &result.call_id, finished(&result));
-                    session.pending().note(entry);
+                    session.pending().note_sent(entry);
                 }
                 result
             };
             refused.extend(wanted.drain(..).map(unkept));
         }
-        for plan in &wanted {
-            let plan = || Arc::new(self.inner.redactor.shown_plan(plan));
-            let event = || Event::CallPlanned { plan: plan() };
-            passage.tell(session, event).await;
+        // The journal has the call and no plan of it: nothing is run.
+        for plan in wanted.iter().filter(|_| passage.events.is_open()) {
+            let plan = Arc::new(self.inner.redactor.shown_plan(plan));
+            let planned = EventKind::CallPlanned { plan };
+            session.hub().report(planned, &passage.events);
         }
-        for result in &refused {
-            passage.tell_finished(session, result).await;
-        }
+        passage.caught_up(session).await;
         ByHand {
             wanted: wanted.iter().map(|plan| plan.call.clone()).collect(),
             refused,

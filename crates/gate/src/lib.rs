@@ -12,6 +12,7 @@
 pub mod approve;
 mod by_hand;
 mod clock;
+pub mod events;
 pub mod execute;
 mod gate;
 pub mod journal;

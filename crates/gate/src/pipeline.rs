@@ -5,9 +5,10 @@
 //! [`Gate::execute`] turns that into results.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{Call, Category, ErrorKind, Event, ToolError, ToolResult};
+use toolgate_model::{Call, Category, ErrorKind, ToolError, ToolResult};
 
 use crate::approve::Approver;
 use crate::execute::{
@@ -17,7 +18,10 @@ use crate::gate::{Gate, OnError};
 use crate::journal::{Entry, Record};
 use crate::plan::{Authorized, ManualCall, Plan, Planned, Planner, Refusal};
 use crate::session::Session;
-use crate::settle::{Outcome, Settler, Unsettled, shown_name};
+use crate::settle::{Outcome, Settler, Unsettled};
+
+/// So long the end of a batch waits for events that another batch of the conversation holds.
+const HELD: Duration = Duration::from_secs(1);
 
 /// How one batch goes through the line.
 #[derive(Clone, Default)]
@@ -45,27 +49,21 @@ impl BatchContext {
         }
     }
 
-    /// Tells whoever listens. Once the line is cancelled, nobody is waited for long.
-    pub(crate) async fn tell(&self, session: &Session, event: impl FnOnce() -> Event) {
+    /// Waits until the listener has room for what was sent. Once the pipeline is cancelled, it is
+    /// not waited for long.
+    pub(crate) async fn caught_up(&self, session: &Session) {
         let over = Stop::of(self, session).set();
-        self.events.send_until(over, event).await;
+        self.events.caught_up(over).await;
     }
 
-    /// Tells whoever listens which calls came.
-    pub(crate) async fn tell_received(&self, session: &Session, calls: &[Call]) {
-        for call in calls {
-            let call_id = call.id().clone();
-            let tool = shown_name(call.name().unwrap_or_default().to_owned());
-            self.tell(session, || Event::CallReceived { call_id, tool })
-                .await;
+    /// The same at the end of a batch. Events can be held by another batch of the conversation
+    /// that is being written; it is not waited for long.
+    async fn ended(&self, session: &Session) {
+        let went_out = session.hub().went_out();
+        if self.events.is_open() && tokio::time::timeout(HELD, went_out).await.is_err() {
+            tracing::warn!("a slow journal holds events back");
         }
-    }
-
-    /// Tells whoever listens how a call ended.
-    pub(crate) async fn tell_finished(&self, session: &Session, result: &ToolResult) {
-        let result = || Box::new(result.clone());
-        let event = || Event::CallFinished { result: result() };
-        self.tell(session, event).await;
+        self.caught_up(session).await;
     }
 }
 
@@ -137,15 +135,8 @@ impl Gate {
         calls: Vec<Call>,
         context: &BatchContext,
     ) -> Vec<ToolResult> {
-        context.tell_received(session, &calls).await;
         let planned = self.plan_until(session, calls, Stop::of(context, session));
         let planned = planned.await;
-        for record in planned.plans().filter_map(Plan::shared) {
-            // The plan itself is exact; whoever looks on sees it as they see results.
-            let plan = || Arc::new(self.inner.redactor.shown_plan(record));
-            let event = || Event::CallPlanned { plan: plan() };
-            context.tell(session, event).await;
-        }
         let ready = self.approve(session, planned, context).await;
         self.execute(session, ready, context).await
     }
@@ -216,7 +207,7 @@ impl Gate {
                         &mut batch,
                         &mut running,
                         &mut pending,
-                        stop,
+                        context,
                     );
                     match begun.await {
                         Ok((claim, paths)) => {
@@ -232,15 +223,15 @@ impl Gate {
                     }
                 }
             };
-            let refused = self.refused(session, refusal, context);
-            let result = running.beside(refused, |done| batch.ended(done)).await;
+            let result = self.settled(session, refusal);
             pending.push(self.entry(session, &result.call_id, finished(&result)));
             batch.place(index, result);
         }
         while let Some(done) = running.next().await {
             batch.ended(done);
         }
-        let unwritten = self.record(session, pending).await;
+        let unwritten = self.record(session, pending, &context.events).await;
+        context.ended(session).await;
         let mut results: Vec<ToolResult> = batch.results.into_iter().flatten().collect();
         if let Err(error) = unwritten {
             for result in &mut results {
@@ -262,8 +253,9 @@ impl Gate {
         batch: &mut Batch,
         running: &mut SideBySide<F>,
         pending: &mut Vec<Entry>,
-        stop: Stop<'_>,
+        context: &BatchContext,
     ) -> Result<(Claim, PathGuard), ToolError> {
+        let stop = Stop::of(context, session);
         let claim = self.claim(session, authorized.record());
         while !running.is_empty() && batch.has_to_wait(&claim) {
             if let Some(done) = running.next().await {
@@ -290,7 +282,7 @@ impl Gate {
         // starts. What could not be written stays pending: no later call starts without it.
         let mut entries = pending.clone();
         entries.push(self.entry(session, &authorized.record().call.id, Record::Started));
-        let commit = self.commit(session, entries);
+        let commit = self.commit(session, entries, &context.events);
         // A slow record holds neither the deadlines of what runs nor its cancellation.
         let kept = running.beside(commit, |done| batch.ended(done)).await;
         kept.map_err(|error| {
@@ -318,17 +310,6 @@ impl Gate {
                 not_remembered: None,
             },
         )
-    }
-
-    async fn refused(
-        &self,
-        session: &Session,
-        refusal: Refusal,
-        context: &BatchContext,
-    ) -> ToolResult {
-        let result = self.settled(session, refusal);
-        context.tell_finished(session, &result).await;
-        result
     }
 
     pub(crate) fn settler(&self, session: &Session) -> Settler<'_> {

@@ -2,10 +2,12 @@
 //!
 //! Entries of two conversations never share a batch: each session holds its own.
 
-use toolgate_model::CallId;
+use toolgate_model::{CallId, Event, EventKind};
 
+use crate::events::EventSink;
+use crate::execute::Stop;
 use crate::gate::Gate;
-use crate::journal::{Entry, JournalError, Record};
+use crate::journal::{Entry, JournalError, Record, Recorder};
 use crate::session::Session;
 
 impl Gate {
@@ -23,13 +25,46 @@ impl Gate {
 
     /// Makes everything that was noted durable.
     pub async fn flush(&self, session: &Session) -> Result<(), JournalError> {
-        session.pending().flush(&*self.inner.journal).await
+        let listener = EventSink::none();
+        let recorder = self.recorder(session, &listener);
+        session.pending().flush(recorder).await
     }
 
-    /// The same for whoever shows errors: one is returned once until a flush goes well again,
-    /// and once more when notes begin to be lost.
-    pub async fn keep(&self, session: &Session) -> Option<String> {
-        session.pending().keep(&*self.inner.journal).await
+    /// The same where an error is reported and returned: once until a flush goes well again, and
+    /// once more when notes begin to be lost. The listener gets the events of what was noted.
+    pub async fn keep(&self, session: &Session, listener: &EventSink) -> Option<String> {
+        let recorder = self.recorder(session, listener);
+        let error = session.pending().keep(recorder).await;
+        let over = Stop::of_conversation(session).set();
+        listener.caught_up(over).await;
+        error
+    }
+
+    /// Sends a streamed piece or an error to the listener and to every subscriber. Only the
+    /// listener is waited for, until the pipeline is `over`.
+    pub async fn send(
+        &self,
+        session: &Session,
+        listener: &EventSink,
+        over: impl Future<Output = ()>,
+        kind: EventKind,
+    ) {
+        let event = Event::unnumbered(session.id().clone(), kind);
+        session.hub().send(&event);
+        listener.send_until(over, || event).await;
+    }
+
+    pub(crate) fn recorder<'a>(
+        &'a self,
+        session: &'a Session,
+        listener: &'a EventSink,
+    ) -> Recorder<'a> {
+        Recorder {
+            journal: &*self.inner.journal,
+            redactor: &self.inner.redactor,
+            hub: session.hub(),
+            listener,
+        }
     }
 
     /// Whether the last flush was refused: then there is no use in noting parts of an answer.
@@ -41,7 +76,10 @@ impl Gate {
     /// the journal's lease. An error says what is not on record; the lease is given back anyway.
     pub async fn end(&self, session: &Session) -> Result<(), JournalError> {
         session.end().await;
-        let finished = session.pending().finish(&*self.inner.journal).await;
+        let listener = EventSink::none();
+        let recorder = self.recorder(session, &listener);
+        let finished = session.pending().finish(recorder).await;
+        session.hub().close();
         let released = self.inner.journal.release(session.id()).await;
         finished.and(released)
     }
@@ -52,9 +90,10 @@ impl Gate {
         &self,
         session: &Session,
         entries: Vec<Entry>,
+        listener: &EventSink,
     ) -> Result<(), JournalError> {
-        let pending = session.pending();
-        pending.commit(&*self.inner.journal, entries).await
+        let recorder = self.recorder(session, listener);
+        session.pending().commit(recorder, entries).await
     }
 
     /// Records what has happened. After an error the session keeps it and offers it again.
@@ -62,8 +101,9 @@ impl Gate {
         &self,
         session: &Session,
         entries: Vec<Entry>,
+        listener: &EventSink,
     ) -> Result<(), JournalError> {
-        let pending = session.pending();
-        pending.record(&*self.inner.journal, entries).await
+        let recorder = self.recorder(session, listener);
+        session.pending().record(recorder, entries).await
     }
 }

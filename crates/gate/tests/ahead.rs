@@ -133,7 +133,7 @@ struct Waits {
 }
 
 impl Journal for Waits {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         Box::pin(async {
             let mut entries = batch.entries().iter();
             let starts = entries.any(|e| matches!(e.record, Record::Started));

@@ -18,7 +18,7 @@ use toolgate_gate::journal::Record;
 use toolgate_gate::tool::{Facts, Output, Tool, typed};
 use toolgate_gate::{BatchContext, OnError};
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{Action, Call, ErrorKind, Event, Status};
+use toolgate_model::{Action, Call, ErrorKind, Event, EventKind, Status};
 use toolgate_policy::RuleSpec;
 use toolgate_testkit::{
     Act, Bench, Collected, FaultyJournal, Rig, Scripted, ScriptedApprover, Step, call, kinds,
@@ -224,7 +224,7 @@ proptest! {
             }
             drop(passage);
             let events = collected.all().await;
-            let finished = events.iter().filter(|event| matches!(event, Event::CallFinished { .. })).count();
+            let finished = events.iter().filter(|event| matches!(event, Event { kind: EventKind::CallFinished { .. }, .. })).count();
             assert_eq!(finished, sorts.len());
             assert_eq!(bench.gate.still_running(), 0);
         });

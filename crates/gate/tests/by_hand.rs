@@ -7,7 +7,7 @@ use toolgate_gate::plan::Mode;
 use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{BatchContext, ByHand};
 use toolgate_model::json::JsonLimits;
-use toolgate_model::{Action, Call, ErrorKind, Event, PlanRecord, ToolResult};
+use toolgate_model::{Action, Call, ErrorKind, Event, EventKind, PlanRecord, ToolResult};
 use toolgate_testkit::{Act, Bench, Collected, FaultyJournal, Rig, Scripted, call, paused};
 
 fn rig(mode: Mode) -> Rig {
@@ -70,7 +70,10 @@ fn every_call_is_wanted_or_has_its_result() {
             let shown: Vec<&PlanRecord> = events
                 .iter()
                 .filter_map(|event| match event {
-                    Event::CallPlanned { plan } => Some(&**plan),
+                    Event {
+                        kind: EventKind::CallPlanned { plan },
+                        ..
+                    } => Some(&**plan),
                     _ => None,
                 })
                 .collect();
@@ -85,7 +88,15 @@ fn every_call_is_wanted_or_has_its_result() {
                 shown[0].summary
             );
             assert!(!shown[0].facts.complete);
-            let finished = |event: &&Event| matches!(event, Event::CallFinished { .. });
+            let finished = |event: &&Event| {
+                matches!(
+                    event,
+                    Event {
+                        kind: EventKind::CallFinished { .. },
+                        ..
+                    }
+                )
+            };
             assert_eq!(events.iter().filter(finished).count(), 4);
             // One commit holds what came and what was refused; nothing was started.
             assert_eq!(bench.journal.commits().len(), 1);

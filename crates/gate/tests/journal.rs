@@ -20,7 +20,7 @@ use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_journal::MemoryJournal;
-use toolgate_model::{Call, ErrorKind, Event, Status, Stream};
+use toolgate_model::{Call, ErrorKind, Event, EventKind, Status, Stream};
 use toolgate_testkit::{
     Act, Bench, Collected, FaultyJournal, Rig, Scripted, ScriptedApprover, Workspace, asking, call,
     paused,
@@ -276,7 +276,7 @@ proptest! {
 fn a_journal_may_take_its_time() {
     struct Slow(MemoryJournal);
     impl Journal for Slow {
-        fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+        fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
             Box::pin(async {
                 tokio::time::sleep(std::time::Duration::from_secs(1)).await;
                 self.0.append(batch).await
@@ -324,7 +324,7 @@ fn fr_out_03_chunks_are_shown_and_not_recorded() {
         let results = bench.run_through(calls, &passage).await;
         drop(passage);
         let events = collected.all().await;
-        let shown = |event: &Event| matches!(event, Event::OutputChunk { text, .. } if text.contains("screen"));
+        let shown = |event: &Event| matches!(event, Event { kind: EventKind::OutputChunk { text, .. }, .. } if text.contains("screen"));
         assert!(events.iter().any(shown), "{events:?}");
         assert_eq!(
             kinds(&bench.journal.entries()),
@@ -351,7 +351,7 @@ impl Slow {
 }
 
 impl Journal for Slow {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         let kinds = kinds(batch.entries());
         let slow = kinds.contains(&"started 2".to_owned());
         let noted = kinds.into_iter().map(|kind| (Instant::now(), kind));
@@ -360,7 +360,7 @@ impl Journal for Slow {
             if slow {
                 tokio::time::sleep(Duration::from_secs(60)).await;
             }
-            Ok(())
+            Ok(1)
         })
     }
 }

@@ -15,6 +15,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolgate_gate::BatchContext;
 use toolgate_gate::Gate;
+use toolgate_gate::events::EventSink;
 use toolgate_gate::journal::{
     ConversationFilter, Entry, Journal, JournalErrorKind, LeaseJournal, ReadJournal, Record,
 };
@@ -23,6 +24,8 @@ use toolgate_gate::session::Session;
 use toolgate_journal::MemoryJournal;
 use toolgate_model::ErrorKind;
 use toolgate_testkit::{Bench, Fault, FaultyJournal, Rig, Scripted, Workspace, call, paused};
+
+static LISTENER: EventSink = EventSink::none();
 
 fn said(text: &str) -> Record {
     Record::UserMessage { text: text.into() }
@@ -162,7 +165,7 @@ fn a_conversation_that_another_holds_keeps_no_other_from_being_recorded() {
             gate.note(session, 1, "".into(), said("hello"));
         }
         for session in &sessions {
-            let told = gate.keep(session).await;
+            let told = gate.keep(session, &LISTENER).await;
             let theirs = session.id().as_str() == "theirs";
             assert_eq!(told.is_some(), theirs, "{told:?}");
             let calls = vec![call("1", "look", json!({}))];
@@ -195,7 +198,7 @@ fn what_waits_is_bounded_and_what_is_known_of_calls_is_not_lost() {
     paused(async {
         let bench = bench(FaultyJournal::failing_from(1));
         let part = || Record::Streamed { content: json!([]) };
-        let keep = || bench.gate.keep(&bench.session);
+        let keep = || bench.gate.keep(&bench.session, &LISTENER);
         bench
             .gate
             .note(&bench.session, 0, "x".into(), Record::Started);
@@ -253,7 +256,7 @@ proptest! {
                         noted += 1;
                     }
                     1 => {
-                        let _ = bench.gate.keep(&bench.session).await;
+                        let _ = bench.gate.keep(&bench.session, &LISTENER).await;
                     }
                     _ => {
                         ran += 1;

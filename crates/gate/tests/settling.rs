@@ -18,7 +18,8 @@ use toolgate_gate::output::Redactor;
 use toolgate_gate::session::{KeepError, KeptInMemory, KeptText, OutputStore, Session};
 use toolgate_gate::tool::{Output, Text};
 use toolgate_model::{
-    ConversationId, ErrorKind, Event, OutputHandle, Status, Stream, ToolError, ToolResult,
+    ConversationId, ErrorKind, Event, EventKind, OutputHandle, Status, Stream, ToolError,
+    ToolResult,
 };
 use toolgate_testkit::{Act, Bench, Collected, Rig, Scripted, call, paused};
 
@@ -162,7 +163,10 @@ fn chunks_are_as_harmless_as_results() {
             .await
             .into_iter()
             .filter_map(|event| match event {
-                Event::OutputChunk { text, .. } => Some(text),
+                Event {
+                    kind: EventKind::OutputChunk { text, .. },
+                    ..
+                } => Some(text),
                 _ => None,
             })
             .collect();

@@ -16,7 +16,7 @@ use toolgate_gate::BatchContext;
 use toolgate_gate::approve::{Answer, Remember};
 use toolgate_gate::journal::Record;
 use toolgate_gate::output::Redactor;
-use toolgate_model::{Action, Decision, ErrorKind, Event};
+use toolgate_model::{Action, Decision, ErrorKind, Event, EventKind};
 use toolgate_policy::{Question, Validator};
 use toolgate_testkit::{
     Act, Bench, Collected, Rig, Scripted, ScriptedApprover, call, call_because, states_facts,
@@ -103,7 +103,10 @@ async fn events_carry_no_secret_of_a_call_and_the_record_is_exact() {
         let planned = events
             .iter()
             .filter_map(|event| match event {
-                Event::CallPlanned { plan } => Some(plan),
+                Event {
+                    kind: EventKind::CallPlanned { plan },
+                    ..
+                } => Some(plan),
                 _ => None,
             })
             .collect::<Vec<_>>();
@@ -153,7 +156,11 @@ async fn a_value_is_known_as_a_secret_by_its_name_and_a_word_by_the_one_before()
         Answer::yes(),
     )
     .await;
-    let Some(Event::CallPlanned { plan }) = events.get(1) else {
+    let Some(Event {
+        kind: EventKind::CallPlanned { plan },
+        ..
+    }) = events.get(1)
+    else {
         panic!("{events:?}")
     };
     assert_eq!(Value::Object(plan.call.args.clone()), harmless);
@@ -168,7 +175,11 @@ async fn quotes_and_escapes_in_a_value_do_not_hide_that_it_is_a_secret() {
         .build();
     let shown = async |args: Value| {
         let events = events(&bench, vec![call("c", "log_in", args)], Answer::yes()).await;
-        let Some(Event::CallPlanned { plan }) = events.get(1) else {
+        let Some(Event {
+            kind: EventKind::CallPlanned { plan },
+            ..
+        }) = events.get(1)
+        else {
             panic!("{events:?}")
         };
         Value::Object(plan.call.args.clone())
@@ -242,7 +253,11 @@ async fn why_a_yes_is_not_remembered_carries_no_secret_of_the_call() {
         let args = json!({"commands": [["deploy", "now"], ["sh", "-c", text]]});
         let yes = Answer::yes().remember(Remember::Conversation);
         let events = events(&bench, vec![call("c", "act", args)], yes).await;
-        let Some(Event::CallFinished { result }) = events.last() else {
+        let Some(Event {
+            kind: EventKind::CallFinished { result },
+            ..
+        }) = events.last()
+        else {
             panic!("{events:?}")
         };
         let why = result.metadata["not_remembered"].as_str().unwrap();

@@ -55,6 +55,10 @@ text_id! {
     ConversationId
 }
 text_id! {
+    /// An answer of the model, unique in its conversation.
+    MessageId
+}
+text_id! {
     /// The full output of an earlier call, kept for `read_output`.
     OutputHandle
 }

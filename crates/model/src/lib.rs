@@ -9,6 +9,7 @@
 //!                                          event (Event) tells everybody what happened
 //! ```
 
+mod approval;
 pub mod base64;
 pub mod call;
 pub mod characters;
@@ -27,13 +28,14 @@ pub mod nearest;
 pub mod plan;
 pub mod result;
 
+pub use approval::{ApprovalItem, ApprovalOutcome, ApprovalQuestion};
 pub use call::{Args, BadCall, Call, ToolCall};
 pub use content::{ContentBlock, Picture, Resource, ResourceBody};
 pub use decision::{Action, AtomAnswer, Decision, RuleSource};
 pub use error::{ErrorKind, Status, ToolError};
-pub use event::{Event, Stream};
+pub use event::{Event, EventKind, Stream};
 pub use facts::{Access, Facts, Run};
-pub use ids::{ApprovalId, CallId, ConversationId, OutputHandle, PlanHash};
+pub use ids::{ApprovalId, CallId, ConversationId, MessageId, OutputHandle, PlanHash};
 pub use media::ImageKind;
 pub use plan::{Category, FileDigest, Lead, NeededDirectory, PlanRecord, Risk};
 pub use result::{Metadata, ToolResult};

@@ -1,6 +1,6 @@
 //! A journal that fails when a test says so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use futures::future::BoxFuture;
@@ -17,7 +17,8 @@ struct State {
     at: BTreeMap<usize, Fault>,
     from: Option<usize>,
     commits: Vec<Vec<Entry>>,
-    keys: BTreeSet<BatchKey>,
+    /// The number of each batch's first entry in its conversation.
+    keys: BTreeMap<BatchKey, u64>,
 }
 
 /// How a commit goes wrong.
@@ -34,23 +35,32 @@ pub enum Fault {
 }
 
 impl State {
-    fn append(&mut self, batch: &Batch) -> Result<(), JournalError> {
+    fn append(&mut self, batch: &Batch) -> Result<u64, JournalError> {
         self.asked += 1;
         let number = self.asked;
         let refused = self.from.filter(|from| number >= *from);
         let fault = self.at.get(&number).copied();
         let fault = fault.or(refused.map(|_| Fault::Refused));
         let message = format!("commit {number} fails, says the test");
+        let mut first = 0;
         if matches!(fault, None | Some(Fault::LostAfter)) {
             // Whoever does not say that it is offered again may be writing it twice.
-            let known = batch.is_offered_again() && self.keys.contains(batch.key());
-            if !known {
-                self.keys.insert(batch.key().clone());
-                self.commits.push(batch.entries().to_vec());
-            }
+            let known = self.keys.get(batch.key()).copied();
+            first = match known.filter(|_| batch.is_offered_again()) {
+                Some(first) => first,
+                None => {
+                    let conversation = batch.conversation();
+                    let entries = self.commits.iter().flatten();
+                    let before = entries.filter(|entry| entry.conversation == conversation);
+                    let first = before.count() as u64 + 1;
+                    self.keys.insert(batch.key().clone(), first);
+                    self.commits.push(batch.entries().to_vec());
+                    first
+                }
+            };
         }
         match fault {
-            None => Ok(()),
+            None => Ok(first),
             Some(Fault::Refused) => Err(JournalError::not_written(message)),
             Some(Fault::Rejected) => Err(JournalError::rejected(message)),
             Some(Fault::LostBefore | Fault::LostAfter) => Err(JournalError::unknown(message)),
@@ -113,7 +123,7 @@ impl FaultyJournal {
 }
 
 impl Journal for FaultyJournal {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         let outcome = self.0.lock().unwrap().append(&batch);
         Box::pin(std::future::ready(outcome))
     }

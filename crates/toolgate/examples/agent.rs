@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use toolgate::approve::ApproveAll;
-use toolgate::events::EventSink;
+use toolgate::events::{EventKind, EventSink};
 use toolgate::providers::{Script, ScriptedProvider};
 use toolgate::turn::{Prompt, Turn, TurnSettings, run_turn};
 use toolgate::{Event, Workspace};
@@ -46,8 +46,14 @@ async fn start() -> Result<(), Box<dyn std::error::Error>> {
     let shown = tokio::spawn(async move {
         while let Some(event) = listener.recv().await {
             match event {
-                Event::CallPlanned { plan } => println!("{} {}", plan.decision.action, plan.tool),
-                Event::CallFinished { result } => {
+                Event {
+                    kind: EventKind::CallPlanned { plan },
+                    ..
+                } => println!("{} {}", plan.decision.action, plan.tool),
+                Event {
+                    kind: EventKind::CallFinished { result },
+                    ..
+                } => {
                     println!("{} {:?}", result.tool, result.status());
                 }
                 _ => {}

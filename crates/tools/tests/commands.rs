@@ -25,7 +25,7 @@ use toolgate_gate::registry::Registry;
 use toolgate_gate::session::Session;
 use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_journal::MemoryJournal;
-use toolgate_model::{Call, ErrorKind, Event, Stream, ToolCall, ToolResult};
+use toolgate_model::{Call, ErrorKind, Event, EventKind, Stream, ToolCall, ToolResult};
 use toolgate_sandbox::command::{self, CommandSandbox, SandboxRules};
 use toolgate_sandbox::paths::{PathRules, PathSandbox};
 use toolgate_tools::{CommandSettings, ToolSettings, register_all};
@@ -274,20 +274,51 @@ fn property_26_shell_output_streaming() {
             });
             prop_assert!(result.error.is_none(), "{result:?}");
             let place = |wanted: fn(&Event) -> bool| seen.iter().position(wanted);
-            let started = place(|event| matches!(event, Event::CallStarted { .. }));
-            let first = place(|event| matches!(event, Event::OutputChunk { .. }));
-            let last = seen
-                .iter()
-                .rposition(|event| matches!(event, Event::OutputChunk { .. }));
-            let finished = place(|event| matches!(event, Event::CallFinished { .. }));
+            let started = place(|event| {
+                matches!(
+                    event,
+                    Event {
+                        kind: EventKind::CallStarted { .. },
+                        ..
+                    }
+                )
+            });
+            let first = place(|event| {
+                matches!(
+                    event,
+                    Event {
+                        kind: EventKind::OutputChunk { .. },
+                        ..
+                    }
+                )
+            });
+            let last = seen.iter().rposition(|event| {
+                matches!(
+                    event,
+                    Event {
+                        kind: EventKind::OutputChunk { .. },
+                        ..
+                    }
+                )
+            });
+            let finished = place(|event| {
+                matches!(
+                    event,
+                    Event {
+                        kind: EventKind::CallFinished { .. },
+                        ..
+                    }
+                )
+            });
             prop_assert!(started < first && first.is_some() && last < finished);
             for wanted in [Stream::Stdout, Stream::Stderr] {
                 let shown: String = seen
                     .iter()
                     .filter_map(|event| match event {
-                        Event::OutputChunk { stream, text, .. } if *stream == wanted => {
-                            Some(text.as_str())
-                        }
+                        Event {
+                            kind: EventKind::OutputChunk { stream, text, .. },
+                            ..
+                        } if *stream == wanted => Some(text.as_str()),
                         _ => None,
                     })
                     .collect();
@@ -372,7 +403,11 @@ fn chunks_come_while_the_command_runs_and_in_order() {
         let result = tokio::spawn(work);
         let mut order = Vec::new();
         while let Some(event) = arriving.recv().await {
-            if let Event::OutputChunk { text, stream, .. } = event {
+            if let Event {
+                kind: EventKind::OutputChunk { text, stream, .. },
+                ..
+            } = event
+            {
                 match text.as_str() {
                     "one\n" => std::fs::write(&go, "").unwrap(),
                     "two\n" => std::fs::write(&on, "").unwrap(),
@@ -405,7 +440,11 @@ fn a_slow_listener_loses_nothing() {
         let result = tokio::spawn(work);
         let mut shown = String::new();
         while let Some(event) = arriving.recv().await {
-            if let Event::OutputChunk { text, .. } = event {
+            if let Event {
+                kind: EventKind::OutputChunk { text, .. },
+                ..
+            } = event
+            {
                 shown.push_str(&text);
                 tokio::task::yield_now().await;
             }
@@ -438,7 +477,13 @@ fn a_listener_that_never_listens_does_not_hold_the_deadline() {
         // Everything up to the first chunk is taken, then nothing until the time is over.
         loop {
             let event = arriving.recv().await.unwrap();
-            if matches!(event, Event::OutputChunk { .. }) {
+            if matches!(
+                event,
+                Event {
+                    kind: EventKind::OutputChunk { .. },
+                    ..
+                }
+            ) {
                 break;
             }
         }
@@ -504,7 +549,11 @@ fn a_secret_is_hidden_in_output_and_chunks() {
         let result = tokio::spawn(work);
         let mut shown = String::new();
         while let Some(event) = arriving.recv().await {
-            if let Event::OutputChunk { text, .. } = event {
+            if let Event {
+                kind: EventKind::OutputChunk { text, .. },
+                ..
+            } = event
+            {
                 shown.push_str(&text);
             }
         }

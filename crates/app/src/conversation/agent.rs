@@ -12,6 +12,7 @@ use toolgate_providers::Provider;
 use toolgate_providers::provider::Recorded;
 use toolgate_providers::replay::Script;
 
+use super::events::Live;
 use super::{Conversation, StartOptions, State};
 use crate::app::{App, Working};
 use crate::asker::Asker;
@@ -120,6 +121,15 @@ impl Agent {
             working: None,
             _noted: None,
         })
+    }
+
+    /// The session, for those who follow the conversation.
+    pub(super) fn live(&self) -> Live {
+        Live {
+            gate: self.project.gate.clone(),
+            session: Arc::downgrade(&self.session),
+            journal: self.project.record.reading(),
+        }
     }
 
     /// Whether anything of it is journaled.
@@ -285,7 +295,9 @@ impl Conversation {
                 }
                 false => state.options.clone(),
             };
-            state.agent = Some(Agent::new(app, id, &options)?);
+            let agent = Agent::new(app, id, &options)?;
+            self.inner.signals.begin(agent.live());
+            state.agent = Some(agent);
         }
         let agent = state.agent.as_mut();
         agent.ok_or_else(|| AppError::internal("there is no agent"))
@@ -296,7 +308,9 @@ impl Conversation {
         let app = &self.inner.app;
         if state.agent.is_none() {
             let stored = Stored::find(app, &self.inner.id).await?;
-            state.agent = Some(Agent::for_recovery(app, &stored)?);
+            let agent = Agent::for_recovery(app, &stored)?;
+            self.inner.signals.begin(agent.live());
+            state.agent = Some(agent);
         }
         let agent = state.agent.as_mut();
         let agent = agent.ok_or_else(|| AppError::internal("there is no agent"))?;
@@ -330,7 +344,7 @@ impl Conversation {
             Some(model) => model.provider = None,
             None => self.end_agent(state).await,
         }
-        self.inner.hub.journaled();
+        self.inner.signals.journaled();
         Ok(settled)
     }
 }

@@ -28,7 +28,6 @@
 
 mod agent;
 mod events;
-mod hub;
 mod send;
 
 use std::path::{Path, PathBuf};
@@ -40,7 +39,7 @@ use toolgate_gate::approve::{Answer, ApprovalRequest};
 use toolgate_gate::plan::Mode as ToolsMode;
 use toolgate_model::{ApprovalId, ConversationId};
 
-pub use events::{Happening, Published, Subscription};
+pub use events::Subscription;
 pub use send::{Input, Listen, SendOptions, Turn};
 
 use crate::app::{App, locked};
@@ -52,7 +51,7 @@ use crate::provider_source::Asked;
 use crate::stored::Stored;
 use crate::undo::{self, Scope, Undo};
 use agent::Agent;
-use hub::Hub;
+use events::Signals;
 
 /// A script that plays the model.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,7 +98,7 @@ pub(crate) struct Inner {
     state: Arc<AsyncMutex<State>>,
     /// Stops the turn that runs.
     cancel: Mutex<Option<CancellationToken>>,
-    hub: Arc<Hub>,
+    signals: Signals,
 }
 
 /// The state that one turn, one resume or one end has at a time.
@@ -132,7 +131,8 @@ impl App {
             ..State::default()
         };
         state.agent = Some(Agent::new(self, &id, &state.options)?);
-        Ok(self.adopt(Conversation::with(self, id, state)))
+        let conversation = Conversation::with(self, id, state);
+        Ok(self.adopt(conversation))
     }
 
     /// A conversation of the journal as a page, without secrets of the environment.
@@ -153,12 +153,16 @@ impl App {
 
 impl Conversation {
     fn with(app: &App, id: ConversationId, state: State) -> Self {
+        let signals = Signals::new();
+        if let Some(agent) = &state.agent {
+            signals.begin(agent.live());
+        }
         Self::of(Arc::new(Inner {
             app: app.clone(),
             id,
             state: Arc::new(AsyncMutex::new(state)),
             cancel: Mutex::default(),
-            hub: Arc::new(Hub::new()),
+            signals,
         }))
     }
 
@@ -250,7 +254,7 @@ impl Conversation {
     /// Its events after this journal entry (0: from the beginning): those of the journal, then
     /// those that happen, without a gap or a repetition.
     pub async fn subscribe(&self, after: u64) -> Result<Subscription, AppError> {
-        Subscription::new(&self.inner.app, &self.inner.id, &self.inner.hub, after)
+        Subscription::new(&self.inner.app, &self.inner.id, &self.inner.signals, after)
     }
 
     /// Plans the undo of what it did to files.
@@ -297,7 +301,7 @@ impl Conversation {
     pub async fn end(&self) {
         let mut state = self.inner.state.lock().await;
         self.end_agent(&mut state).await;
-        self.inner.hub.end();
+        self.inner.signals.end();
     }
 
     /// Ends the session, or gives back a conversation that was only looked at.

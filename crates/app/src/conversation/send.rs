@@ -6,12 +6,11 @@ use tokio::sync::{OwnedMutexGuard, mpsc};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_engine::{Finished, History, Outcome, Prompt, TurnContext, run_turn};
-use toolgate_gate::execute::EventSink;
+use toolgate_gate::events::EventSink;
 use toolgate_gate::journal::{Body, Filter, FullJournal, JournalError, Line, ReadJournal};
 use toolgate_model::{ConversationId, Event};
 use toolgate_providers::{Message, StreamError};
 
-use super::hub::Hub;
 use super::{Conversation, Inner, State};
 use crate::app::locked;
 use crate::error::AppError;
@@ -47,8 +46,6 @@ impl Input {
 /// Who gets the events of a turn.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Listen {
-    /// Nobody; subscribers see from the journal what happened when the turn is over.
-    Nobody,
     /// Subscribers.
     #[default]
     Subscribers,
@@ -143,7 +140,7 @@ impl Conversation {
         };
         let cancel = options.cancel.unwrap_or_default();
         *locked(&self.inner.cancel) = Some(cancel.clone());
-        let (events, listening) = listen(&self.inner.hub, options.listen);
+        let (events, listening) = listen(options.listen);
         let context = TurnContext {
             gate: project.gate.clone(),
             session: Arc::clone(&agent.session),
@@ -210,33 +207,18 @@ fn over(
     }
     *locked(&inner.cancel) = None;
     drop(state);
-    inner.hub.journaled();
+    inner.signals.journaled();
 }
 
-/// The sink of a turn, and its end for the caller.
-fn listen(hub: &Arc<Hub>, listen: Listen) -> (EventSink, Option<mpsc::Receiver<Event>>) {
-    if listen == Listen::Nobody {
-        return (EventSink::none(), None);
-    }
-    let (events, mut arriving) = EventSink::channel(EVENTS);
-    let (to_caller, for_caller) = match listen {
+/// The sink of a turn, and its end for the caller. Subscribers follow the session.
+fn listen(listen: Listen) -> (EventSink, Option<mpsc::Receiver<Event>>) {
+    match listen {
+        Listen::Subscribers => (EventSink::none(), None),
         Listen::Caller => {
-            let (sender, receiver) = mpsc::channel(EVENTS);
-            (Some(sender), Some(receiver))
+            let (events, arriving) = EventSink::channel(EVENTS);
+            (events, Some(arriving))
         }
-        Listen::Nobody | Listen::Subscribers => (None, None),
-    };
-    let hub = Arc::clone(hub);
-    tokio::spawn(async move {
-        while let Some(event) = arriving.recv().await {
-            hub.publish(&event);
-            if let Some(to_caller) = &to_caller {
-                // A caller that is gone does not stop the turn.
-                let _ = to_caller.send(event).await;
-            }
-        }
-    });
-    (events, for_caller)
+    }
 }
 
 async fn read(journal: &dyn FullJournal, id: &ConversationId) -> Result<History, JournalError> {

@@ -7,12 +7,11 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use toolgate_app::approvals::ApprovalRequest;
-use toolgate_app::conversation::Happening;
 use toolgate_app::{
-    App, AppOptions, Approval, Conversation, Finished, Home, Input, Published, ScriptText,
-    StartOptions, Subscription,
+    App, AppOptions, Approval, Conversation, Finished, Home, Input, ScriptText, StartOptions,
+    Subscription,
 };
-use toolgate_model::{ConversationId, Event};
+use toolgate_model::{ConversationId, Event, EventKind};
 
 /// Directories that are removed at the end.
 pub(crate) struct Place {
@@ -99,7 +98,7 @@ pub(crate) async fn question(app: &App, of: &ConversationId) -> ApprovalRequest 
 }
 
 /// Everything up to the end of the conversation.
-pub(crate) async fn all(mut subscription: Subscription) -> Vec<Published> {
+pub(crate) async fn all(mut subscription: Subscription) -> Vec<Event> {
     let mut all = Vec::new();
     while let Some(one) = subscription.next().await.unwrap() {
         all.push(one);
@@ -107,36 +106,25 @@ pub(crate) async fn all(mut subscription: Subscription) -> Vec<Published> {
     all
 }
 
-/// The kinds of events, with deltas of one kind in a row joined.
-pub(crate) fn kinds(all: &[Published]) -> Vec<String> {
-    let mut kinds: Vec<String> = Vec::new();
-    for one in all {
-        let kind = match &one.happening {
-            Happening::UserMessage { .. } => "user_message".to_owned(),
-            Happening::Event(event) => {
-                let event = serde_json::to_value(event).unwrap();
-                event["type"].as_str().unwrap().to_owned()
-            }
-            _ => panic!("{one:?}"),
-        };
-        if kind.ends_with("_delta") && kinds.last() == Some(&kind) {
-            continue;
-        }
-        kinds.push(kind);
-    }
-    kinds
+/// The kinds of journaled events.
+pub(crate) fn kinds(all: &[Event]) -> Vec<String> {
+    let numbered = all.iter().filter(|one| one.seq.is_some());
+    let kind = |one: &Event| serde_json::to_value(one).unwrap()["type"].clone();
+    numbered
+        .map(|one| kind(one).as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// The words of the model.
-pub(crate) fn words(all: &[Published]) -> String {
-    let words = all.iter().filter_map(|one| match &one.happening {
-        Happening::Event(Event::TextDelta { text }) => Some(text.as_str()),
+pub(crate) fn words(all: &[Event]) -> String {
+    let words = all.iter().filter_map(|one| match &one.kind {
+        EventKind::AssistantMessage { text, .. } => Some(text.as_str()),
         _ => None,
     });
     words.collect()
 }
 
 /// The numbers of entries, in the order in which they came.
-pub(crate) fn numbers(all: &[Published]) -> Vec<u64> {
+pub(crate) fn numbers(all: &[Event]) -> Vec<u64> {
     all.iter().filter_map(|one| one.seq).collect()
 }

@@ -40,7 +40,7 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     let options = SendOptions {
         listen: match out.quiet && !out.json {
             // Where nothing is shown, nothing is woken for it.
-            true => Listen::Nobody,
+            true => Listen::Subscribers,
             false => Listen::Caller,
         },
         cancel: Some(signals::stop_token()?),

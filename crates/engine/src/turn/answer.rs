@@ -4,17 +4,17 @@ use std::collections::BTreeMap;
 
 use toolgate_gate::journal::Record;
 use toolgate_gate::output::Sanitizer;
-use toolgate_model::{BadCall, Call, CallId, ErrorKind, Event, ToolError};
+use toolgate_model::{BadCall, Call, CallId, ErrorKind, MessageId, ToolError};
 use toolgate_providers::{Content, Message, Reply, StreamEvent, Usage};
 
-use super::Effect;
+use super::{Effect, Part};
 
 /// So many bytes of a part are left of an answer that was too long.
 const MOST_OF_TOO_MUCH: usize = 16 * 1024;
 
 /// What has come so far. People see it without what a terminal would obey.
-#[derive(Default)]
 pub(super) struct Answer {
+    id: MessageId,
     reply: Reply,
     text: Sanitizer,
     thinking: Sanitizer,
@@ -31,16 +31,27 @@ impl std::fmt::Debug for Answer {
 }
 
 impl Answer {
+    pub(super) fn new(id: MessageId) -> Self {
+        Self {
+            id,
+            reply: Reply::default(),
+            text: Sanitizer::default(),
+            thinking: Sanitizer::default(),
+            unkept: Reply::default(),
+            open: BTreeMap::new(),
+        }
+    }
+
     pub(super) fn take(&mut self, event: StreamEvent) -> Vec<Effect> {
         let mut shown = String::new();
-        let emit = match &event {
+        let show = match &event {
             StreamEvent::Text(text) | StreamEvent::Refusal(text) => {
                 self.text.push(text.as_bytes(), &mut shown);
-                Some(Event::TextDelta { text: shown })
+                self.show(Part::Text, shown)
             }
             StreamEvent::Thinking(text) => {
                 self.thinking.push(text.as_bytes(), &mut shown);
-                Some(Event::ThinkingDelta { text: shown })
+                self.show(Part::Thinking, shown)
             }
             _ => None,
         };
@@ -57,11 +68,15 @@ impl Answer {
         }
         self.unkept.push(event.clone());
         self.reply.push(event);
-        let says = |event: &Event| match event {
-            Event::TextDelta { text } | Event::ThinkingDelta { text } => !text.is_empty(),
-            _ => true,
-        };
-        emit.filter(says).map(Effect::Emit).into_iter().collect()
+        show.into_iter().collect()
+    }
+
+    fn show(&self, part: Part, text: String) -> Option<Effect> {
+        (!text.is_empty()).then(|| Effect::Show {
+            message_id: self.id.clone(),
+            part,
+            text,
+        })
     }
 
     /// Nobody listens any more: calls that are not whole are damaged ones, and not forgotten.
@@ -117,15 +132,9 @@ impl Answer {
         let mut effects = Vec::new();
         let mut rest = String::new();
         self.thinking.finish(&mut rest);
-        if !rest.is_empty() {
-            effects.push(Effect::Emit(Event::ThinkingDelta {
-                text: std::mem::take(&mut rest),
-            }));
-        }
+        effects.extend(self.show(Part::Thinking, std::mem::take(&mut rest)));
         self.text.finish(&mut rest);
-        if !rest.is_empty() {
-            effects.push(Effect::Emit(Event::TextDelta { text: rest }));
-        }
+        effects.extend(self.show(Part::Text, rest));
         let calls: Vec<Call> = self.reply.calls().collect();
         let words = self.reply.content.iter().filter_map(|part| match part {
             Content::Text { text, .. } => Some(text.as_str()),
@@ -135,6 +144,7 @@ impl Answer {
         let usage = self.reply.usage;
         if !self.reply.content.is_empty() || usage.is_some() {
             effects.push(Effect::Record(Record::AssistantMessage {
+                message_id: Some(self.id.clone()),
                 content: written(&self.reply.content),
                 stop: stop.to_owned(),
                 usage: usage.and_then(|usage| serde_json::to_value(usage).ok()),

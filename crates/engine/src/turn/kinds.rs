@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
-use toolgate_model::{Call, ConversationId, Event, ToolCall, ToolResult};
+use toolgate_model::{Call, ConversationId, MessageId, ToolCall, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{Message, Refused, StopReason, StreamError, StreamEvent};
 
@@ -214,8 +214,8 @@ pub enum Effect {
     Say(Message),
     /// Notes something that belongs to no call.
     Record(Record),
-    /// Notes calls that will not reach the gate, with their results, tells of both, and adds
-    /// the results to the history. They are cleaned first, like those of the gate.
+    /// Notes calls that will not reach the gate, with their results, and adds the results to
+    /// the history. They are cleaned first, like those of the gate.
     Settle {
         /// The calls.
         calls: Vec<Call>,
@@ -228,8 +228,26 @@ pub enum Effect {
     Keep,
     /// Says how many bytes a result may have; nothing where that is not known.
     Capacity(Option<usize>),
-    /// Tells whoever listens.
-    Emit(Event),
+    /// Shows a piece of an answer that is coming in. It can hold secrets.
+    Show {
+        /// The answer.
+        message_id: MessageId,
+        /// Whether it is text or thinking.
+        part: Part,
+        /// The piece, sanitized.
+        text: String,
+    },
+    /// Reports an error that is not the result of a call.
+    Report(String),
+}
+
+/// The two texts of an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Words to the user.
+    Text,
+    /// Words of the model to itself.
+    Thinking,
 }
 
 /// What to wait for.

@@ -27,13 +27,13 @@ use std::time::Duration;
 
 use toolgate_gate::ByHand;
 use toolgate_gate::journal::Record;
-use toolgate_model::{Call, ErrorKind, Event, ToolError, ToolResult};
+use toolgate_model::{Call, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{Message, Refused, StopReason, StreamError, StreamEvent, Usage};
 
 use answer::Answer;
 pub use kinds::{
-    Effect, Finished, Input, Next, Outcome, Prompt, Retry, Step, ToolsFor, TurnSettings,
+    Effect, Finished, Input, Next, Outcome, Part, Prompt, Retry, Step, ToolsFor, TurnSettings,
 };
 
 /// One turn.
@@ -43,6 +43,8 @@ pub struct Turn {
     number: u64,
     state: State,
     tools: Tools,
+    /// How many answers began; their ids count them.
+    answers: u32,
     /// How many batches were run.
     iterations: u32,
     /// How often the current question was refused.
@@ -76,6 +78,7 @@ impl Turn {
             number,
             state: State::New,
             tools: Tools::Offered,
+            answers: 0,
             iterations: 0,
             refused: 0,
             cancelled: false,
@@ -88,20 +91,12 @@ impl Turn {
     /// Begins with what the person wants.
     pub fn begin(&mut self, prompt: Prompt) -> Step {
         let turn = self.number;
-        let mut effects = vec![
-            Effect::Emit(Event::TurnStarted {
-                conversation: self.settings.conversation.clone(),
-                turn,
-                provider: self.settings.provider.clone(),
-                model: self.settings.model.clone(),
-            }),
-            Effect::Record(Record::TurnStarted {
-                turn,
-                provider: self.settings.provider.clone(),
-                model: self.settings.model.clone(),
-                preset: self.settings.preset.clone(),
-            }),
-        ];
+        let mut effects = vec![Effect::Record(Record::TurnStarted {
+            turn,
+            provider: self.settings.provider.clone(),
+            model: self.settings.model.clone(),
+            preset: self.settings.preset.clone(),
+        })];
         match prompt {
             Prompt::Message(text) => {
                 effects.push(Effect::Record(Record::UserMessage { text: text.clone() }));
@@ -134,7 +129,11 @@ impl Turn {
     /// Takes what happened. What does not fit where the turn is changes nothing.
     pub fn step(&mut self, input: Input) -> Step {
         match (std::mem::replace(&mut self.state, State::Over), input) {
-            (State::Asking, Input::Asked) => self.listen(Box::default(), Vec::new()),
+            (State::Asking, Input::Asked) => {
+                self.answers += 1;
+                let id = format!("{}.{}", self.number, self.answers);
+                self.listen(Box::new(Answer::new(id.into())), Vec::new())
+            }
             (State::Asking, Input::Refused(refused)) => self.refuse(refused),
             (State::Listening(answer), Input::Heard(event)) => self.hear(answer, event),
             (State::Listening(mut answer), Input::Elapsed) => {
@@ -215,7 +214,7 @@ impl Turn {
                 self.state = State::Waiting;
                 let message = format!("{fault}; trying again in {}", shown(delay));
                 Step {
-                    effects: vec![Effect::Emit(Event::Error { message })],
+                    effects: vec![Effect::Report(message)],
                     next: Next::Wait(delay),
                 }
             }
@@ -225,8 +224,7 @@ impl Turn {
                 if let Some(asked) = retry_after.filter(|_| fault.is_retryable()) {
                     let _ = write!(message, "; it wants to be asked again in {}", shown(asked));
                 }
-                let told = Effect::Emit(Event::Error { message });
-                self.finish(vec![told], Outcome::Failed(fault))
+                self.finish(vec![Effect::Report(message)], Outcome::Failed(fault))
             }
         }
     }
@@ -366,11 +364,6 @@ impl Turn {
                 Outcome::Failed(fault) => Some(fault.to_string()),
                 _ => None,
             },
-        }));
-        effects.push(Effect::Keep);
-        effects.push(Effect::Emit(Event::TurnFinished {
-            turn,
-            outcome: outcome.as_str().to_owned(),
             stop: match &outcome {
                 Outcome::Done(stop) => Some(stop.as_str().to_owned()),
                 _ => None,
@@ -379,6 +372,7 @@ impl Turn {
                 .spent
                 .and_then(|spent| serde_json::to_value(spent).ok()),
         }));
+        effects.push(Effect::Keep);
         Step {
             effects,
             next: Next::Finish(Finished {
@@ -449,9 +443,7 @@ fn waiting_for(state: &State, tools: Tools) -> Next {
 }
 
 fn error(fault: &StreamError) -> Effect {
-    Effect::Emit(Event::Error {
-        message: fault.to_string(),
-    })
+    Effect::Report(fault.to_string())
 }
 
 fn shown(delay: Duration) -> String {

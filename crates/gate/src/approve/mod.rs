@@ -18,7 +18,8 @@ use futures::future::BoxFuture;
 
 pub use bus::{AnswerError, Bus, Requests};
 pub use grants::{Grant, GrantError, GrantStamp, GrantStore, GrantsInMemory, NoGrants};
-pub use request::{Answer, ApprovalItem, ApprovalRequest, Choice, Remember};
+pub use request::{Answer, ApprovalRequest, Choice, Remember};
+pub use toolgate_model::ApprovalItem;
 pub use toolgate_policy::GrantScope;
 
 /// Why a question has no answer.

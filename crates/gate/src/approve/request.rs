@@ -4,70 +4,31 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{ApprovalId, Args, CallId, ConversationId, PlanHash, Risk};
+use toolgate_model::{ApprovalId, ApprovalItem, CallId, ConversationId, PlanRecord, Risk};
 
 use super::Grant;
 use crate::output::{Redactor, approval_text, preview_text, whole_line, whole_sentence};
 use crate::plan::{Live, beyond};
 
-/// One call of a question. Every text is made from the parsed call with nothing hidden; only
-/// `model_reason` is the model's own words. `whole` and `preview` have lines, and all others
-/// are one line each. `summary` is a title and can leave something out of its middle, while
-/// `whole` leaves nothing out.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalItem {
-    /// The call.
-    pub call_id: CallId,
-    /// The tool's canonical name.
-    pub tool: String,
-    /// What it will do, as a title.
-    pub summary: String,
-    /// Every argument that the preview does not show, whole.
-    #[serde(default)]
-    pub whole: String,
-    /// The arguments without known values, and otherwise as they will be used.
-    #[serde(default)]
-    pub args: Args,
-    /// How much harm it can do.
-    pub risk: Risk,
-    /// What it touches.
-    pub locations: Vec<String>,
-    /// Why the person is asked: the rule and its place.
-    pub why: String,
-    /// What the model says about it.
-    pub model_reason: Option<String>,
-    /// The diff or text to look at, if there is one.
-    pub preview: Option<String>,
-    /// Whether something is missing from the preview because it was too long.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub preview_cut: bool,
-    /// Directories beyond the sandbox that the call would need. Only an answer that says so opens them.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub could_open: Vec<String>,
-    /// What "always" would remember, in words. Nothing where it could not be remembered.
-    pub would_remember: Vec<String>,
-    /// What the answer is bound to.
-    pub plan_hash: PlanHash,
-}
-
-impl ApprovalItem {
-    /// `grants` are what "always" would save: those that were tried on this very call.
+impl Live {
+    /// The call as an approver sees it. `grants` are what "always" would save: those that were tried on this very call.
     ///
     /// Only known values are hidden. The shape of a secret can hold code, so a plan as it is
     /// stored and sent to listeners, redacted by shape, is nothing to approve from.
-    pub(crate) fn new(live: &Live, grants: &[Grant], redactor: &Redactor) -> Self {
-        let (plan, exact) = (&*live.record, &live.exact);
+    pub(crate) fn approval_item(&self, grants: &[Grant], redactor: &Redactor) -> ApprovalItem {
+        let (plan, exact) = (&*self.record, &self.exact);
         let shown = |text: &str| whole_line(&redactor.for_approver(text));
         let sentence = |text: &str| whole_sentence(&redactor.for_approver(text));
         let title = |text: &str| approval_text(&redactor.for_approver(text));
         let source = &plan.decision.source;
-        Self {
+        ApprovalItem {
             call_id: plan.call.id.clone(),
             tool: plan.tool.clone(),
             summary: title(&exact.summary),
             whole: redactor.whole_for_approver(plan),
             args: redactor.args_for_approver(&plan.call),
             risk: plan.risk,
+            facts: redactor.facts_for_approver(&plan.facts),
             locations: plan.locations.iter().map(|place| shown(place)).collect(),
             why: sentence(&format!("{} [{source}]", exact.reason)),
             model_reason: plan.call.reason.as_deref().map(title),
@@ -87,6 +48,37 @@ impl ApprovalItem {
                 .collect(),
             plan_hash: plan.plan_hash.clone(),
         }
+    }
+}
+
+/// The call as clients see it: without anything that has the shape of a secret.
+pub(super) fn item_for_clients(
+    item: &ApprovalItem,
+    plan: &PlanRecord,
+    redactor: &Redactor,
+) -> ApprovalItem {
+    let plan = redactor.shown_plan(plan);
+    let lines = |texts: &[String]| -> Vec<String> {
+        let shown = texts.iter().map(|text| redactor.shown(text));
+        shown.map(|text| whole_line(&text)).collect()
+    };
+    let why = format!("{} [{}]", plan.decision.reason, plan.decision.source);
+    ApprovalItem {
+        call_id: item.call_id.clone(),
+        tool: item.tool.clone(),
+        summary: approval_text(&plan.summary),
+        whole: plan.whole.unwrap_or_default(),
+        args: plan.call.args,
+        risk: plan.risk,
+        facts: plan.facts,
+        locations: lines(&plan.locations),
+        why: whole_sentence(&why),
+        model_reason: plan.call.reason.as_deref().map(approval_text),
+        preview: plan.preview.map(|text| preview_text(&text).into_owned()),
+        preview_cut: plan.preview_cut,
+        could_open: lines(&item.could_open),
+        would_remember: lines(&item.would_remember),
+        plan_hash: plan.plan_hash,
     }
 }
 

@@ -4,9 +4,13 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use toolgate_model::{Action, ApprovalId, Call, CallId, ErrorKind, Event, PlanRecord, ToolError};
+use toolgate_model::{
+    Action, ApprovalId, ApprovalOutcome, ApprovalQuestion, Call, CallId, ErrorKind, PlanRecord,
+    ToolError,
+};
 
-use super::{Answer, ApprovalItem, ApprovalRequest, Approver, Grant, Remember, Unanswered};
+use super::request::item_for_clients;
+use super::{Answer, ApprovalRequest, Approver, Grant, Remember, Unanswered};
 use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::journal::{Entry, Record};
@@ -120,22 +124,28 @@ impl Gate {
                     // Trying means compiling rules: only where somebody reads it.
                     let tried = approver.is_seen().then(|| self.tried(session, &needs.live));
                     let grants = tried.and_then(Result::ok).unwrap_or_default();
-                    ApprovalItem::new(&needs.live, &grants, &self.inner.redactor)
+                    needs.live.approval_item(&grants, &self.inner.redactor)
                 })
                 .collect(),
             expires_after: self.inner.settings.approval_timeout,
         };
         let mut entries = opening.clone();
-        entries.extend(request.items.iter().map(|item| {
+        let mut question = Some(Arc::new(self.question(&request, asked)));
+        let asked_about = request.items.iter().rev().map(|item| {
             let record = Record::Asked {
                 approval_id: id,
                 plan_hash: item.plan_hash.clone(),
+                question: question.take(),
             };
             self.entry(session, &item.call_id, record)
-        }));
+        });
+        let mut asked_about: Vec<Entry> = asked_about.collect();
+        asked_about.reverse();
+        entries.append(&mut asked_about);
         // Durable before a question is shown. What could not be written stays for the next commit.
         if approver.is_seen() {
-            self.commit(session, entries).await.map_err(|error| {
+            let committed = self.commit(session, entries, &passage.events).await;
+            committed.map_err(|error| {
                 // The session offers these again under their key.
                 if error.is_unknown() {
                     opening.clear();
@@ -143,6 +153,7 @@ impl Gate {
                 ToolError::new(ErrorKind::Journal, format!("{error}; nobody was asked"))
             })?;
             opening.clear();
+            passage.caught_up(session).await;
         } else {
             *opening = entries;
         }
@@ -151,13 +162,6 @@ impl Gate {
             .iter()
             .map(|item| item.call_id.clone())
             .collect();
-        let (ids, risk) = (call_ids.clone(), request.risk());
-        let requested = || Event::ApprovalRequested {
-            approval_id: id,
-            call_ids: ids,
-            risk,
-        };
-        passage.tell(session, requested).await;
         let answer = tokio::select! {
             biased;
             () = passage.cancel.cancelled() => Err(Unanswered::Cancelled),
@@ -165,40 +169,72 @@ impl Gate {
             () = expiry(request.expires_after) => Err(Unanswered::Expired),
             answer = heard(&**approver, &request) => answer,
         };
-        for call in &call_ids {
-            let record = match &answer {
-                Ok(answer) => Record::Answered {
-                    approval_id: id,
-                    approved: answer.allows(call),
-                    scope: answer.remember.as_str().to_owned(),
-                    by: answer.by.clone(),
-                    reason: answer
-                        .reason
-                        .as_deref()
-                        .map(|reason| self.inner.redactor.redact(reason).0.into_owned()),
-                    opened: opened(asked, call, answer),
-                },
-                Err(why) => Record::Answered {
-                    approval_id: id,
-                    approved: false,
-                    scope: Remember::Once.as_str().to_owned(),
-                    by: "nobody".into(),
-                    reason: Some(why.to_string()),
-                    opened: Vec::new(),
-                },
+        let outcome = Arc::new(self.outcome(id, &call_ids, &answer));
+        for (index, call) in call_ids.iter().enumerate() {
+            let opened = answer.as_ref().map(|answer| opened(asked, call, answer));
+            let record = Record::Answered {
+                approval_id: id,
+                approved: outcome.approved.contains(call),
+                scope: outcome.scope.clone(),
+                by: outcome.by.clone(),
+                reason: outcome.reason.clone(),
+                opened: opened.unwrap_or_default(),
+                outcome: (index + 1 == call_ids.len()).then(|| Arc::clone(&outcome)),
             };
             opening.push(self.entry(session, call, record));
         }
-        let (approved, denied) = call_ids
-            .into_iter()
-            .partition(|call| answer.as_ref().is_ok_and(|answer| answer.allows(call)));
-        let told = || Event::ApprovalAnswered {
-            approval_id: id,
-            approved,
-            denied,
-        };
-        passage.tell(session, told).await;
         answer.map_err(unanswered)
+    }
+
+    /// The whole question, as it is journalled and sent to clients: like plans and results it
+    /// holds nothing that has the shape of a secret. An approver decides by the request.
+    fn question(
+        &self,
+        request: &ApprovalRequest,
+        asked: &[(usize, NeedsApproval)],
+    ) -> ApprovalQuestion {
+        let redactor = &self.inner.redactor;
+        let records = asked.iter().map(|(_, needs)| needs.record());
+        let items = request.items.iter().zip(records);
+        let items = items.map(|(item, plan)| item_for_clients(item, plan, redactor));
+        let now_ms = self.inner.clock.now_ms();
+        let after = |time: std::time::Duration| {
+            let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+            now_ms.saturating_add(ms)
+        };
+        ApprovalQuestion {
+            approval_id: request.id,
+            risk: request.risk(),
+            items: items.collect(),
+            expires_at: request.expires_after.map(after),
+        }
+    }
+
+    /// The whole answer to a question, as it is journalled and sent to clients.
+    fn outcome(
+        &self,
+        approval_id: ApprovalId,
+        calls: &[CallId],
+        answer: &Result<Answer, Unanswered>,
+    ) -> ApprovalOutcome {
+        let allowed = |call: &&CallId| answer.as_ref().is_ok_and(|answer| answer.allows(call));
+        let (approved, denied): (Vec<&CallId>, Vec<&CallId>) = calls.iter().partition(allowed);
+        let (scope, by, reason) = match answer {
+            Ok(answer) => {
+                let redacted = |reason: &str| self.inner.redactor.redact(reason).0.into_owned();
+                let reason = answer.reason.as_deref().map(redacted);
+                (answer.remember, answer.by.clone(), reason)
+            }
+            Err(why) => (Remember::Once, "nobody".into(), Some(why.to_string())),
+        };
+        ApprovalOutcome {
+            approval_id,
+            approved: approved.into_iter().cloned().collect(),
+            denied: denied.into_iter().cloned().collect(),
+            by,
+            scope: scope.as_str().to_owned(),
+            reason,
+        }
     }
 
     /// Gives every asked call its fate. What changed under the person's eyes is returned, to be asked again.

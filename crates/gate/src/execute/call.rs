@@ -55,10 +55,9 @@ impl Gate {
         let live = authorized.live;
         let rests_on = self.shown_again(session, &live, stop).await;
         let record = live.record;
-        let (call_id, tool) = (record.call.id.clone(), record.tool.clone());
-        let chunks = Arc::new(Chunks::started(
-            call_id,
-            tool,
+        let chunks = Arc::new(Chunks::new(
+            session,
+            record.call.id.clone(),
             passage.events.clone(),
             &self.inner.redactor,
         ));
@@ -108,17 +107,24 @@ impl Gate {
                 not_remembered: live.not_remembered,
             },
         );
+        // The last pieces come before the end, and what happened is on record before a listener
+        // is waited for.
+        let ended = chunks.finish_now();
+        let hold = (!ended).then(|| session.hub().ticket());
         let entry = self.entry(session, &result.call_id, finished(&result));
-        if let Err(error) = self.record(session, vec![entry]).await {
+        let recorded = self.record(session, vec![entry], &passage.events).await;
+        if let Err(error) = &recorded {
             // The effect has happened and the model has to know; the user is told as well. The
             // session offers the entry again.
             result
                 .metadata
                 .insert("journal".into(), error.to_string().into());
         }
-        // What happened is on record before anybody is waited for who only looks on.
-        chunks.finish(&passage.events, stop).await;
-        passage.tell_finished(session, &result).await;
+        if hold.is_some() {
+            chunks.finish(&passage.events, stop).await;
+        }
+        drop(hold);
+        passage.caught_up(session).await;
         result
     }
 

@@ -13,7 +13,6 @@
 
 mod call;
 mod chunks;
-mod events;
 mod handle;
 mod hold;
 mod locks;
@@ -23,7 +22,7 @@ mod side_by_side;
 mod stop;
 mod timers;
 
-pub use events::EventSink;
+pub use crate::events::EventSink;
 pub use handle::CallHandle;
 pub use locks::{Claim, Locks, PathGuard};
 

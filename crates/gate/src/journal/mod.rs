@@ -21,7 +21,8 @@
 //!
 //! 1. A [`Batch`] holds entries of one conversation. It is written whole or not at all.
 //! 2. `append` returned `Ok`: every entry is durable, at the end of its conversation, in the
-//!    order of the batch, with consecutive numbers, and whoever reads from now on finds it.
+//!    order of the batch, with consecutive numbers of which the first is returned, and whoever
+//!    reads from now on finds it.
 //! 3. A batch that is offered after another one returned `Ok` comes after it. Batches that are
 //!    offered at the same time come in any order, each without a gap.
 //! 4. Numbers of a conversation begin with 1, are never left out, repeated or given anew.
@@ -102,7 +103,7 @@ pub use files::{FileError, Files};
 pub use intent::{Image, Intended, IntendedFile, Recovered, RecoveredFile};
 pub use leases::LeaseJournal;
 pub use memory::MemoryJournal;
-pub(crate) use pending::Pending;
+pub(crate) use pending::{Pending, Recorder};
 pub use pruning::{Prune, PruneJournal, Pruned};
 pub use reading::{Body, Conversation, ConversationFilter, Filter, Line, ReadJournal};
 pub use record::{Entry, Record};
@@ -112,8 +113,9 @@ pub use verification::{Coverage, Problem, Verified, VerifyJournal};
 
 /// A place where entries are kept for good. The module's documentation has the laws.
 pub trait Journal: Send + Sync {
-    /// Writes all entries of a batch, or none; they are durable when this returns.
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>>;
+    /// Writes all entries of a batch, or none; they are durable when this returns. Returns the
+    /// number of the first one in its conversation, also for a batch that was there already.
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>>;
 
     /// Writes entries of one conversation as a new batch. No entries are none to write. An
     /// ambiguous failure stays one: whoever wants to offer them again makes a [`Batch`].
@@ -122,7 +124,7 @@ pub trait Journal: Send + Sync {
             return Box::pin(std::future::ready(Ok(())));
         }
         match Batch::new(entries) {
-            Ok(batch) => self.append(batch),
+            Ok(batch) => Box::pin(async move { self.append(batch).await.map(drop) }),
             Err(error) => Box::pin(std::future::ready(Err(error))),
         }
     }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_model::{
-    ApprovalId, BadCall, CallId, ConversationId, PlanHash, PlanRecord, ToolCall, ToolResult,
+    ApprovalId, ApprovalOutcome, ApprovalQuestion, BadCall, CallId, ConversationId, MessageId,
+    PlanHash, PlanRecord, ToolCall, ToolResult,
 };
 
 use super::{IntendedFile, Recovered, RecoveredFile};
@@ -35,6 +36,9 @@ pub enum Record {
         approval_id: ApprovalId,
         /// What the answer is bound to.
         plan_hash: PlanHash,
+        /// The whole question as it was shown, in the entry of its last call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        question: Option<Arc<ApprovalQuestion>>,
     },
     /// The question was answered.
     Answered {
@@ -51,6 +55,9 @@ pub enum Record {
         /// Directories beyond the sandbox that were opened to the call.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         opened: Vec<String>,
+        /// The whole answer, in the entry of the question's last call.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        outcome: Option<Arc<ApprovalOutcome>>,
     },
     /// It begins to run, now.
     Started,
@@ -102,6 +109,9 @@ pub enum Record {
     },
     /// The model answered.
     AssistantMessage {
+        /// Its name in the conversation, as in the pieces that were streamed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        message_id: Option<MessageId>,
         /// Text, thinking with its seals, and calls, in their order.
         content: Value,
         /// Why it stopped.
@@ -119,6 +129,12 @@ pub enum Record {
         /// What went wrong, if something did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         error: Option<String>,
+        /// Why the model stopped, where it did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        stop: Option<String>,
+        /// What all its answers cost together, as far as the provider said so.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        usage: Option<Value>,
     },
 }
 

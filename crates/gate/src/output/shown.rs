@@ -119,6 +119,13 @@ impl Redactor {
         }
     }
 
+    /// Facts for an approver: each text is one line, and only known values are hidden.
+    #[must_use]
+    pub fn facts_for_approver(&self, facts: &Facts) -> Facts {
+        let shown = |text: &str| super::whole_line(&self.for_approver(text));
+        each_fact(facts, &shown, |words| words)
+    }
+
     /// Every argument of a plan that its preview does not show, whole, for an approver.
     #[must_use]
     pub fn whole_for_approver(&self, plan: &PlanRecord) -> String {

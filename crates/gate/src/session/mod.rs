@@ -21,6 +21,7 @@ pub use resources::Resource;
 use resources::Resources;
 
 use crate::approve::Grant;
+use crate::events::Hub;
 use crate::journal::Pending;
 use crate::middleware::Chain;
 use crate::policies::Compiled;
@@ -47,6 +48,7 @@ pub struct Session {
     opened: Mutex<Vec<NeededDirectory>>,
     resources: Resources,
     pending: Pending,
+    hub: Arc<Hub>,
     scope: Option<Scope>,
     capacity: AtomicUsize,
     cancel: CancellationToken,
@@ -70,9 +72,11 @@ impl std::fmt::Debug for Session {
 impl Session {
     /// A conversation in which what was read is remembered and checked.
     pub fn new(id: impl Into<ConversationId>) -> Self {
+        let id = id.into();
         Self {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            id: id.into(),
+            hub: Arc::new(Hub::new(id.clone())),
+            id,
             staleness: Staleness::Checked,
             reads: Mutex::new(ReadLog::default()),
             outputs: Arc::new(KeptInMemory::default()),
@@ -215,6 +219,17 @@ impl Session {
     /// Its entries that are not on record yet.
     pub(crate) fn pending(&self) -> &Pending {
         &self.pending
+    }
+
+    /// Keeps the end of every running call's output for whoever follows the conversation later.
+    #[must_use]
+    pub fn followed(self) -> Self {
+        self.hub.follow();
+        self
+    }
+
+    pub(crate) fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// Ends the conversation: every call, and what middleware and tools keep for it. Outputs

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::approve::{Answer, Remember, Unanswered};
 use toolgate_gate::journal::Record;
-use toolgate_model::{ErrorKind, Event, Risk, Status};
+use toolgate_model::{ErrorKind, Event, EventKind, Risk, Status};
 use toolgate_testkit::{
     Act, Collected, DryEntropy, FaultyJournal, Reply, Rig, Scripted, ScriptedApprover, asking,
     call, kinds, paused, states_facts,
@@ -92,29 +92,31 @@ fn test_confirmation_integration() {
             .await;
         drop(passage);
         let events = collected.all().await;
-        let Some(Event::ApprovalRequested {
-            approval_id,
-            call_ids,
-            risk,
+        let Some(Event {
+            kind: EventKind::ApprovalRequested { question },
+            seq: Some(_),
+            ..
         }) = events
             .iter()
-            .find(|event| matches!(event, Event::ApprovalRequested { .. }))
+            .find(|event| matches!(event.kind, EventKind::ApprovalRequested { .. }))
         else {
             panic!("{events:?}")
         };
-        assert_eq!((call_ids.len(), *risk), (2, Risk::Medium));
-        let answered = Event::ApprovalAnswered {
-            approval_id: *approval_id,
-            approved: vec!["2".into()],
-            denied: vec!["1".into()],
-        };
-        assert!(events.contains(&answered), "{events:?}");
+        assert_eq!((question.items.len(), question.risk), (2, Risk::Medium));
+        let answered = events.iter().find_map(|event| match &event.kind {
+            EventKind::ApprovalAnswered { outcome } => Some(outcome),
+            _ => None,
+        });
+        let answered = answered.expect("an answer");
+        assert_eq!(answered.approval_id, question.approval_id);
+        assert_eq!(answered.approved, ["2".into()]);
+        assert_eq!(answered.denied, ["1".into()]);
         assert_eq!(
             kinds(&events),
             [
                 "call_received 1",
-                "call_received 2",
                 "call_planned 1",
+                "call_received 2",
                 "call_planned 2",
                 "approval_requested",
                 "approval_answered",

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 use toolgate_gate::approve::Answer;
 use toolgate_gate::tool::Facts;
-use toolgate_model::{Event, Risk};
+use toolgate_model::{Event, EventKind, Risk};
 use toolgate_testkit::{
     Collected, Rig, Scripted, ScriptedApprover, Workspace, asking, call, call_because, paused,
 };
@@ -117,7 +117,10 @@ fn an_event_about_a_plan_carries_every_argument_whole() {
         drop(passage);
         let events = collected.all().await;
         let plan = events.iter().find_map(|event| match event {
-            Event::CallPlanned { plan } => Some(plan),
+            Event {
+                kind: EventKind::CallPlanned { plan },
+                ..
+            } => Some(plan),
             _ => None,
         });
         let whole = plan.and_then(|plan| plan.whole.as_deref()).unwrap();

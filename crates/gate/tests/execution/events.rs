@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::BatchContext;
 use toolgate_gate::execute::EventSink;
-use toolgate_model::{ErrorKind, Event, Status, Stream};
+use toolgate_model::{ErrorKind, Event, EventKind, Status, Stream};
 use toolgate_testkit::{Act, Collected, Scripted, call, kinds, paused};
 
 use crate::fixture::{text, with};
@@ -193,7 +193,13 @@ fn a_slow_listener_receives_the_end_of_every_cancelled_call() {
         let reader = async {
             let mut all = Vec::new();
             while let Some(event) = arriving.recv().await {
-                if matches!(event, Event::CallStarted { .. }) {
+                if matches!(
+                    event,
+                    Event {
+                        kind: EventKind::CallStarted { .. },
+                        ..
+                    }
+                ) {
                     cancel.cancel();
                 }
                 tokio::time::sleep(Duration::from_millis(150)).await;

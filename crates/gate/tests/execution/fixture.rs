@@ -1,6 +1,6 @@
 //! Gates and runtimes that several topics share.
 
-use toolgate_model::{Event, Stream};
+use toolgate_model::{Event, EventKind, Stream};
 use toolgate_testkit::{Bench, Rig, Scripted};
 
 #[derive(serde::Deserialize, schemars::JsonSchema)]
@@ -23,7 +23,10 @@ pub(crate) fn real<F: Future>(future: F) -> F::Output {
 /// The text of one stream, in the order of the events.
 pub(crate) fn text(events: &[Event], wanted: Stream) -> String {
     let pieces = events.iter().filter_map(|event| match event {
-        Event::OutputChunk { stream, text, .. } if *stream == wanted => Some(text.as_str()),
+        Event {
+            kind: EventKind::OutputChunk { stream, text, .. },
+            ..
+        } if *stream == wanted => Some(text.as_str()),
         _ => None,
     });
     pieces.collect()

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::json;
 use toolgate_gate::BatchContext;
 use toolgate_gate::tool::{Output, RunCtx, Tool, typed};
-use toolgate_model::{Category, ErrorKind, Event, Status, ToolError};
+use toolgate_model::{Category, ErrorKind, Event, EventKind, Status, ToolError};
 use toolgate_testkit::{Act, Rig, Scripted, call, paused};
 
 use crate::fixture::{Nothing, with};
@@ -44,7 +44,10 @@ fn flow_context_cancellation() {
         );
         while !matches!(
             handle.next_event().await.expect("it starts"),
-            Event::CallStarted { .. }
+            Event {
+                kind: EventKind::CallStarted { .. },
+                ..
+            }
         ) {}
         while ran.get() == 0 {
             tokio::task::yield_now().await;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::json;
 use toolgate_gate::tool::{Facts, Output, Tool, typed};
 use toolgate_gate::{BatchContext, Gate};
-use toolgate_model::{ErrorKind, Event, Status, Stream, ToolError};
+use toolgate_model::{ErrorKind, Event, EventKind, Status, Stream, ToolError};
 use toolgate_testkit::{
     Act, Bench, Blocking, Collected, Release, Rig, Scripted, call, kinds, paused,
 };
@@ -109,7 +109,13 @@ fn a_listener_does_not_wait_for_an_abandoned_tool() {
             drop(passage);
             let all = tokio::time::timeout(Duration::from_secs(20), collected.all());
             let events = all.await.expect("nobody can say more");
-            assert!(matches!(events.last(), Some(Event::CallFinished { .. })));
+            assert!(matches!(
+                events.last(),
+                Some(Event {
+                    kind: EventKind::CallFinished { .. },
+                    ..
+                })
+            ));
             assert_eq!(bench.gate.still_running(), 1);
         });
     }
@@ -221,7 +227,13 @@ fn dropping_the_handle_cancels_the_call() {
             call("1", "slow", json!({})),
             &BatchContext::default(),
         );
-        while !matches!(handle.next_event().await, Some(Event::CallStarted { .. })) {}
+        while !matches!(
+            handle.next_event().await,
+            Some(Event {
+                kind: EventKind::CallStarted { .. },
+                ..
+            })
+        ) {}
         drop(handle);
         while bench.journal.of("1").last() != Some(&"finished") {
             tokio::task::yield_now().await;

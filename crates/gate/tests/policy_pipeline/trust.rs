@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use toolgate_model::{Event, Facts, Run, Status};
+use toolgate_model::{Event, EventKind, Facts, Run, Status};
 use toolgate_policy::Trust;
 use toolgate_testkit::{
     Act, Bench, Collected, Rig, Scripted, ScriptedApprover, asking, call, kinds, paused,
@@ -123,7 +123,11 @@ fn ac_24_a_failing_tool_is_a_result_with_status_error_and_the_pipeline_goes_on()
     paused(async {
         let bench = trusted(Trust::Guided);
         let (_, events) = told(&bench, "fails", None).await;
-        let Some(Event::CallFinished { result }) = events.last() else {
+        let Some(Event {
+            kind: EventKind::CallFinished { result },
+            ..
+        }) = events.last()
+        else {
             panic!("{events:?}")
         };
         assert_eq!(result.status(), Status::Error);

@@ -221,7 +221,7 @@ impl SqliteJournal {
 }
 
 impl Journal for SqliteJournal {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         Box::pin(async move {
             // A full journal starts nothing more, but what has happened is written down.
             let only_results = batch.is_only_results();

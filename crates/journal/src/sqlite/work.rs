@@ -146,22 +146,23 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Writes a batch, or finds that it is on record already.
-    pub(crate) fn append_once(&mut self, batch: &Batch) -> Result<(), SqliteError> {
+    /// Writes a batch, or finds that it is on record already. Returns its first number.
+    pub(crate) fn append_once(&mut self, batch: &Batch) -> Result<u64, SqliteError> {
         let conversation = batch.conversation();
         let conversation = conversation.as_str();
         if batch.is_offered_again() {
             // Whoever lost the conversation is not told what is in it.
             self.hold(conversation)?;
             if let Some(first) = self.written_as(batch.key(), conversation)? {
-                return self.is_the_same(batch, first);
+                self.is_the_same(batch, first)?;
+                return Ok(first);
             }
         }
         let first = self.head(conversation)?.0 + 1;
         self.append(batch.entries(), About::Meant)?;
         let keyed = Keyed(batch.key().clone(), conversation.to_owned(), first);
         self.note.batches.push(keyed);
-        Ok(())
+        Ok(first)
     }
 
     /// The number of the first entry of the batch of this key.

@@ -22,6 +22,7 @@ fn record(step: u8, call: &str) -> Record {
         2 => Record::Asked {
             approval_id,
             plan_hash: "h".into(),
+            question: None,
         },
         3 => Record::Answered {
             approval_id,
@@ -30,6 +31,7 @@ fn record(step: u8, call: &str) -> Record {
             by: "me".into(),
             reason: None,
             opened: Vec::new(),
+            outcome: None,
         },
         4 => Record::Started,
         _ => finished(call),

@@ -58,28 +58,29 @@ pub fn a_batch_that_is_offered_again_is_written_once(store: &dyn Store) {
     let journal = store.open();
     let first = Batch::new(start("c", "1", 1)).unwrap();
     // Never written before: it is now.
-    offer(&*journal, &first.again()).unwrap();
-    offer(&*journal, &first.again()).unwrap();
+    assert_eq!(offer(&*journal, &first.again()).unwrap(), 1);
+    assert_eq!(offer(&*journal, &first.again()).unwrap(), 1);
     let second = Batch::new(vec![said("c", 2, "same"), said("c", 2, "same")]).unwrap();
     let third = Batch::new(second.entries().to_vec()).unwrap();
-    offer(&*journal, &second).unwrap();
+    // The number of the first entry comes back.
+    assert_eq!(offer(&*journal, &second).unwrap(), 4);
     // The same words said anew are another batch.
-    offer(&*journal, &third).unwrap();
-    offer(&*journal, &second.again()).unwrap();
+    assert_eq!(offer(&*journal, &third).unwrap(), 6);
+    assert_eq!(offer(&*journal, &second.again()).unwrap(), 4);
     let at_once = [&first, &second, &third].map(|batch| journal.append(batch.again()));
     for written in block_on(join_all(at_once)) {
         written.unwrap();
     }
     drop(journal);
     let journal = store.open();
-    for batch in [&third, &first, &second] {
-        offer(&*journal, &batch.again()).unwrap();
+    for (batch, number) in [(&third, 6), (&first, 1), (&second, 4)] {
+        assert_eq!(offer(&*journal, &batch.again()).unwrap(), number);
     }
     let expected = [&first, &second, &third].map(|batch| batch.entries().to_vec());
     assert_eq!(entries(&*journal, "c"), expected.concat());
     // The key is the conversation's own.
     let elsewhere = Batch::with_key(first.key().clone(), start("d", "1", 1)).unwrap();
-    offer(&*journal, &elsewhere.again()).unwrap();
+    assert_eq!(offer(&*journal, &elsewhere.again()).unwrap(), 1);
     assert_eq!(entries(&*journal, "d").len(), 3);
     is_sound(&*journal);
 }

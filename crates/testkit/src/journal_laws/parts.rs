@@ -64,7 +64,7 @@ pub(super) fn start(conversation: &str, call: &str, at_ms: u64) -> Vec<Entry> {
         .into()
 }
 
-pub(super) fn offer(journal: &dyn FullJournal, batch: &Batch) -> Result<(), JournalError> {
+pub(super) fn offer(journal: &dyn FullJournal, batch: &Batch) -> Result<u64, JournalError> {
     block_on(journal.append(batch.clone()))
 }
 

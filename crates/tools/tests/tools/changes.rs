@@ -22,7 +22,7 @@ struct Meanwhile {
 }
 
 impl Journal for Meanwhile {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         self.journal.append(batch)
     }
 

@@ -21,7 +21,7 @@ use toolgate_app::journal::Verified;
 use toolgate_app::{
     App, Approval, Asked, Home, Input, Listen, Outcome, ScriptText, SendOptions, StartOptions, Turn,
 };
-use toolgate_model::{ErrorKind, Event, ToolResult};
+use toolgate_model::{ErrorKind, EventKind, ToolResult};
 
 use crate::args::Common;
 use crate::clean::style::{BOLD, DIM, GREEN, RED};
@@ -126,12 +126,12 @@ async fn watch(turn: &mut Turn, out: &Out) -> Result<Vec<ToolResult>, CliError> 
     while let Some(event) = turn.next_event().await {
         if out.json {
             shown = shown.and_then(|()| out.json_line(&event));
-        } else if let Event::TextDelta { text } = &event {
+        } else if let EventKind::TextDelta { text, .. } = &event.kind {
             words.push_str(text);
-        } else if !out.quiet {
+        } else if !out.quiet && !matches!(event.kind, EventKind::AssistantMessage { .. }) {
             // The last words are the answer, which comes at the end.
             let said = std::mem::take(&mut words);
-            if !said.is_empty() && !matches!(event, Event::TurnFinished { .. }) {
+            if !said.is_empty() && !matches!(event.kind, EventKind::TurnFinished { .. }) {
                 shown = shown.and_then(|()| {
                     out.text(say!("\n{} {}", DIM.on("the model:"), Clean::output(&said)))
                 });
@@ -140,7 +140,7 @@ async fn watch(turn: &mut Turn, out: &Out) -> Result<Vec<ToolResult>, CliError> 
                 shown = shown.and_then(|()| out.text(line));
             }
         }
-        if let Event::CallFinished { result } = event {
+        if let EventKind::CallFinished { result } = event.kind {
             results.push(*result);
         }
     }

@@ -1,6 +1,6 @@
 //! The stages of the line, as a person sees them go by.
 
-use toolgate_model::{Action, CallId, Event, Status, ToolResult};
+use toolgate_model::{Action, CallId, Event, EventKind, Status, ToolResult};
 
 use crate::clean::style::{BOLD, CYAN, DIM, GREEN, RED, YELLOW};
 use crate::clean::{Clean, say};
@@ -10,8 +10,8 @@ const MORE_LINES: usize = 8;
 
 /// A line about an event, if it is one of a stage.
 pub(super) fn told(event: &Event) -> Option<Clean> {
-    Some(match event {
-        Event::CallReceived { call_id, tool } => {
+    Some(match &event.kind {
+        EventKind::CallReceived { call_id, tool } => {
             let tool = if tool.is_empty() {
                 "a damaged block"
             } else {
@@ -19,7 +19,7 @@ pub(super) fn told(event: &Event) -> Option<Clean> {
             };
             say!("{}  {}  {}", CYAN.on("assemble"), call_id, BOLD.on(tool))
         }
-        Event::CallPlanned { plan } => {
+        EventKind::CallPlanned { plan } => {
             let (colour, word) = match plan.decision.action {
                 Action::Allow => (GREEN, "allow"),
                 Action::Ask => (YELLOW, "ask"),
@@ -34,18 +34,19 @@ pub(super) fn told(event: &Event) -> Option<Clean> {
                 DIM.on(&plan.decision.reason)
             )
         }
-        Event::ApprovalRequested { call_ids, risk, .. } => {
-            let ids: Vec<&str> = call_ids.iter().map(CallId::as_str).collect();
+        EventKind::ApprovalRequested { question } => {
+            let items = question.items.iter();
+            let ids: Vec<&str> = items.map(|item| item.call_id.as_str()).collect();
             say!(
                 "{}   {} about {} ({} risk)",
                 CYAN.on("approve"),
                 YELLOW.on("the person is asked"),
                 ids.join(", "),
-                risk
+                question.risk
             )
         }
-        Event::ApprovalAnswered { approved, .. } => {
-            let ids: Vec<&str> = approved.iter().map(CallId::as_str).collect();
+        EventKind::ApprovalAnswered { outcome } => {
+            let ids: Vec<&str> = outcome.approved.iter().map(CallId::as_str).collect();
             say!(
                 "{}   {} to {} {}",
                 CYAN.on("approve"),
@@ -54,10 +55,10 @@ pub(super) fn told(event: &Event) -> Option<Clean> {
                 DIM.on("(scripted here; on your terminal it is you)")
             )
         }
-        Event::CallStarted { call_id, tool } => {
+        EventKind::CallStarted { call_id, tool, .. } => {
             say!("{}   {}  {}", CYAN.on("execute"), call_id, tool)
         }
-        Event::CallFinished { result } => settled(result),
+        EventKind::CallFinished { result } => settled(result),
         _ => return None,
     })
 }

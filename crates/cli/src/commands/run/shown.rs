@@ -1,7 +1,7 @@
 //! What a person sees of a turn while it goes on.
 
 use toolgate_app::text::{approval_text, sanitize};
-use toolgate_model::{Action, CallId, Event, Status, Stream, ToolResult};
+use toolgate_model::{Action, CallId, Event, EventKind, Status, Stream, ToolResult};
 
 use crate::clean::style::{BOLD, CYAN, DIM, GREEN, PLAIN, RED, YELLOW};
 use crate::clean::{Clean, Style, say};
@@ -59,8 +59,8 @@ impl Progress {
     }
 
     pub(super) fn take(&mut self, event: &Event, out: &Out) -> Result<(), CliError> {
-        match event {
-            Event::TextDelta { text } => match self.live {
+        match &event.kind {
+            EventKind::TextDelta { text, .. } => match self.live {
                 Live::Output => {
                     self.open = (!text.ends_with('\n')).then_some(Open::Words);
                     out.raw(Clean::lines(text))?;
@@ -68,34 +68,35 @@ impl Progress {
                 Live::Error => self.piece(text, PLAIN, out),
                 Live::Nowhere => self.words.push_str(text),
             },
-            Event::ThinkingDelta { text } if self.live != Live::Nowhere => {
+            EventKind::ThinkingDelta { text, .. } if self.live != Live::Nowhere => {
                 self.piece(text, DIM, out);
             }
             // What was said before a call, before an error, or before the end of a turn that
             // failed is not the last word.
-            Event::CallReceived { .. } => self.told_aside(out)?,
-            Event::CallFinished { result } => {
+            EventKind::CallReceived { .. } => self.told_aside(out)?,
+            EventKind::CallFinished { result } => {
                 self.end_line(out)?;
                 self.ended.retain(
                     |open| !matches!(open, Open::Output(call, _) if *call == result.call_id),
                 );
                 out.remark(finished(result));
             }
-            Event::TurnFinished { outcome, .. } => {
+            EventKind::TurnFinished { outcome, .. } => {
                 if matches!(outcome.as_str(), "failed" | "cancelled") {
                     self.told_aside(out)?;
                 }
                 self.end_line(out)?;
             }
-            Event::OutputChunk {
+            EventKind::OutputChunk {
                 call_id,
                 stream,
                 text,
+                ..
             } => {
                 let from = Open::Output(call_id.clone(), *stream);
                 self.output(from, &sanitize(text), out)?;
             }
-            Event::Error { message } => {
+            EventKind::Error { message } => {
                 self.told_aside(out)?;
                 out.remark(say!("{} {}", RED.on("!"), Clean::output(message)));
             }
@@ -161,8 +162,8 @@ impl Progress {
 }
 
 fn told(event: &Event) -> Option<Clean> {
-    Some(match event {
-        Event::CallPlanned { plan } if plan.decision.action != Action::Deny => {
+    Some(match &event.kind {
+        EventKind::CallPlanned { plan } if plan.decision.action != Action::Deny => {
             say!("{} {}", CYAN.on("·"), BOLD.on(&plan.summary))
         }
         _ => return None,

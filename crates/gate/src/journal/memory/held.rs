@@ -150,6 +150,11 @@ impl Talk {
     }
 }
 
+/// The number of the entry at a place.
+fn number(place: usize) -> u64 {
+    u64::try_from(place).unwrap_or(u64::MAX).saturating_add(1)
+}
+
 impl Held {
     pub(super) fn new(most: usize) -> Self {
         Self {
@@ -223,7 +228,7 @@ impl Held {
     }
 
     /// Writes a batch, or finds that it is there already.
-    pub(super) fn append(&mut self, holder: u64, batch: &Batch) -> Result<(), JournalError> {
+    pub(super) fn append(&mut self, holder: u64, batch: &Batch) -> Result<u64, JournalError> {
         let conversation = batch.conversation();
         self.is_free(holder, &conversation)?;
         let talk = self.conversations.get(&conversation);
@@ -238,7 +243,8 @@ impl Held {
                     known.map_or(kept.kind() == entry.record.kind(), |known| known == entry)
                 });
             if same {
-                return self.begin(holder, &conversation, None, 0);
+                self.begin(holder, &conversation, None, 0)?;
+                return Ok(number(first));
             }
             return Err(JournalError::rejected(format!(
                 "conversation {conversation} has other entries under the key {}",
@@ -249,7 +255,7 @@ impl Held {
         let first = self.write(holder, &batch.shared(), About::Meant, results)?;
         let talk = self.talk(&conversation, 0);
         talk.keys.insert(batch.key().clone(), first);
-        Ok(())
+        Ok(number(first))
     }
 
     /// Writes entries of one conversation, all or none; returns the place of the first.

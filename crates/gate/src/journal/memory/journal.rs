@@ -94,7 +94,7 @@ fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
 }
 
 impl Journal for MemoryJournal {
-    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<(), JournalError>> {
+    fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>> {
         let done = self.lock().append(self.holder.number, &batch);
         Box::pin(ready(done))
     }
