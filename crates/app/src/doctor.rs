@@ -1,11 +1,13 @@
 //! Which protections stand around commands on this machine.
 //!
-//! ```no_run
-//! # fn example(app: &toolgate_app::App) -> Result<(), toolgate_app::AppError> {
+//! ```
+//! # toolgate_app::init();
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
 //! let diagnosis = app.doctor()?;
-//! assert!(!diagnosis.report.protections.is_empty());
-//! # Ok(())
-//! # }
+//! assert!(!diagnosis.switched_off);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use toolgate_config::settings::CommandSandboxMode;

@@ -1,15 +1,20 @@
 //! What the rules say about a call, and whether they say what they mean.
 //!
-//! ```no_run
-//! use toolgate_app::{App, ArgsText, Purpose};
+//! ```
+//! use toolgate_app::{ArgsText, Purpose};
 //!
-//! # async fn example(app: &App) -> Result<(), toolgate_app::AppError> {
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
 //! let project = app.project(Purpose::Plan("read_file"))?;
 //! let call = project.call_from("call_1", "read_file", ArgsText::Whole(b"{}".to_vec()));
 //! let page = project.explain(call).await?;
 //! assert_eq!(page["decision"], "deny");
-//! # Ok(())
-//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use std::sync::Arc;

@@ -2,12 +2,24 @@
 //!
 //! Entries are exact in the journal; what is handed out here has no secrets of the environment.
 //!
-//! ```no_run
-//! # async fn example(app: &toolgate_app::App) -> Result<(), toolgate_app::AppError> {
+//! ```
+//! use toolgate_app::{Input, ScriptText, StartOptions};
+//!
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
+//! # let script = ScriptText { path: "s".into(), text: b"[[steps]]\ntext = \"Nothing.\"\n".to_vec() };
+//! # let options = StartOptions { script: Some(script), ..StartOptions::default() };
+//! let conversation = app.start(options)?;
+//! conversation.send(Input::message("Look around.")).await?.outcome().await?;
 //! let verified = app.verify_journal(None).await?;
 //! assert!(verified.is_sound());
-//! # Ok(())
-//! # }
+//! assert_eq!(verified.conversations, 1);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use serde_json::{Value, json};

@@ -1,15 +1,20 @@
 //! The models that providers offer.
 //!
-//! ```no_run
-//! use toolgate_app::Asked;
+//! ```
+//! use toolgate_app::{AppError, Asked};
 //!
-//! # async fn example(app: &toolgate_app::App) -> Result<(), toolgate_app::AppError> {
-//! for source in app.providers(&Asked::default())? {
-//!     let models = app.models(&source).await;
-//!     assert!(models.is_ok(), "{}", source.name());
-//! }
-//! # Ok(())
-//! # }
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
+//! let asked = Asked {
+//!     provider: Some("ollama".to_owned()),
+//!     ..Asked::default()
+//! };
+//! let providers = app.providers(&asked)?;
+//! assert_eq!(providers[0].name(), "ollama");
+//! let none = app.providers(&Asked::default());
+//! assert!(matches!(none, Err(AppError::NoProvider)));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use crate::app::App;

@@ -1,12 +1,14 @@
 //! The presets there are.
 //!
-//! ```no_run
-//! # fn example(app: &toolgate_app::App) {
-//! for (name, purpose) in toolgate_app::presets::all(app.config()) {
-//!     assert!(!name.is_empty());
-//!     # drop(purpose);
-//! }
-//! # }
+//! ```
+//! use toolgate_app::presets;
+//!
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
+//! let names: Vec<String> = presets::all(app.config()).into_iter().map(|(name, _)| name).collect();
+//! assert_eq!(names, ["coder"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use toolgate_config::Effective;

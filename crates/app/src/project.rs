@@ -1,14 +1,14 @@
 //! A workspace that calls can run in: its configuration, gate, tools and stores.
 //!
-//! ```no_run
-//! use toolgate_app::{App, AppOptions, Home, Purpose};
+//! ```
+//! use toolgate_app::Purpose;
 //!
-//! let app = App::open(AppOptions::new(Home::at("/srv/toolgate"), "/srv/project"))?;
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
 //! let project = app.project(Purpose::Look)?;
-//! for tool in project.definitions()? {
-//!     assert!(!tool.name.is_empty());
-//! }
-//! # Ok::<(), toolgate_app::AppError>(())
+//! assert!(project.definitions()?.iter().any(|tool| tool.name == "read_file"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use std::path::{Path, PathBuf};

@@ -3,14 +3,17 @@
 //! It works without [`App::open`](crate::App::open), because a file with errors can be trusted
 //! and revoked too.
 //!
-//! ```no_run
+//! ```
 //! use toolgate_app::{Home, trust};
 //!
-//! let home = Home::at("/srv/toolgate");
-//! let file = trust::project_file("/srv/project".as_ref())?;
+//! # let (place, project) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! let home = Home::at(place.path());
+//! let file = trust::project_file(project.path())?;
+//! std::fs::write(&file, "")?;
 //! trust::trust(&home, &file, 0)?;
+//! assert_eq!(trust::list(&home)?.len(), 1);
 //! assert!(trust::revoke(&home, &file)?);
-//! # Ok::<(), toolgate_app::AppError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 use std::path::{Path, PathBuf};

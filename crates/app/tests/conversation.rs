@@ -65,7 +65,7 @@ async fn an_approval_is_listed_and_answered_by_id() {
     let turn = conversation.send(Input::message("Write.")).await.unwrap();
     let asked = question(&app, conversation.id()).await;
     assert_eq!(asked.items[0].tool, "write_file");
-    assert_eq!(conversation.approvals(), [asked.clone()]);
+    assert_eq!(conversation.approvals(), std::slice::from_ref(&asked));
     assert!(matches!(
         conversation.send(Input::message("More.")).await,
         Err(AppError::Busy(_))

@@ -13,17 +13,26 @@
 //! One turn runs at a time. A turn goes on when its [`Turn`] is dropped; [`Conversation::cancel`]
 //! stops it.
 //!
-//! ```no_run
-//! use toolgate_app::{App, Input, StartOptions};
+//! ```
+//! use toolgate_app::{Input, ScriptText, StartOptions};
 //!
-//! # async fn example(app: App) -> Result<(), toolgate_app::AppError> {
-//! let conversation = app.start(StartOptions::default())?;
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
+//! # let script = ScriptText { path: "s".into(), text: b"[[steps]]\ntext = \"Nothing.\"\n".to_vec() };
+//! let conversation = app.start(StartOptions {
+//!     script: Some(script),
+//!     ..StartOptions::default()
+//! })?;
 //! let turn = conversation.send(Input::message("What is in this directory?")).await?;
 //! let finished = turn.outcome().await?;
-//! assert!(!finished.text.is_empty());
+//! assert_eq!(finished.text, "Nothing.");
 //! conversation.end().await;
-//! # Ok(())
-//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod agent;

@@ -11,10 +11,22 @@
 //!
 //! ```
 //! use toolgate_app::export::ExportFormat;
+//! use toolgate_app::{Input, ScriptText, StartOptions};
 //!
-//! async fn page(app: &toolgate_app::App, id: &str) -> Result<String, toolgate_app::AppError> {
-//!     app.export(&id.into(), ExportFormat::Html).await
-//! }
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
+//! # let script = ScriptText { path: "s".into(), text: b"[[steps]]\ntext = \"Nothing.\"\n".to_vec() };
+//! # let options = StartOptions { script: Some(script), ..StartOptions::default() };
+//! let conversation = app.start(options)?;
+//! conversation.send(Input::message("Look around.")).await?.outcome().await?;
+//! let page = app.export(conversation.id(), ExportFormat::Md).await?;
+//! assert!(page.contains("Look around."));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod html;

@@ -8,19 +8,32 @@
 //! An undo goes through the gate like any call: policy, approval, sandboxes and journal hold for
 //! it too, and it can be undone.
 //!
-//! ```no_run
+//! ```
 //! use toolgate_app::undo::{Scope, Undo};
+//! use toolgate_app::{Input, ScriptText, StartOptions};
 //!
-//! # async fn example(conversation: toolgate_app::Conversation) -> Result<(), toolgate_app::AppError> {
-//! if let Undo::Planned(plan) = conversation.undo(&Scope::Turn(2)).await? {
-//!     for file in plan.differences() {
-//!         assert!(!file.is_empty());
+//! # let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+//! # runtime.block_on(async {
+//! # let (home, place) = (tempfile::tempdir()?, tempfile::tempdir()?);
+//! # let options = toolgate_app::AppOptions::new(toolgate_app::Home::at(home.path()), place.path());
+//! # let app = toolgate_app::App::open(options)?;
+//! # let script = ScriptText { path: "s".into(), text: b"[[steps]]\ntext = \"Nothing.\"\n".to_vec() };
+//! # let options = StartOptions { script: Some(script), ..StartOptions::default() };
+//! let conversation = app.start(options)?;
+//! conversation.send(Input::message("Look around.")).await?.outcome().await?;
+//! match conversation.undo(&Scope::All).await? {
+//!     Undo::Planned(plan) => {
+//!         for difference in plan.differences() {
+//!             assert!(!difference.is_empty());
+//!         }
+//!         plan.apply("the user", Default::default()).await?;
 //!     }
-//!     let results = plan.apply("the user", Default::default()).await?;
-//!     assert_eq!(results.len(), 1);
+//!     Undo::Nothing { result } => assert!(result.content.starts_with("Nothing")),
+//!     Undo::Refused { result } => assert!(result.error.is_some()),
 //! }
-//! # Ok(())
-//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod difference;
