@@ -205,3 +205,61 @@ impl Journal for Unwritable {
         Box::pin(std::future::ready(Err(refused)))
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use serde_json::json;
+    use toolgate_gate::journal::Record as Noted;
+    use toolgate_model::{Args, ConversationId, Facts, PlanRecord, ToolCall};
+
+    use crate::home::Home;
+    use crate::project::Purpose;
+
+    use super::*;
+
+    fn entry(record: Noted) -> Entry {
+        Entry {
+            conversation: "c".into(),
+            call: "1".into(),
+            at_ms: 1,
+            record,
+        }
+    }
+
+    #[tokio::test]
+    async fn a_change_of_a_conversation_that_runs_here_is_not_taken_for_interrupted() {
+        let (home, workspace) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let options = AppOptions::new(Home::at(home.path()), workspace.path());
+        let app = App::open(options).unwrap();
+        let project = app.project(Purpose::Run("")).unwrap();
+        let journal = project.record.durable().unwrap();
+        let id = ConversationId::from("c");
+        let working = app.work_on(&id).await;
+        journal.begin(&id, Some(project.workspace())).await.unwrap();
+        let call = ToolCall::new("1", "write_file", Args::new());
+        let plan = serde_json::from_value(json!({
+            "conversation": "c", "call": call, "tool": "write_file", "summary": "writes",
+            "risk": "low", "locations": [], "facts": Facts::none(), "plan_hash": "h",
+            "decision": {
+                "action": "allow", "reason": "", "rule": "default",
+                "source": {"layer": "built-in"}, "atoms": [],
+            },
+        }));
+        let plan: Arc<PlanRecord> = Arc::new(plan.unwrap());
+        let began = [
+            Noted::Received { call },
+            Noted::Planned { plan },
+            Noted::Started,
+        ];
+        journal.commit(began.map(entry).into()).await.unwrap();
+        let intent = entry(Noted::Intended { files: Vec::new() });
+        journal.intend(intent, Vec::new()).await.unwrap();
+        let left = async || journal.unfinished(None).await.unwrap().len();
+        project.mend().await;
+        assert_eq!(left().await, 1);
+        drop(working);
+        project.mend().await;
+        assert_eq!(left().await, 0);
+    }
+}
