@@ -272,7 +272,7 @@ async fn settle(
 ) -> Result<SettledCall, JournalError> {
     let recovery = if call.half_changed {
         let recovery = journal.recover(call, sandbox).await?;
-        // The person has chosen: a change that cannot be mended does not wait any longer.
+        // The user has chosen: a change that cannot be mended does not wait any longer.
         if recovery.hindered.is_some() && chosen.is_some() {
             journal.give_up(call, &recovery).await?;
         }

@@ -35,7 +35,7 @@ fn kill(process: Process) -> bool {
     let Some(pid) = i32::try_from(process.pid).ok().and_then(Pid::from_raw) else {
         return false;
     };
-    // The handle stays with whoever has the number now; only then it is looked at.
+    // The handle stays with the process that has the number now; only then it is looked at.
     let Ok(handle) = pidfd_open(pid, PidfdFlags::empty()) else {
         return false;
     };
@@ -69,7 +69,7 @@ impl Run {
         let mut ended = 0;
         // A supervisor that is about to end what it watches does that better.
         self.wait();
-        // Whoever starts others while it is ended is met the next time.
+        // A process that starts others while it is ended is met the next time.
         for _ in 0..ROUNDS {
             let living = self.started.iter().copied().filter(|one| one.lives());
             let killed = below(living.collect())
@@ -208,7 +208,7 @@ fn end_all(directory: &Path) -> usize {
         let read = fs::read(&path).ok();
         let run = read.and_then(|bytes| serde_json::from_slice::<Run>(&bytes).ok());
         let Some(run) = run else {
-            // Half written by whoever puts it down now, or was killed then.
+            // Half written by a run that starts now, or that was killed then.
             if named_by(&path).is_some_and(|run| !run.lives()) {
                 let _ = fs::remove_file(&path);
             }

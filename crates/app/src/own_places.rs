@@ -2,7 +2,7 @@
 //!
 //! A tool that could change the configuration would say itself what it may do, and one that
 //! could read the record would read what others were shown. So neither is a tool's to touch,
-//! wherever the person keeps it, and whether it is there yet or not.
+//! wherever the user keeps it, and whether it is there yet or not.
 
 use std::path::{Component, Path, PathBuf};
 

@@ -134,7 +134,7 @@ impl Record {
             let (id, of) = (call.call.as_str(), call.conversation.as_str());
             let (id, of) = (approval_text(id), approval_text(of));
             options.notice(format!("call {id} of {of}: {told}"));
-            // It was taken for this alone; whoever wants to go on with it can have it.
+            // It was taken for this alone; another process can resume it.
             if let Err(error) = journal.release(&call.conversation).await {
                 options.notice(error.message);
             }
@@ -153,7 +153,7 @@ impl Record {
         }
     }
 
-    /// The same for one that is there: whoever else works on it is named instead.
+    /// The same for one that is in the journal: the error names another process that works on it.
     pub(crate) async fn go_on(&self, session: &Session, workspace: &Path) -> Result<(), AppError> {
         let taken = self.durable()?.begin(session.id(), Some(workspace)).await;
         taken?;
@@ -161,7 +161,7 @@ impl Record {
         Ok(())
     }
 
-    /// Keeps what was read in a conversation for whoever takes it up again.
+    /// Stores what was read in a conversation, for when it is resumed.
     pub(crate) async fn remember(&self, session: &Session, workspace: &Path, options: &AppOptions) {
         let Self::Durable { store, .. } = self else {
             return;

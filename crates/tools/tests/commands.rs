@@ -592,7 +592,7 @@ fn silent_commands_hold_no_threads() {
         .build()
         .unwrap();
     let begun =
-        |event: &Event| matches!(event, Event::OutputChunk { text, .. } if text == "begun\n");
+        |event: &Event| matches!(&event.kind, EventKind::OutputChunk { text, .. } if text == "begun\n");
     let (threads, results) = runtime.block_on(async {
         let mut running = Vec::new();
         for number in 0..SILENT {
@@ -653,7 +653,7 @@ fn a_cancelled_command_ends_while_it_is_silent() {
     let result = bench.runtime.block_on(async {
         let result = tokio::spawn(work);
         while let Some(event) = arriving.recv().await {
-            if matches!(event, Event::OutputChunk { .. }) {
+            if matches!(event.kind, EventKind::OutputChunk { .. }) {
                 cancel.cancel();
             }
         }

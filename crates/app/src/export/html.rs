@@ -1,6 +1,6 @@
 //! The conversation as one page that loads nothing and needs no script.
 //!
-//! Everything that somebody wrote goes through [`safe`]: what a terminal or a reader's eye
+//! Everything that users, models and tools wrote goes through [`safe`]: what a terminal or a reader's eye
 //! would fall for is removed, and what a browser would obey is text. Should that ever have
 //! a gap, the page's own policy lets nothing run and nothing be fetched.
 

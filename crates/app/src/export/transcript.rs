@@ -93,7 +93,7 @@ pub(super) struct Gone {
     pub(super) files: bool,
 }
 
-/// What the person answered.
+/// The answer of an approver.
 #[derive(Debug)]
 pub(super) struct Approval {
     pub(super) by: String,
@@ -361,7 +361,7 @@ impl Transcript {
         }
     }
 
-    /// The person discarded the calls of the last answer: they are shown as the model is told.
+    /// The user discarded the calls of the last answer: they are shown as the model is told.
     fn discard(&mut self) {
         for at in std::mem::take(&mut self.last) {
             let message = self.messages.get_mut(at);

@@ -1,4 +1,4 @@
-//! What is said about a call to a person, the same on paper and on a page.
+//! The words about a call, the same in Markdown and on a page.
 
 use toolgate_gate::journal::{IntendedFile, Recovered};
 use toolgate_model::characters::escape_json;
@@ -65,7 +65,7 @@ pub(super) fn span(ms: u64) -> String {
     }
 }
 
-/// How long the call took, and how long the person thought about it.
+/// How long the call took, and how long the approver thought about it.
 pub(super) fn took(story: &Story) -> String {
     let ran = match (&story.result, story.started_ms) {
         (Some(result), Some(_)) => span(result.duration_ms),

@@ -371,7 +371,7 @@ fn stage(file: &Back, current: Option<&Current>, cx: &RunCtx) -> Result<Step, To
     Ok(Step::Write(staged))
 }
 
-/// These rights, with the owner of the file that is there, else of whoever runs this.
+/// These rights, with the owner of the file that is there, else of the user who runs this.
 fn rights(mode: u32, current: Option<&Current>) -> FileStat {
     let ours = || FileStat {
         kind: FileKind::File,
