@@ -591,8 +591,7 @@ fn silent_commands_hold_no_threads() {
         .enable_time()
         .build()
         .unwrap();
-    let begun =
-        |event: &Event| matches!(&event.kind, EventKind::OutputChunk { text, .. } if text == "begun\n");
+    let begun = |event: &Event| matches!(&event.kind, EventKind::OutputChunk { text, .. } if text == "begun\n");
     let (threads, results) = runtime.block_on(async {
         let mut running = Vec::new();
         for number in 0..SILENT {
