@@ -257,17 +257,20 @@ impl TurnContext {
     /// A record that cannot be written stops tools, which the gate sees to, and not the conversation.
     async fn keep(&self) {
         self.gate.keep(&self.session, &self.events).await;
+        self.events.caught_up(self.over()).await;
+    }
+
+    /// Ends when the turn or the conversation is cancelled.
+    async fn over(&self) {
+        tokio::select! {
+            () = self.cancel.cancelled() => {}
+            () = self.session.cancel().cancelled() => {}
+        }
     }
 
     async fn send(&self, kind: EventKind) {
-        let over = async {
-            tokio::select! {
-                () = self.cancel.cancelled() => {}
-                () = self.session.cancel().cancelled() => {}
-            }
-        };
         self.gate
-            .send(&self.session, &self.events, over, kind)
+            .send(&self.session, &self.events, self.over(), kind)
             .await;
     }
 }

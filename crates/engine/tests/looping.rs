@@ -255,7 +255,14 @@ fn ac_29_text_alone_is_streamed_and_ends_the_turn() {
         assert_eq!(finished.text, "Hello you");
         assert_eq!(
             table.events(),
-            ["turn_started", "text_delta", "text_delta", "turn_finished"]
+            [
+                "turn_started",
+                "user_message",
+                "text_delta",
+                "text_delta",
+                "assistant_message",
+                "turn_finished"
+            ]
         );
     });
 }
@@ -269,12 +276,15 @@ fn ac_30_calls_are_told_run_and_answered_before_the_model_is_asked_again() {
             table.events(),
             [
                 "turn_started",
+                "user_message",
                 "text_delta",
+                "assistant_message",
                 "call_received c1",
                 "call_planned c1",
                 "call_started c1",
                 "call_finished c1",
                 "text_delta",
+                "assistant_message",
                 "turn_finished",
             ]
         );
@@ -753,7 +763,14 @@ fn an_overloaded_provider_is_asked_again_after_a_while() {
         assert_eq!(finished.text, "Now.");
         assert_eq!(
             table.events(),
-            ["turn_started", "error", "text_delta", "turn_finished"]
+            [
+                "turn_started",
+                "user_message",
+                "error",
+                "text_delta",
+                "assistant_message",
+                "turn_finished"
+            ]
         );
     });
 }

@@ -5,7 +5,6 @@
 use toolgate_model::{CallId, Event, EventKind};
 
 use crate::events::EventSink;
-use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::journal::{Entry, JournalError, Record, Recorder};
 use crate::session::Session;
@@ -31,13 +30,11 @@ impl Gate {
     }
 
     /// The same where an error is reported and returned: once until a flush goes well again, and
-    /// once more when notes begin to be lost. The listener gets the events of what was noted.
+    /// once more when notes begin to be lost. The listener gets the events of what was noted and
+    /// is not waited for: [`EventSink::caught_up`] does that.
     pub async fn keep(&self, session: &Session, listener: &EventSink) -> Option<String> {
         let recorder = self.recorder(session, listener);
-        let error = session.pending().keep(recorder).await;
-        let over = Stop::of_conversation(session).set();
-        listener.caught_up(over).await;
-        error
+        session.pending().keep(recorder).await
     }
 
     /// Sends a streamed piece or an error to the listener and to every subscriber. Only the

@@ -137,8 +137,9 @@ impl EventSink {
         }
     }
 
-    /// Waits until everything that was pushed is on its way to the listener.
-    pub(crate) async fn caught_up(&self, over: impl Future<Output = ()>) {
+    /// Waits until every event so far is on its way to the listener, or until the pipeline is
+    /// `over` and the listener has had its moment.
+    pub async fn caught_up(&self, over: impl Future<Output = ()>) {
         let waits = |way: &Arc<Way>| !lock(&way.waiting).is_empty();
         if self.0.as_ref().is_some_and(waits) {
             drop(self.room_until(over).await);
