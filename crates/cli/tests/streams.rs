@@ -199,7 +199,7 @@ fn a_person_answers_what_can_be_answered_and_the_rest_is_refused_at_once() {
     let done = bench.run(&["--json", "run", "--script", "s.toml", "go"]);
     assert_eq!(done.code, Some(4), "{done:?}");
     let events = lines(&done);
-    let id = events[0]["conversation"].as_str().unwrap().to_owned();
+    let id = events[0]["conversation_id"].as_str().unwrap().to_owned();
     assert_eq!(events.last().unwrap()["outcome"], "results_wanted");
     let of = |kind: &'static str| events.iter().filter(move |event| event["type"] == kind);
     // Whoever answers sees what is asked for.
@@ -449,7 +449,7 @@ fn whoever_goes_on_says_only_what_is_different() {
         "x",
     ]);
     assert_eq!(begun.code, Some(0), "{begun:?}");
-    let id = lines(&begun)[0]["conversation"]
+    let id = lines(&begun)[0]["conversation_id"]
         .as_str()
         .unwrap()
         .to_owned();

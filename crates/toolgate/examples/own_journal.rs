@@ -12,37 +12,22 @@ use toolgate::call::ConversationId;
 use toolgate::journal::{Batch, Image, Journal, JournalEntry, JournalError};
 use toolgate::{BatchContext, BoxFuture, Call, Rules, Workspace};
 
-/// Appends to a file. Clones share it.
+/// Appends to a file, and knows how many entries each conversation has. Clones share it.
 #[derive(Clone)]
-struct JsonLines(Arc<Mutex<Lines>>);
-
-struct Lines {
-    file: File,
-    /// How many entries each conversation has.
-    entries: HashMap<ConversationId, u64>,
-}
+struct JsonLines(Arc<Mutex<(File, HashMap<ConversationId, u64>)>>);
 
 impl JsonLines {
     /// Returns the number of the first entry in its conversation.
-    fn put(&self, entries: &[JournalEntry]) -> io::Result<u64> {
-        let mut lines = Vec::new();
-        for entry in entries {
-            serde_json::to_writer(&mut lines, entry)?;
-            lines.push(b'\n');
-        }
-        let mut record = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        record.file.write_all(&lines)?;
-        record.file.sync_data()?;
-        let Some(first) = entries.first() else {
-            return Err(io::Error::other("no entries"));
-        };
-        let written = record
-            .entries
-            .entry(first.conversation.clone())
-            .or_default();
-        let number = *written + 1;
-        *written += entries.len() as u64;
-        Ok(number)
+    fn put(&self, batch: &[JournalEntry]) -> io::Result<u64> {
+        let lines: Result<Vec<_>, _> = batch.iter().map(serde_json::to_string).collect();
+        let lines = lines?.join("\n") + "\n";
+        let first = batch.first().ok_or(io::ErrorKind::InvalidInput)?;
+        let (file, counts) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(lines.as_bytes())?;
+        file.sync_data()?;
+        let count = counts.entry(first.conversation.clone()).or_default();
+        *count += batch.len() as u64;
+        Ok(*count - batch.len() as u64 + 1)
     }
 
     /// Disks are slow: a thread that may wait writes.
@@ -68,29 +53,24 @@ impl Journal for JsonLines {
         before: Vec<Image>,
     ) -> BoxFuture<'_, Result<(), JournalError>> {
         drop(before);
-        let written = self.write(vec![entry]);
-        Box::pin(async move { written.await.map(drop) })
+        Box::pin(async move { self.write(vec![entry]).await.map(drop) })
     }
 }
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (directory, record) = (tempfile::tempdir()?, tempfile::NamedTempFile::new()?);
-    let lines = Lines {
-        file: record.reopen()?,
-        entries: HashMap::new(),
-    };
-    let journal = JsonLines(Arc::new(Mutex::new(lines)));
+    let journal = JsonLines(Arc::new(Mutex::new((record.reopen()?, HashMap::new()))));
     let workspace = Workspace::builder(directory.path(), Rules::default())
         .journal(Arc::new(journal))
         .open()?;
     let args = json!({"path": "a.txt", "content": "hello"});
     let calls = vec![Call::new("1", "write_file", args)];
-    let (session, passage) = (workspace.session("first"), BatchContext::asking(ApproveAll));
-    for result in workspace.gate().run(&session, calls, &passage).await {
+    let (session, context) = (workspace.session("first"), BatchContext::asking(ApproveAll));
+    for result in workspace.gate().run(&session, calls, &context).await {
         println!("{:?}", result.status());
     }
-    for line in std::fs::read_to_string(record.path())?.lines() {
+    for line in io::read_to_string(record)?.lines() {
         let entry: JournalEntry = serde_json::from_str(line)?;
         println!("{} {}", entry.call, entry.record.kind());
     }

@@ -289,7 +289,7 @@ impl Output {
     /// ```
     /// # use toolgate_gate::tool::Output;
     /// # use toolgate_model::ContentBlock;
-    /// let shot = Output::plain("The page, 2 columns.").block(ContentBlock::image("image/png", b"…"));
+    /// let shot = Output::plain("The page, 2 columns.").block(ContentBlock::image("image/png", b"bytes"));
     /// assert_eq!(shot.blocks.len(), 1);
     /// ```
     #[must_use]
