@@ -8,7 +8,7 @@ use std::time::Duration;
 use toolgate_config::Effective;
 use toolgate_config::settings::{CommandSandboxMode, Network as Reach};
 use toolgate_sandbox::command::{
-    Appeared, CommandSandbox, Grant, Level, Network, Omit, SandboxRules, SetupError,
+    Appeared, CommandSandbox, Grant, Level, Network, Omit, RECORDS_LOCK, SandboxRules, SetupError,
 };
 use toolgate_sandbox::env;
 use toolgate_sandbox::paths::{PathSandbox, Root, RootAccess};
@@ -63,6 +63,19 @@ impl CommandContext {
         self.settings
             .sandbox
             .get_or_init(|| CommandSandbox::start(&self.rules).map_err(|error| error.to_string()));
+    }
+
+    /// Whether a process with commands left a record: it still runs, or it was killed and the next
+    /// sandbox moves aside what its commands had made.
+    pub(crate) fn was_interrupted(&self) -> bool {
+        let records = self.rules.records.as_deref().map(std::fs::read_dir);
+        let Some(Ok(entries)) = records else {
+            return false;
+        };
+        // The lock stays; every other file is a record.
+        entries
+            .flatten()
+            .any(|entry| entry.file_name() != RECORDS_LOCK)
     }
 
     /// Where the sandbox stands.

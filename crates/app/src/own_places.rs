@@ -38,6 +38,7 @@ pub(crate) fn path_rules(
     }
     Ok(PathRules {
         own,
+        home: options.environment.text("HOME").map(PathBuf::from),
         ..rules.map_err(|error| AppError::usage(error.to_string()))?
     })
 }

@@ -78,6 +78,11 @@ pub enum Purpose<'a> {
 }
 
 impl Purpose<'_> {
+    /// Whether calls run.
+    const fn runs(self) -> bool {
+        matches!(self, Self::Run(_) | Self::RunAll)
+    }
+
     /// Whether it has to be known how commands would run. What an autonomous model needs
     /// approval for depends on their sandbox too.
     fn needs_commands(self, trust: Trust) -> bool {
@@ -181,7 +186,7 @@ impl Project {
         let around = CommandContext::new(options, &config, &sandbox);
         let trust = config.rules().settings.trust;
         let (record, redactor) = std::thread::scope(|scope| {
-            if purpose.needs_commands(trust) {
+            if purpose.needs_commands(trust) || (purpose.runs() && around.was_interrupted()) {
                 scope.spawn(|| around.start());
             }
             let record = if purpose.needs_record() {

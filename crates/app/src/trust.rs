@@ -1,7 +1,7 @@
 //! Trust in a project's own configuration file, until its content changes.
 //!
-//! It works without [`App::open`](crate::App::open), because a file with errors can be trusted
-//! and revoked too.
+//! It works without [`App::open`](crate::App::open), because trust in a file with errors can be
+//! revoked too.
 //!
 //! ```
 //! use toolgate_app::{Home, trust};
@@ -18,7 +18,7 @@
 
 use std::path::{Path, PathBuf};
 
-use toolgate_config::{Source, TrustStore};
+use toolgate_config::{Effective, Project, Source, Sources, TrustStore};
 
 pub use toolgate_config::TrustedFile;
 
@@ -31,12 +31,40 @@ pub fn project_file(directory: &Path) -> Result<PathBuf, AppError> {
     Ok(workspace(directory)?.join(PROJECT_FILE))
 }
 
+/// What a project's file would change if it were trusted, a line each: the keys that are ignored
+/// until then. A file with errors is an error.
+pub fn widens(home: &Home, file: &Path) -> Result<Vec<String>, AppError> {
+    let source = Source::read_project(file).map_err(AppError::usage)?;
+    let load = || {
+        Effective::load(&Sources {
+            workspace: file.parent().unwrap_or(Path::new(".")).to_path_buf(),
+            user: Source::read_if_there(&home.user_config())?,
+            project: Some(Project {
+                source,
+                trusted: false,
+            }),
+            ..Sources::default()
+        })
+    };
+    let effective = load().map_err(AppError::Config)?;
+    let ignored = effective.ignored().iter();
+    Ok(ignored
+        .map(|one| format!("line {}: {}", one.line, one.key))
+        .collect())
+}
+
 /// Trusts a file with its present content, at this time in milliseconds since 1970.
 pub fn trust(home: &Home, file: &Path, at_ms: u64) -> Result<TrustedFile, AppError> {
-    let source = Source::read(file).map_err(AppError::usage)?;
+    let source = Source::read_project(file).map_err(AppError::usage)?;
     TrustStore::at(home.trust())
         .trust(file, source.text().as_bytes(), at_ms)
         .map_err(AppError::internal)
+}
+
+/// Whether a trusted file still has the content that was trusted.
+pub fn is_current(home: &Home, file: &TrustedFile) -> bool {
+    let project = TrustStore::at(home.trust()).project(Path::new(&file.path));
+    project.is_ok_and(|project| project.is_some_and(|project| project.trusted))
 }
 
 /// The trusted files.

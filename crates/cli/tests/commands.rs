@@ -308,7 +308,9 @@ fn a_project_can_only_tighten_until_it_is_trusted() {
         Some(3),
         "its denies count"
     );
-    assert_eq!(bench.run(&["trust"]).code, Some(0));
+    let trusted = bench.run(&["trust"]);
+    assert_eq!(trusted.code, Some(0));
+    assert!(trusted.stderr.contains("line 1: "), "{trusted:?}");
     assert!(
         bench
             .run(&["trust", "list"])
@@ -326,6 +328,11 @@ fn a_project_can_only_tighten_until_it_is_trusted() {
         Some(4),
         "trust is bound to the content"
     );
+    let listed = bench.run(&["trust", "list"]);
+    assert!(listed.stdout.contains("changed since"), "{listed:?}");
+    bench.write("toolgate.toml", "not TOML");
+    let refused = bench.run(&["trust"]);
+    assert_eq!(refused.code, Some(2), "{refused:?}");
     bench.write("toolgate.toml", &text);
     assert_eq!(
         bench

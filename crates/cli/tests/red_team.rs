@@ -141,18 +141,31 @@ fn what_a_killed_run_planted_is_moved_aside_by_the_next_start() {
             command.arg(json!({"command": line, "timeout_seconds": 60}).to_string());
             command
         };
-        let planting = "mkdir -p sub/.vscode; echo x > sub/.vscode/f; touch ready; sleep 50";
-        let mut first = exec(&unreadable(planting))
-            .stdout(std::process::Stdio::null())
-            .spawn()
-            .unwrap();
-        let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
-        while !place.path("ws/ready").exists() {
-            assert!(std::time::Instant::now() < until, "the command never began");
-            std::thread::yield_now();
-        }
-        first.kill().unwrap();
-        first.wait().unwrap();
+        killed(&place, exec);
+        // Any call is a start.
+        let mut reading = place.toolgate();
+        reading.arg("--workspace").arg(place.path("ws"));
+        reading.args(["exec", "read_file", r#"{"path":"ready"}"#]);
+        let next = reading.output().unwrap();
+        let stderr = String::from_utf8_lossy(&next.stderr);
+        assert!(!place.path("ws/sub/.vscode").exists(), "{stderr}");
+        assert!(stderr.contains("interrupted"), "{stderr}");
+        assert!(!place.path("ws/.vscode").exists(), "{stderr}");
+    }
+}
+
+#[test]
+fn a_killed_run_is_told_to_the_next_command() {
+    for user in users() {
+        let place = Place::new(user);
+        let exec = |line: &str| {
+            let mut command = place.toolgate();
+            command.arg("--workspace").arg(place.path("ws"));
+            command.args(["exec", "--approve", "all", "run_command"]);
+            command.arg(json!({"command": line, "timeout_seconds": 60}).to_string());
+            command
+        };
+        killed(&place, exec);
         let next = exec("true").output().unwrap();
         let (stdout, stderr) = (
             String::from_utf8_lossy(&next.stdout),
@@ -162,4 +175,20 @@ fn what_a_killed_run_planted_is_moved_aside_by_the_next_start() {
         assert!(stderr.contains("interrupted"), "{stderr}");
         assert!(stdout.contains("interrupted run"), "{stdout}");
     }
+}
+
+/// Plants a protected name with a command, and kills the program while the command runs.
+fn killed(place: &Place, exec: impl Fn(&str) -> std::process::Command) {
+    let planting = "mkdir -p sub/.vscode; echo x > sub/.vscode/f; touch ready; sleep 50";
+    let mut first = exec(&unreadable(planting))
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !place.path("ws/ready").exists() {
+        assert!(std::time::Instant::now() < until, "the command never began");
+        std::thread::yield_now();
+    }
+    first.kill().unwrap();
+    first.wait().unwrap();
 }

@@ -501,3 +501,28 @@ proptest! {
         prop_assert_eq!(refused.map_err(|error| error.kind()), Err(ErrorKind::ProtectedPath), "{}", path);
     }
 }
+
+#[test]
+fn hooks_that_the_users_own_configuration_names_are_protected() {
+    let directory = tempfile::tempdir().unwrap();
+    let (home, root) = (directory.path().join("home"), directory.path().join("ws"));
+    std::fs::create_dir_all(&home).unwrap();
+    std::fs::create_dir_all(root.join(".git/objects")).unwrap();
+    std::fs::write(
+        home.join(".gitconfig"),
+        "[core]\n\thooksPath = tools/hk\n[include]\n\tpath = more.inc\n",
+    )
+    .unwrap();
+    std::fs::write(home.join("more.inc"), "[alias]\n\tup = !./up.sh\n").unwrap();
+    let protected = |home: Option<&Path>| {
+        let mut rules = toolgate_sandbox::paths::PathRules::new(&root);
+        rules.home = home.map(Path::to_path_buf);
+        let sandbox = PathSandbox::open(&rules).unwrap();
+        ["tools/hk/pre-commit", "up.sh", "tools/other", "down.sh"].map(|path| {
+            let looked = sandbox.preflight(path, Access::Write);
+            matches!(looked, Err(PathError::Protected { .. }))
+        })
+    };
+    assert_eq!(protected(Some(&home)), [true, true, false, false]);
+    assert_eq!(protected(None), [false; 4]);
+}

@@ -30,8 +30,12 @@ pub(crate) fn run(
                 out.json_line(&all)?;
             } else {
                 for file in &all {
+                    let state = match trust::is_current(&home, file) {
+                        true => "",
+                        false => "  changed since: not trusted now",
+                    };
                     let digest = DIM.on(say!("sha256 {}", file.sha256));
-                    out.text(say!("{}  {}", BOLD.on(&file.path), digest))?;
+                    out.text(say!("{}  {}{}", BOLD.on(&file.path), digest, state))?;
                 }
                 out.remark(format!("{} trusted files", all.len()));
             }
@@ -56,11 +60,19 @@ pub(crate) fn run(
 }
 
 fn trust_file(out: &Out, home: &Home, file: &Path) -> Result<u8, CliError> {
+    let widens = trust::widens(home, file)?;
     let trusted = trust::trust(home, file, clock::now_ms())?;
     if out.json {
         out.json_line(&trusted)?;
     } else {
-        out.remark(format!("{} may widen until it changes", trusted.path));
+        for line in &widens {
+            out.remark(line.clone());
+        }
+        let count = widens.len();
+        out.remark(format!(
+            "{} is trusted until it changes; {count} keys take effect. Take it back with `toolgate trust revoke`.",
+            trusted.path
+        ));
     }
     Ok(0)
 }

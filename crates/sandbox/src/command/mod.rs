@@ -44,6 +44,7 @@ mod warden;
 
 use std::sync::atomic::Ordering;
 
+pub use caller::after::records::RECORDS_LOCK;
 pub use caller::after::sweep::{Appeared, Settled};
 pub use caller::doctor::{DoctorReport, Protection, probe};
 pub use caller::driving::{Driving, Turn};

@@ -11,6 +11,9 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::FlockOperation;
 
+/// The file in the directory of records that is no record.
+pub const RECORDS_LOCK: &str = "lock";
+
 /// A file of this process.
 #[derive(Debug)]
 pub(super) struct Record {
@@ -30,7 +33,7 @@ impl Record {
         let mut options = OpenOptions::new();
         let lock = owned(
             options.create(true).truncate(false),
-            &directory.join("lock"),
+            &directory.join(RECORDS_LOCK),
         )?;
         rustix::fs::flock(&lock, FlockOperation::LockExclusive)?;
         abandoned(directory, prefix)?
