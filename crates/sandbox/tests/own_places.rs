@@ -204,3 +204,26 @@ fn a_git_directory_is_protected_under_any_name() {
     assert!(sandbox.preflight("sequencer/todo", Access::Write).is_err());
     assert!(sandbox.preflight("notes.txt", Access::Write).is_ok());
 }
+
+#[test]
+fn a_hard_link_to_a_file_of_toolgate_is_not_read() {
+    let directory = tree();
+    let root = directory.path().join("ws");
+    std::fs::create_dir(&root).unwrap();
+    std::fs::create_dir(directory.path().join("data/deep")).unwrap();
+    std::fs::write(directory.path().join("data/deep/output"), "x").unwrap();
+    for (own, name) in [
+        ("data/journal.db", "a"),
+        ("data/deep/output", "b"),
+        ("data2/x", "c"),
+    ] {
+        std::fs::hard_link(directory.path().join(own), root.join(name)).unwrap();
+    }
+    let sandbox = PathSandbox::open(&rules(directory.path(), &root)).unwrap();
+    for name in ["a", "b"] {
+        let error = sandbox.open_read(name).unwrap_err();
+        assert!(matches!(error, PathError::Linked { .. }), "{error}");
+    }
+    // A file outside of every root that is nobody's secret is read like any other.
+    assert!(sandbox.open_read("c").is_ok());
+}

@@ -18,7 +18,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
-use rustix::fs::{AtFlags, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
 use super::fold::Folded;
@@ -161,7 +161,38 @@ impl PathSandbox {
                 }
             }
         }
+        self.note_own(most, &mut index);
         index
+    }
+
+    /// Notes Toolgate's own files, which mostly lie outside of every root. A place that cannot be
+    /// looked at is one that this user could not have linked from either.
+    fn note_own(&self, most: usize, index: &mut Index) {
+        let mut left = most;
+        let mut open = self.inner.own.closed.clone();
+        while let Some(place) = open.pop() {
+            let Ok(stat) = rustix::fs::lstat(&place) else {
+                continue;
+            };
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => {
+                    let name = place.display().to_string();
+                    let pattern = CLOSED.to_owned();
+                    let denied = DeniedName { name, pattern };
+                    index.denied.insert(FileStat::of(&stat).identity, denied);
+                }
+                FileType::Directory => {
+                    let entries = std::fs::read_dir(&place).into_iter().flatten();
+                    let before = open.len();
+                    open.extend(entries.flatten().map(|entry| entry.path()).take(left));
+                    left -= (open.len() - before).min(left);
+                }
+                _ => {}
+            }
+        }
+        if left == 0 {
+            index.lacks(Unsearched::Other);
+        }
     }
 
     /// Notes a directory that may not be listed, unless none of its files has a name elsewhere.
