@@ -172,7 +172,9 @@ impl RunCommand {
             home: settings.home.as_deref(),
             roots: &roots,
         };
-        analyse(&self.command, &context).facts
+        let mut facts = analyse(&self.command, &context).facts;
+        settings.find_programs(&mut facts, &place);
+        facts
     }
 
     /// The first path of the line that rules deny to commands, or protect from them. Only

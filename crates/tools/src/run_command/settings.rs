@@ -8,6 +8,8 @@ use std::time::Duration;
 use toolgate_model::{ErrorKind, Facts, NeededDirectory, ToolError};
 use toolgate_sandbox::command::{CommandSandbox, ExactDirectory, seen_by_all};
 
+use super::place::Place;
+
 /// Settings of `run_command` and its companions.
 #[derive(Clone, Debug)]
 pub struct CommandSettings {
@@ -53,6 +55,41 @@ impl CommandSettings {
         directories
     }
 
+    /// Names programs by their paths where `PATH` finds them in a root. Commands can change files
+    /// there, so a rule for `git` is not one for `.venv/bin/git`.
+    pub(super) fn find_programs(&self, facts: &mut Facts, place: &Place) {
+        let path = self.env.iter().find(|(name, _)| name == "PATH");
+        let Some((_, path)) = path else {
+            return;
+        };
+        let places: Vec<PathBuf> = std::env::split_paths(path)
+            .map(|entry| place.absolute.join(entry))
+            .map(|entry| entry.canonicalize().unwrap_or(entry))
+            .collect();
+        let in_root = |entry: &PathBuf| self.roots.iter().any(|root| entry.starts_with(root));
+        if !places.iter().any(in_root) {
+            return;
+        }
+        for run in &mut facts.runs {
+            let Some(program) = run.words.first_mut().filter(|name| !name.contains('/')) else {
+                continue;
+            };
+            let found = places.iter().find(|entry| entry.join(&*program).is_file());
+            let Some(found) = found.filter(|entry| in_root(entry)) else {
+                continue;
+            };
+            let file = found.join(&*program);
+            let root = self.roots.first().map_or(Path::new("/"), PathBuf::as_path);
+            let shown = match file.strip_prefix(root) {
+                Ok(below) => Path::new(".").join(below),
+                Err(_) => file,
+            };
+            *program = shown.to_string_lossy().into_owned();
+            run.opaque = true;
+            facts.complete = false;
+        }
+    }
+
     /// The directory of a path, unless it is too much to open for one file.
     fn directory_of(&self, path: &Path) -> Option<NeededDirectory> {
         let named = path.parent()?;
@@ -92,5 +129,65 @@ impl CommandSettings {
             ErrorKind::SandboxUnavailable,
             format!("commands cannot be run here: {why}"),
         ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolgate_model::Run;
+
+    use super::*;
+
+    #[test]
+    fn programs_that_path_finds_in_a_root_are_named_by_their_paths() {
+        let directory = tempfile::tempdir().unwrap();
+        let base = directory.path().canonicalize().unwrap();
+        let root = base.join("ws");
+        for file in [
+            "ws/.venv/bin/git",
+            "ws/.venv/bin/cat",
+            "ws/sub/tr",
+            "bin/cat",
+            "bin/wc",
+        ] {
+            let file = base.join(file);
+            std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+            std::fs::write(file, "").unwrap();
+        }
+        let named = |path: &str, cwd: Option<&str>, program: &str| {
+            let settings = CommandSettings {
+                roots: vec![root.clone()],
+                env: vec![(
+                    "PATH".into(),
+                    path.replace("BASE", base.to_str().unwrap()).into(),
+                )],
+                ..CommandSettings::default()
+            };
+            let mut facts = Facts::none();
+            facts.runs.push(Run {
+                words: vec![program.to_owned(), "status".to_owned()],
+                opaque: false,
+            });
+            let place = Place::of(cwd, &settings.roots).unwrap();
+            settings.find_programs(&mut facts, &place);
+            assert_eq!(facts.complete, facts.runs[0].words[0] == program);
+            facts.runs[0].words[0].clone()
+        };
+        for (path, cwd, program, expected) in [
+            ("BASE/ws/.venv/bin:BASE/bin", None, "git", "./.venv/bin/git"),
+            ("BASE/ws/.venv/bin:BASE/bin", None, "cat", "./.venv/bin/cat"),
+            // The machine's own is found first.
+            ("BASE/bin:BASE/ws/.venv/bin", None, "cat", "cat"),
+            ("BASE/ws/.venv/bin:BASE/bin", None, "wc", "wc"),
+            ("BASE/bin", None, "cat", "cat"),
+            // Relative and empty entries begin in the working directory.
+            (":BASE/bin", Some("sub"), "tr", "./sub/tr"),
+            (".venv/bin", None, "git", "./.venv/bin/git"),
+            (".venv/bin", Some("sub"), "git", "git"),
+            ("BASE/ws/sub/../.venv/bin", None, "git", "./.venv/bin/git"),
+            ("BASE/ws/.venv/bin", None, "./git", "./git"),
+        ] {
+            assert_eq!(named(path, cwd, program), expected, "{path} {cwd:?}");
+        }
     }
 }
