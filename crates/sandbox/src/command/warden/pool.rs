@@ -4,6 +4,7 @@
 //! sandbox ready, and more where commands overlap. It only chooses what to try first: the sandbox
 //! itself compares its mounts with the order, so a wrong choice costs time and nothing else.
 
+use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -68,7 +69,8 @@ pub(super) struct Pool {
     pub(super) template: Option<Rc<Template>>,
     /// The last command of the upper level, for the next template.
     pub(super) pattern: Option<Pattern>,
-    pub(super) ready: Vec<Ready>,
+    /// The one that was made first is used first, so that none grows old.
+    pub(super) ready: VecDeque<Ready>,
     /// How many to keep ready.
     target: usize,
     /// Whether making one failed since the last command.
@@ -82,7 +84,7 @@ impl Pool {
             key,
             template: None,
             pattern: None,
-            ready: Vec::new(),
+            ready: VecDeque::new(),
             target: 1,
             failed: false,
             used: Instant::now(),
@@ -145,7 +147,7 @@ impl Pools {
     pub(super) fn add(&mut self, key: Key, ready: Ready) {
         let known = self.all.iter().position(|pool| pool.key == key);
         let mut pool = known.map_or_else(|| Pool::new(key), |known| self.all.remove(known));
-        pool.ready.push(ready);
+        pool.ready.push_back(ready);
         self.last_with(pool);
     }
 

@@ -350,7 +350,7 @@ impl Warden {
         }
         let overlaps = !self.at_work.is_empty();
         let pool = self.pools.of_command(key.clone(), overlaps);
-        let ahead = pool.ready.pop();
+        let ahead = pool.ready.pop_front();
         if !kind.namespaces {
             let ready = match ahead {
                 Some(ready) => ready,
@@ -415,7 +415,7 @@ impl Warden {
             Ready::without_namespaces(kind, &self.machine).ok()
         };
         match made {
-            Some(ready) => pool.ready.push(ready),
+            Some(ready) => pool.ready.push_back(ready),
             None => {
                 pool.template = None;
                 pool.give_up();
