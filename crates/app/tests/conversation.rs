@@ -143,6 +143,11 @@ async fn subscribers_see_every_entry_once_whenever_they_begin() {
     turn.outcome().await.unwrap();
     let mut late = conversation.subscribe(0).await.unwrap();
     let replayed = late.replay().await.unwrap();
+    // A replay in the middle loses nothing that was read ahead.
+    let mut begun = conversation.subscribe(0).await.unwrap();
+    let mut mixed = vec![begun.next().await.unwrap().unwrap()];
+    mixed.extend(begun.replay().await.unwrap());
+    assert_eq!(mixed, replayed);
     conversation.end().await;
     let (early, middle) = (early.await.unwrap(), middle.await.unwrap());
     let late = all(late).await;

@@ -148,7 +148,11 @@ impl Subscription {
     /// The events that are there now, without waiting for more.
     pub async fn replay(&mut self) -> Result<Vec<Event>, AppError> {
         if let Some(following) = self.following.take() {
-            self.after = following.after();
+            let (rest, after) = following.into_rest();
+            self.ready.extend(rest);
+            self.after = after;
+            // The same session is followed again by the next call.
+            self.done = None;
             self.signals.mark_changed();
         }
         self.read_on().await?;

@@ -108,6 +108,11 @@ impl Subscription {
         self.behind = true;
     }
 
+    /// Ends it: the events that were read and not passed on yet, and [`Self::after`].
+    pub fn into_rest(self) -> (Vec<Event>, u64) {
+        (self.ready.into(), self.reader.after)
+    }
+
     /// The number of the last entry that was read or passed on: where to follow from later.
     pub fn after(&self) -> u64 {
         self.reader.after
