@@ -134,14 +134,7 @@ fn no_attack_in_several_steps_gets_through() {
 fn what_a_killed_run_planted_is_moved_aside_by_the_next_start() {
     for user in users() {
         let place = Place::new(user);
-        let exec = |line: &str| {
-            let mut command = place.toolgate();
-            command.arg("--workspace").arg(place.path("ws"));
-            command.args(["exec", "--approve", "all", "run_command"]);
-            command.arg(json!({"command": line, "timeout_seconds": 60}).to_string());
-            command
-        };
-        killed(&place, exec);
+        killed(&place);
         // Any call is a start.
         let mut reading = place.toolgate();
         reading.arg("--workspace").arg(place.path("ws"));
@@ -158,15 +151,8 @@ fn what_a_killed_run_planted_is_moved_aside_by_the_next_start() {
 fn a_killed_run_is_told_to_the_next_command() {
     for user in users() {
         let place = Place::new(user);
-        let exec = |line: &str| {
-            let mut command = place.toolgate();
-            command.arg("--workspace").arg(place.path("ws"));
-            command.args(["exec", "--approve", "all", "run_command"]);
-            command.arg(json!({"command": line, "timeout_seconds": 60}).to_string());
-            command
-        };
-        killed(&place, exec);
-        let next = exec("true").output().unwrap();
+        killed(&place);
+        let next = exec(&place, "true").output().unwrap();
         let (stdout, stderr) = (
             String::from_utf8_lossy(&next.stdout),
             String::from_utf8_lossy(&next.stderr),
@@ -178,9 +164,9 @@ fn a_killed_run_is_told_to_the_next_command() {
 }
 
 /// Plants a protected name with a command, and kills the program while the command runs.
-fn killed(place: &Place, exec: impl Fn(&str) -> std::process::Command) {
+fn killed(place: &Place) {
     let planting = "mkdir -p sub/.vscode; echo x > sub/.vscode/f; touch ready; sleep 50";
-    let mut first = exec(&unreadable(planting))
+    let mut first = exec(place, &unreadable(planting))
         .stdout(std::process::Stdio::null())
         .spawn()
         .unwrap();
@@ -191,4 +177,13 @@ fn killed(place: &Place, exec: impl Fn(&str) -> std::process::Command) {
     }
     first.kill().unwrap();
     first.wait().unwrap();
+}
+
+/// The program with one command, which is approved.
+fn exec(place: &Place, line: &str) -> std::process::Command {
+    let mut command = place.toolgate();
+    command.arg("--workspace").arg(place.path("ws"));
+    command.args(["exec", "--approve", "all", "run_command"]);
+    command.arg(json!({"command": line, "timeout_seconds": 60}).to_string());
+    command
 }
