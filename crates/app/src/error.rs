@@ -42,6 +42,17 @@ pub enum AppError {
     /// The journal has nothing of this conversation.
     #[error("nothing is on record of {:?}", .0.as_str())]
     NotFound(ConversationId),
+    /// More than one conversation, call or approval begins like this.
+    #[error("{prefix:?} is the beginning of {} ids:\n{}", candidates.len(), candidates.join("\n"))]
+    Ambiguous {
+        /// What was asked for.
+        prefix: String,
+        /// A line for each that is meant by it.
+        candidates: Vec<String>,
+    },
+    /// The workspace has no conversation that can go on.
+    #[error("no conversation of {} is on record", .0.display())]
+    NoneHere(PathBuf),
     /// The journal has no turn of this conversation.
     #[error("no turn is on record of {:?}", .0.as_str())]
     NoTurns(ConversationId),
@@ -119,6 +130,8 @@ impl AppError {
             | Self::NoProvider
             | Self::Script { .. }
             | Self::NoTurns(_)
+            | Self::Ambiguous { .. }
+            | Self::NoneHere(_)
             | Self::OtherWorkspace { .. }
             | Self::ResultsWanted(_)
             | Self::Result { .. }

@@ -45,7 +45,7 @@ pub struct ShownEntry {
 }
 
 impl App {
-    fn journal_redactor(&self) -> Result<Redactor, AppError> {
+    pub(crate) fn journal_redactor(&self) -> Result<Redactor, AppError> {
         let known = secrets::of_environment(&self.options().environment, self.config());
         Redactor::new(known).map_err(AppError::internal)
     }

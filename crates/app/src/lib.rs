@@ -54,6 +54,8 @@ mod home;
 pub mod interrupted;
 pub mod journal;
 mod last_turn;
+pub mod listing;
+pub mod markdown;
 pub mod models;
 mod options;
 mod orphans;
