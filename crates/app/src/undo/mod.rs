@@ -175,7 +175,8 @@ pub(crate) async fn plan(app: &App, stored: &Stored, scope: &Scope) -> Result<Un
         result.display.clone_from(&result.content);
         return Ok(Undo::Nothing { result });
     }
-    match contents(&**journal, sandbox, planned).await? {
+    let made = |place: &Path| directories(&changes, scope, sandbox, place);
+    match contents(&**journal, sandbox, planned, &made).await? {
         Ok(files) => Ok(Undo::Planned(Box::new(UndoPlan {
             conversation: id,
             call,
@@ -217,6 +218,20 @@ fn look(sandbox: &PathSandbox, place: &Path) -> Result<Found, FileError> {
     Ok(Current::found(current.as_ref()))
 }
 
+/// The directories that were made for a file, by their names for the sandbox.
+fn directories(
+    changes: &Changes,
+    scope: &Scope,
+    sandbox: &PathSandbox,
+    place: &Path,
+) -> Vec<PathBuf> {
+    let is_root = |place: &Path| sandbox.roots().iter().any(|root| root.path() == place);
+    let made = changes.directories(scope, place, &is_root);
+    made.iter()
+        .map(|directory| name(sandbox, directory))
+        .collect()
+}
+
 fn refused(call: &ToolCall, refusal: &Refusal) -> ToolResult {
     let kind = match refusal {
         Refusal::ChangedSince(_) => ErrorKind::StaleFile,
@@ -237,6 +252,7 @@ async fn contents(
     journal: &dyn ReadJournal,
     sandbox: &PathSandbox,
     planned: Vec<Restore>,
+    made: &dyn Fn(&Path) -> Vec<PathBuf>,
 ) -> Result<Result<Vec<Back>, ToolError>, AppError> {
     let mut files = Vec::with_capacity(planned.len());
     let mut gone = Vec::new();
@@ -250,6 +266,7 @@ async fn contents(
             gone.push(file.path.clone());
         }
         files.push(Back {
+            directories: made(&file.place),
             name,
             place: file.place,
             found: file.found,

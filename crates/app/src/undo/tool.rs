@@ -54,6 +54,9 @@ pub(crate) struct Back {
     pub(crate) content: Option<Vec<u8>>,
     /// The rights it had.
     pub(crate) mode: Option<u32>,
+    /// Directories that were made for it, by their names for the sandbox, the innermost first.
+    /// Those that are empty without it go with it.
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 impl Back {
@@ -183,12 +186,19 @@ impl Invocation for Undoing {
             let (files, with) = (Arc::clone(&self.files), Arc::clone(&cx));
             let prepared = blocking(move || Prepared::new(&files, &with)).await?;
             cx.intend(prepared.intended()).await?;
-            blocking(move || prepared.carry_out(&cx)).await?;
+            let removed = blocking(move || prepared.carry_out(&cx)).await?;
             let names: Vec<String> = self.files.iter().map(Back::shown).collect();
-            let said = format!("Taken back: {}", names.join(", "));
-            Ok(Output::plain(said.clone())
-                .display(said)
-                .with("files", names))
+            let mut said = format!("Taken back: {}", names.join(", "));
+            if !removed.is_empty() {
+                said.push_str("\nRemoved, because it was made for these and is empty: ");
+                said.push_str(&removed.join(", "));
+            }
+            let output = Output::plain(said.clone()).display(said);
+            let output = output.with("files", names);
+            Ok(match removed.is_empty() {
+                true => output,
+                false => output.with("removed_directories", removed),
+            })
         })
     }
 }
@@ -277,8 +287,9 @@ impl Prepared {
         intended.collect()
     }
 
-    /// Makes the changes, deletions last: they are the hardest to take back.
-    fn carry_out(mut self, cx: &RunCtx) -> Result<(), ToolError> {
+    /// Makes the changes, deletions last: they are the hardest to take back. Then directories
+    /// that are left empty go; the names of these.
+    fn carry_out(mut self, cx: &RunCtx) -> Result<Vec<String>, ToolError> {
         for staged in self.steps.iter_mut().filter_map(write) {
             staged.stand_by().map_err(|error| path_error(&error))?;
         }
@@ -303,9 +314,25 @@ impl Prepared {
                 Step::Delete(staged) => drop(staged.finish()),
             }
         }
-        Staged::finish_all(writes)
-            .map(drop)
-            .map_err(|error| path_error(&error))
+        Staged::finish_all(writes).map_err(|error| path_error(&error))?;
+        Ok(self.remove_directories(cx))
+    }
+
+    /// Removes what was made for the files that are gone, where nothing else is in it. A
+    /// directory that stays does no harm.
+    fn remove_directories(&self, cx: &RunCtx) -> Vec<String> {
+        let gone = self.files.iter().filter(|(file, _)| file.content.is_none());
+        let mut directories: Vec<&PathBuf> = gone.flat_map(|(file, _)| &file.directories).collect();
+        let depth = |directory: &PathBuf| std::cmp::Reverse(directory.components().count());
+        directories.sort_by_key(|directory| (depth(directory), *directory));
+        directories.dedup();
+        let removed = directories.into_iter().filter(|directory| {
+            let removed = cx.sandbox().remove_empty_directory(directory);
+            removed.is_ok()
+        });
+        removed
+            .map(|directory| directory.to_string_lossy().into_owned())
+            .collect()
     }
 
     /// Undoes the steps that are done, the last first, and says what came of it.

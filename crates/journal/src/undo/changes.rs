@@ -1,7 +1,9 @@
 //! The changes of files that a conversation made, told from its entries.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
 
+use serde_json::Value;
 use toolgate_gate::journal::{
     Body, Filter, IntendedFile, JournalError, Line, ReadJournal, Record, Recovered, VerifyJournal,
 };
@@ -36,6 +38,8 @@ pub struct Change {
     pub files: Option<Vec<IntendedFile>>,
     /// Whether it has happened.
     pub made: Made,
+    /// Directories that were made for it, by their names in the file's root.
+    pub directories: Vec<PathBuf>,
 }
 
 /// Everything a conversation did to files.
@@ -84,6 +88,35 @@ impl Changes {
             Scope::Turn(only) => *turn == &Some(*only),
         };
         self.opaque.iter().filter(within).count()
+    }
+
+    /// The directories that changes within the scope made for this file, the innermost first.
+    /// Results name them within a root, so that `is_root` has to know the roots.
+    pub fn directories(
+        &self,
+        scope: &Scope,
+        place: &Path,
+        is_root: &dyn Fn(&Path) -> bool,
+    ) -> Vec<PathBuf> {
+        let changes = self.within(scope).unwrap_or_default();
+        let of_file = changes.into_iter().filter(|change| {
+            let files = change.files.iter().flatten();
+            files.into_iter().any(|file| file.place == place)
+        });
+        let made: BTreeSet<&Path> = of_file
+            .flat_map(|change| change.directories.iter().map(PathBuf::as_path))
+            .collect();
+        let beneath = |directory: &Path| {
+            let mut roots = directory.ancestors().skip(1);
+            let root = roots.find(|root| is_root(root))?;
+            directory.strip_prefix(root).ok().map(Path::to_path_buf)
+        };
+        let above = place.ancestors().skip(1);
+        above
+            .take_while(|directory| !is_root(directory))
+            .filter(|directory| beneath(directory).is_some_and(|name| made.contains(&*name)))
+            .map(Path::to_path_buf)
+            .collect()
     }
 
     pub(super) fn take(&mut self, line: Line) {
@@ -137,6 +170,7 @@ impl Changes {
                     turn,
                     files,
                     made: Made::Perhaps,
+                    directories: Vec::new(),
                 });
             }
             ("recovered", Some(Record::Recovered { outcome, .. })) => {
@@ -149,6 +183,11 @@ impl Changes {
             }
             ("finished", Some(Record::Finished { result })) => {
                 self.became(&call, nth, outcome(&result), false);
+                let mut of_call = self.all.iter_mut().rev();
+                let last = of_call.find(|change| change.call == call && change.nth == nth);
+                if let Some(change) = last {
+                    change.directories = directories(&result);
+                }
             }
             _ => {}
         }
@@ -180,4 +219,11 @@ fn outcome(result: &ToolResult) -> Made {
         ) => Made::Perhaps,
         Some(_) => Made::No,
     }
+}
+
+/// The directories that a result says were made.
+fn directories(result: &ToolResult) -> Vec<PathBuf> {
+    let made = result.metadata.get("made_directories");
+    let made = made.and_then(Value::as_array).into_iter().flatten();
+    made.filter_map(Value::as_str).map(PathBuf::from).collect()
 }

@@ -186,7 +186,7 @@ impl Changes {
     }
 
     /// The changes a scope means.
-    fn within(&self, scope: &Scope) -> Result<Vec<&Change>, Refusal> {
+    pub(super) fn within(&self, scope: &Scope) -> Result<Vec<&Change>, Refusal> {
         let made = self.all.iter().filter(|change| change.made != Made::No);
         match scope {
             Scope::All => Ok(made.collect()),
