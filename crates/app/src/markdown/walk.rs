@@ -114,7 +114,7 @@ impl Walk {
             Tag::BlockQuote(_) => {
                 self.end_words();
                 self.apart();
-                self.into_margin("│ ".to_owned(), "│ ".to_owned());
+                self.open_margin("│ ".to_owned(), "│ ".to_owned());
                 self.looks.push(dim(look));
             }
             Tag::CodeBlock(kind) => {
@@ -148,7 +148,7 @@ impl Walk {
                 // An item in which a paragraph ended keeps its distance; a short one does not.
                 self.apart();
                 let blanks = " ".repeat(columns(&mark));
-                self.into_margin(mark, blanks);
+                self.open_margin(mark, blanks);
             }
             Tag::Table(_) => {
                 self.end_words();
@@ -306,7 +306,7 @@ impl Walk {
         }
     }
 
-    fn into_margin(&mut self, first: String, rest: String) {
+    fn open_margin(&mut self, first: String, rest: String) {
         self.margins.push(Margin {
             first: Some(first),
             rest,
