@@ -112,7 +112,7 @@ fn directories_are_opened_by_an_answer_that_says_so_to_the_calls_it_allows() {
                     .opening()
                     .for_conversation()
                     .remember(Remember::Conversation),
-                ["a a b", "b a b"],
+                ["a b", "b a"],
                 ["a", "b"],
                 "a b",
             ),
