@@ -13,6 +13,7 @@ mod assembly;
 mod clean;
 mod clock;
 mod commands;
+mod complete;
 mod counted;
 mod difference;
 mod failure;
@@ -26,6 +27,7 @@ mod question;
 mod signals;
 mod terminal;
 mod tty;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -43,6 +45,9 @@ use out::Out;
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     panics::keep_quiet();
     let args: Vec<OsString> = args.into_iter().collect();
+    if let Some(code) = complete::answer(&args) {
+        return code;
+    }
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return misread(error, &args),
