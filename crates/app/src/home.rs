@@ -62,6 +62,11 @@ impl Home {
         self.config.join("config.toml")
     }
 
+    /// Drafts and the history of the input of a chat.
+    pub fn chat(&self) -> PathBuf {
+        self.journal().with_file_name("chat")
+    }
+
     /// The journal, where nothing else is configured.
     pub fn journal(&self) -> PathBuf {
         self.data.join("journal.db")

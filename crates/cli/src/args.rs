@@ -3,12 +3,10 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use crate::complete;
 use crate::counted::Counted;
 
-mod examples;
 /// Stands between a language model and your machine: checks its tool calls, asks you,
 /// runs them in a sandbox and hands the results back.
 #[derive(Debug, Parser)]
@@ -27,7 +25,6 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Clone, Debug, Default, Args)]
-#[command(next_help_heading = "Global options")]
 pub(crate) struct Common {
     /// The directory that tools may use [default: the current one]
     #[arg(long, global = true, value_name = "DIR")]
@@ -58,7 +55,7 @@ pub(crate) struct Common {
     /// Machine-readable output
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Print only the result
+    /// Say only what was asked for
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
@@ -76,21 +73,18 @@ pub(crate) enum Approve {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run one call and print its result as a JSON line
-    #[command(after_help = examples::EXEC)]
+    /// Runs one call through the whole line and prints its result as a JSON line
     Exec {
         /// The tool, by name or alias
-        #[arg(add = complete::tools())]
         tool: OsString,
-        /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
-        #[arg(required = true, value_name = "ARGS")]
-        args: Vec<OsString>,
+        /// Its arguments as a JSON object, or - for standard input
+        #[arg(allow_hyphen_values = true)]
+        args: OsString,
         /// Go on with this conversation: what was read in it is known, and has to be
-        #[arg(long, value_name = "ID", add = complete::conversations())]
+        #[arg(long, value_name = "ID")]
         conversation: Option<String>,
     },
-    /// Run JSON lines of calls; print one result line each
-    #[command(after_help = examples::BATCH)]
+    /// Runs a batch: JSON lines of calls in, one result line each out, in call order
     Batch {
         /// The file with the calls [default: standard input]
         file: Option<PathBuf>,
@@ -98,17 +92,17 @@ pub(crate) enum Command {
         #[arg(long)]
         unlimited: bool,
         /// Go on with this conversation [default: a new one]
-        #[arg(long, value_name = "ID", add = complete::conversations())]
+        #[arg(long, value_name = "ID")]
         conversation: Option<String>,
     },
-    /// Run one turn with a model: its calls too, until it is done
-    #[command(after_help = examples::RUN)]
+    /// Runs one turn with a model: asks it, runs its calls, until it is done
     Run(RunArgs),
-    /// List the configured providers and the models they offer
-    #[command(after_help = examples::MODELS)]
+    /// Talk with a model in the terminal, and approve its calls
+    #[command(after_help = CHAT_EXAMPLES)]
+    Chat(ChatArgs),
+    /// Lists the configured providers and the models they offer
     Models(Asked),
-    /// Read calls out of a recorded answer of a model
-    #[command(after_help = examples::PARSE)]
+    /// Reads calls out of a recorded answer of a model
     Parse {
         /// The file with the answer [default: standard input]
         file: Option<PathBuf>,
@@ -116,49 +110,40 @@ pub(crate) enum Command {
         #[arg(long, value_enum)]
         format: ParseFormat,
     },
-    /// Show the tools as a wire format has them
-    #[command(after_help = examples::TOOLS)]
+    /// Shows the tools as a wire wants them
     Tools {
         /// toolgate, anthropic, openai-chat, openai-responses, ollama or mcp
         #[arg(long, default_value = "toolgate", value_name = "WIRE")]
         format: String,
     },
-    /// Explain and check the rules
+    /// Explains and checks the rules
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Trust this project's toolgate.toml until it changes
-    #[command(after_help = examples::TRUST, args_conflicts_with_subcommands = true)]
+    /// Lets the project's own configuration widen, until its content changes
     Trust {
-        /// Do not ask
-        #[arg(long, short)]
-        yes: bool,
         #[command(subcommand)]
         command: Option<TrustCommand>,
     },
-    /// Show, export, check and prune what is on record
+    /// Looks at what is on record, checks it, makes it smaller
     #[command(subcommand)]
     Journal(JournalCommand),
-    /// Repair an interrupted conversation without running anything
-    #[command(after_help = examples::RESUME)]
+    /// Brings a conversation that was cut off to a state from which it can go on; runs nothing
     Resume(Resumed),
-    /// Give files back what they held before a conversation or call
-    #[command(after_help = examples::UNDO)]
+    /// Gives files back what they held before a conversation, a turn or a call
     Undo(Undone),
-    /// Show the configuration
+    /// Shows the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Say which sandboxes this machine has, and how to get others
+    /// Says which sandboxes stand around commands on this machine, and what to do where one does not
     Doctor,
-    /// Show what Toolgate does, with nothing configured
+    /// Shows what Toolgate does, on a throw-away workspace, with nothing configured
     Demo,
-    /// Print a completion script for a shell
-    #[command(after_help = examples::COMPLETIONS)]
+    /// Prints a completion script for a shell
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Print the manual page, or write all into a directory
-    #[command(after_help = examples::MAN)]
+    /// Writes the manual pages into a directory, or the main one to standard output
     Man {
         /// The directory
         dir: Option<PathBuf>,
@@ -169,10 +154,10 @@ pub(crate) enum Command {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Asked {
     /// A provider of the configuration, or anthropic, openai-chat, openai-responses or ollama
-    #[arg(long, value_name = "NAME", add = complete::providers())]
+    #[arg(long, value_name = "NAME")]
     pub(crate) provider: Option<String>,
     /// The model [default: the preset's, else the provider's]
-    #[arg(long, value_name = "NAME", add = complete::models())]
+    #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     /// Where the provider is, as its own SDK takes it: http://host, for OpenAI http://host/v1
     #[arg(long, value_name = "URL")]
@@ -191,7 +176,6 @@ impl From<&Asked> for toolgate_app::Asked {
 
 /// One turn.
 #[derive(Clone, Debug, Args)]
-#[command(group(ArgGroup::new("which").args(["conversation", "go_on"])))]
 pub(crate) struct RunArgs {
     /// What to do, or - for standard input [default: standard input]
     #[arg(conflicts_with = "file")]
@@ -200,16 +184,13 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Go on with this conversation [default: a new one]
-    #[arg(long, value_name = "ID", add = complete::conversations())]
+    #[arg(long, value_name = "ID")]
     pub(crate) conversation: Option<String>,
-    /// Go on with the last conversation of this workspace
-    #[arg(long = "continue", short = 'c', conflicts_with = "history")]
-    pub(crate) go_on: bool,
     /// A conversation to go on with that was held elsewhere, as `journal export --format json` writes it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["conversation", "results"])]
     pub(crate) history: Option<PathBuf>,
     /// Results of the calls that the last turn left to you: JSON lines {"call_id", "content"}, or "error" instead of "content"
-    #[arg(long, value_name = "FILE", requires = "which", conflicts_with_all = ["prompt", "file"])]
+    #[arg(long, value_name = "FILE", requires = "conversation", conflicts_with_all = ["prompt", "file"])]
     pub(crate) results: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) asked: Asked,
@@ -220,15 +201,39 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// How the model works: a name from `toolgate config presets` [default: coder]
-    #[arg(long, value_name = "NAME", add = complete::presets())]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) preset: Option<String>,
+}
+
+/// Examples of `chat`.
+const CHAT_EXAMPLES: &str = "Examples:\n  toolgate chat --provider anthropic --model NAME\n  toolgate chat --continue\n  toolgate chat --conversation 3f2a --plain";
+
+/// A conversation on the terminal.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct ChatArgs {
+    /// Go on with this conversation; the beginning of its id is enough
+    #[arg(long, value_name = "ID")]
+    pub(crate) conversation: Option<String>,
+    /// Go on with the newest conversation of this workspace
+    #[arg(long = "continue", conflicts_with = "conversation")]
+    pub(crate) go_on: bool,
+    /// Linear text with labels and numbered choices, for screen readers
+    #[arg(long)]
+    pub(crate) plain: bool,
+    #[command(flatten)]
+    pub(crate) asked: Asked,
+    /// A recorded conversation that plays the model
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["provider", "base_url"])]
+    pub(crate) script: Option<PathBuf>,
+    /// How the model works: a name from `toolgate config presets` [default: coder]
+    #[arg(long, value_name = "NAME")]
     pub(crate) preset: Option<String>,
 }
 
 /// What becomes of calls that were cut off.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Resumed {
-    /// The conversation, from `toolgate journal list`, or the beginning of its id
-    #[arg(add = complete::conversations())]
+    /// The conversation, from `toolgate journal list`
     pub(crate) conversation: String,
     /// Go on with what there is: the model is told what is known of each call
     #[arg(long, conflicts_with = "discard")]
@@ -241,9 +246,8 @@ pub(crate) struct Resumed {
 /// What is taken back.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Undone {
-    /// The conversation, or the beginning of its id [default: the last one here that changed files]
-    #[arg(add = complete::conversations())]
-    pub(crate) conversation: Option<String>,
+    /// The conversation, from `toolgate journal list`
+    pub(crate) conversation: String,
     /// Only what this call did
     #[arg(long, value_name = "ID", conflicts_with = "turn")]
     pub(crate) call: Option<String>,
@@ -305,19 +309,17 @@ impl From<ParseFormat> for toolgate_app::answers::AnswerFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Say what would be decided about a call, and why; run nothing
-    #[command(after_help = examples::EXPLAIN)]
+    /// Says what would be decided about a call, and why, without running anything
     Explain {
         /// The tool, by name or alias
-        #[arg(add = complete::tools())]
         tool: OsString,
-        /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
-        #[arg(required = true, value_name = "ARGS")]
-        args: Vec<OsString>,
+        /// Its arguments as a JSON object, or - for standard input
+        #[arg(allow_hyphen_values = true)]
+        args: OsString,
     },
-    /// Run the rules' examples and find rules that never match
+    /// Runs the rules' examples and finds rules that can never match
     Check,
-    /// List the remembered approvals of this project
+    /// Lists the remembered approvals of this project
     Grants {
         #[command(subcommand)]
         command: Option<GrantsCommand>,
@@ -326,31 +328,20 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantsCommand {
-    /// Take a remembered approval back
-    #[command(after_help = examples::REVOKE_GRANT)]
+    /// Takes a remembered approval back
     Revoke {
-        /// Its id, from the list, or the beginning of it
+        /// Its id, from the list
         id: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
-    /// List the conversations on record, the newest first
-    #[command(after_help = examples::LIST)]
-    List {
-        /// At most so many
-        #[arg(long, short = 'n', value_name = "N")]
-        limit: Option<usize>,
-        /// Only those that went on since then: 2h, 3d, 1w, or a date like 2026-01-31
-        #[arg(long, value_name = "WHEN")]
-        since: Option<String>,
-    },
-    /// Show what happened in a conversation, in order
-    #[command(after_help = examples::SHOW)]
+    /// Lists the conversations on record
+    List,
+    /// Shows the entries of a conversation, in order
     Show {
-        /// The conversation, from the list, or the beginning of its id
-        #[arg(add = complete::conversations())]
+        /// The conversation, from the list
         conversation: String,
         /// Only of this call
         #[arg(long, value_name = "ID")]
@@ -358,15 +349,10 @@ pub(crate) enum JournalCommand {
         /// Only of this kind: received, planned, asked, answered, started, intended, finished, …
         #[arg(long)]
         kind: Option<String>,
-        /// Everything that each entry says
-        #[arg(long)]
-        full: bool,
     },
-    /// Write a conversation for people or other programs
-    #[command(after_help = examples::EXPORT)]
+    /// Writes a conversation for people or other programs; contents of files are left out
     Export {
-        /// The conversation, from the list, or the beginning of its id
-        #[arg(add = complete::conversations())]
+        /// The conversation, from the list
         conversation: String,
         /// How it is written
         #[arg(long, value_enum)]
@@ -375,15 +361,13 @@ pub(crate) enum JournalCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Check that nothing on record was changed, removed or added
-    #[command(after_help = examples::VERIFY)]
+    /// Checks that nothing on record was changed, removed or put in since it was written
     Verify {
         /// A file with an anchor from an earlier check: the record has to contain it
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
     },
-    /// Remove old contents; what happened stays on record
-    #[command(after_help = examples::PRUNE)]
+    /// Lets old contents go; what happened, and in which order, stays on record
     Prune {
         /// What was mentioned last more than so many days ago
         #[arg(long, value_name = "DAYS", required_unless_present = "to_bytes")]
@@ -396,9 +380,9 @@ pub(crate) enum JournalCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// List the trusted files
+    /// Lists the trusted files
     List,
-    /// Take trust back
+    /// Takes trust back
     Revoke {
         /// The file [default: the project's]
         file: Option<PathBuf>,
@@ -407,10 +391,10 @@ pub(crate) enum TrustCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Show every value in force and where it comes from
+    /// Shows every value in force and where it comes from
     Show,
-    /// Print the JSON Schema of the configuration, for editors
+    /// Prints the JSON Schema of the configuration, for editors
     Schema,
-    /// List the presets and what each is for
+    /// Lists the presets and what each is for
     Presets,
 }

@@ -12,7 +12,7 @@ use crate::out::Out;
 use crate::terminal::Terminal;
 
 /// The variables that this program was started with.
-pub(crate) fn environment() -> Environment {
+fn environment() -> Environment {
     Environment::of(std::env::vars_os())
 }
 

@@ -13,7 +13,6 @@ mod assembly;
 mod clean;
 mod clock;
 mod commands;
-mod complete;
 mod counted;
 mod difference;
 mod failure;
@@ -27,7 +26,6 @@ mod question;
 mod signals;
 mod terminal;
 mod tty;
-mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -45,9 +43,6 @@ use out::Out;
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     panics::keep_quiet();
     let args: Vec<OsString> = args.into_iter().collect();
-    if let Some(code) = complete::answer(&args) {
-        return code;
-    }
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return misread(error, &args),

@@ -78,6 +78,11 @@ impl Out {
         io::stdout().is_terminal()
     }
 
+    /// Whether standard input is a terminal.
+    pub(crate) fn stdin_is_typed() -> bool {
+        io::stdin().is_terminal()
+    }
+
     /// Whether standard error is a terminal.
     pub(crate) fn stderr_is_seen() -> bool {
         io::stderr().is_terminal()

@@ -176,7 +176,7 @@ impl Agent {
     }
 
     /// Ends the session and gives the lease back.
-    pub(super) async fn end(&self) {
+    pub(super) async fn end(&mut self) {
         if self.model.is_some() {
             return self.project.end(&self.session).await;
         }

@@ -315,7 +315,7 @@ impl Conversation {
 
     /// Ends the session, or gives back a conversation that was only looked at.
     async fn end_agent(&self, state: &mut State) {
-        if let Some(agent) = state.agent.take() {
+        if let Some(mut agent) = state.agent.take() {
             agent.end().await;
             state.stored |= agent.has_begun();
         }

@@ -252,7 +252,7 @@ async fn contents(
     journal: &dyn ReadJournal,
     sandbox: &PathSandbox,
     planned: Vec<Restore>,
-    made: &dyn Fn(&Path) -> Vec<PathBuf>,
+    made: &(dyn Fn(&Path) -> Vec<PathBuf> + Sync),
 ) -> Result<Result<Vec<Back>, ToolError>, AppError> {
     let mut files = Vec::with_capacity(planned.len());
     let mut gone = Vec::new();

@@ -25,15 +25,10 @@ const INPUT: usize = 16 * 1024 * 1024;
 pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8, CliError> {
     let app = assembly::app_with_approver(common, out)?;
     let options = start_options(args)?;
-    let id = match &args.conversation {
-        Some(id) => Some(app.find_id(id).await?),
-        None if args.go_on => Some(app.last_here().await?),
-        None => None,
-    };
-    let conversation = match &id {
+    let conversation = match &args.conversation {
         None => app.start(options)?,
         Some(id) => {
-            let conversation = find(&app, id, args).await?;
+            let conversation = find(&app, &id.as_str().into(), args).await?;
             conversation.configure(options).await?;
             conversation.prepare().await?;
             let supplies = args.results.is_some();
@@ -77,17 +72,18 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     ended(&finished, progress.has_shown_the_answer(), out)
 }
 
+/// A script that plays the model.
+pub(crate) fn script_text(path: &Path) -> Result<ScriptText, CliError> {
+    Ok(ScriptText {
+        path: path.to_path_buf(),
+        text: input::file(Some(path), INPUT)?,
+    })
+}
+
 fn start_options(args: &RunArgs) -> Result<StartOptions, CliError> {
-    let script = |path: &Path| {
-        let text = input::file(Some(path), INPUT)?;
-        Ok::<_, CliError>(ScriptText {
-            path: path.to_path_buf(),
-            text,
-        })
-    };
     Ok(StartOptions {
         asked: (&args.asked).into(),
-        script: args.script.as_deref().map(script).transpose()?,
+        script: args.script.as_deref().map(script_text).transpose()?,
         preset: args.preset.clone(),
         record: args.record.clone(),
         ..StartOptions::default()

@@ -5,8 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use toolgate_model::{
-    Action, BadCall, Call, CallId, Decision, ErrorKind, Facts, Openings, PlanRecord, ToolCall,
-    ToolError, json,
+    Action, BadCall, Call, CallId, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError,
+    json,
 };
 use toolgate_policy::{Policy, Stage, Validator};
 use toolgate_sandbox::paths::{PathSandbox, check_text};
@@ -289,7 +289,7 @@ impl Planner<'_> {
             own_writes: self.session.reads(|log| log.own_writes()),
             policy: Arc::clone(self.policy),
             real: None,
-            opened: Openings::default(),
+            opened: Vec::new(),
             not_remembered: None,
         })
     }

@@ -1,6 +1,6 @@
 //! What a call may use to get ready, while its start is put on record.
 
-use toolgate_model::Openings;
+use toolgate_model::NeededDirectory;
 use toolgate_sandbox::paths::PathSandbox;
 
 /// The sandbox of a call that is about to start. There is no way in it to do what the call is
@@ -8,11 +8,11 @@ use toolgate_sandbox::paths::PathSandbox;
 #[derive(Clone, Copy)]
 pub struct Ahead<'a> {
     sandbox: &'a PathSandbox,
-    opened: &'a Openings,
+    opened: &'a [NeededDirectory],
 }
 
 impl<'a> Ahead<'a> {
-    pub(crate) const fn new(sandbox: &'a PathSandbox, opened: &'a Openings) -> Self {
+    pub(crate) const fn new(sandbox: &'a PathSandbox, opened: &'a [NeededDirectory]) -> Self {
         Self { sandbox, opened }
     }
 
@@ -21,8 +21,8 @@ impl<'a> Ahead<'a> {
         self.sandbox
     }
 
-    /// What is open to the call beyond the sandbox so far.
-    pub const fn opened(&self) -> &'a Openings {
+    /// The directories beyond the sandbox that are open to the call so far.
+    pub const fn opened(&self) -> &'a [NeededDirectory] {
         self.opened
     }
 }

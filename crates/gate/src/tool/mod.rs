@@ -23,8 +23,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use toolgate_model::{
-    Args, Category, ContentBlock, FileDigest, Metadata, NeededDirectory, NetworkAccess, Openings,
-    OutputHandle, Risk, ToolError,
+    Args, Category, ContentBlock, FileDigest, Metadata, NeededDirectory, OutputHandle, Risk,
+    ToolError,
 };
 
 pub use ahead::Ahead;
@@ -155,19 +155,6 @@ pub trait Invocation: Send + Sync + 'static {
     /// Directories beyond the roots that this call would need, as they are now. An approver can
     /// open them to it; a plain yes does not.
     fn opens(&self) -> Vec<NeededDirectory> {
-        Vec::new()
-    }
-
-    /// Networks that an approver can open to this call beyond what its sandbox has, the smallest
-    /// first.
-    fn could_connect(&self) -> Vec<NetworkAccess> {
-        Vec::new()
-    }
-
-    /// What the call's own sandbox will refuse while it runs, in words, with what is open to the
-    /// call already. An approver is told before the answer.
-    fn would_fail(&self, opened: &Openings) -> Vec<String> {
-        let _ = opened;
         Vec::new()
     }
 

@@ -31,7 +31,6 @@ fn record(step: u8, call: &str) -> Record {
             by: "me".into(),
             reason: None,
             opened: Vec::new(),
-            lasting: Box::default(),
             outcome: None,
         },
         4 => Record::Started,

@@ -93,7 +93,7 @@ fn settle(
             settings,
             sandbox,
         } = around;
-        let more: Vec<Grant> = cx.opened().directories.iter().map(opened).collect();
+        let more: Vec<Grant> = cx.opened().iter().map(opened).collect();
         let reach = sandbox.reach(&more);
         let refused = &finished.refused;
         hints = denial::hints(&stderr, cwd, in_force.network, settings, &reach, refused);

@@ -103,8 +103,7 @@ impl Directory {
         let Ok(handle) = exact.open() else {
             return Err(SandboxError::Exchanged { path });
         };
-        let writable = exact.access == RootAccess::ReadWrite;
-        Self::granted(rules, path, handle, writable)
+        Self::granted(rules, path, handle, false)
     }
 
     fn granted(

@@ -24,7 +24,7 @@ const MOST_READY: usize = 4;
 /// At most this many more than one are ready, in all pools together.
 const MOST_EXTRA: usize = 4;
 
-/// After this long without commands that overlap, a pool keeps one sandbox ready.
+/// After this long without a command, a pool keeps one sandbox ready.
 pub(super) const CALM: Duration = Duration::from_secs(10);
 
 /// Tells which template may fit an order: the kind of sandbox, and the directories by device and
@@ -75,8 +75,7 @@ pub(super) struct Pool {
     target: usize,
     /// Whether making one failed since the last command.
     failed: bool,
-    /// When a command last ran beside another.
-    overlapped: Instant,
+    used: Instant,
 }
 
 impl Pool {
@@ -88,7 +87,7 @@ impl Pool {
             ready: VecDeque::new(),
             target: 1,
             failed: false,
-            overlapped: Instant::now(),
+            used: Instant::now(),
         }
     }
 
@@ -121,8 +120,10 @@ impl Pools {
         }
     }
 
-    /// The pool of a command that has come, the last one from now on.
-    pub(super) fn of_command(&mut self, key: Key) -> &mut Pool {
+    /// The pool of a command that has come, the last one from now on. `overlaps` says that other
+    /// commands run: where none is ready for it then, more are kept ready.
+    pub(super) fn of_command(&mut self, key: Key, overlaps: bool) -> &mut Pool {
+        let extra: usize = self.all.iter().map(|pool| pool.target - 1).sum();
         let known = self.all.iter().position(|pool| pool.key == key);
         let mut pool = match known {
             Some(known) => self.all.remove(known),
@@ -134,26 +135,12 @@ impl Pools {
                 Pool::new(key)
             }
         };
-        pool.failed = false;
-        self.last_with(pool)
-    }
-
-    /// Whether there is a pool for a command, and nothing ready in it.
-    pub(super) fn is_used_up(&self, key: &Key) -> bool {
-        let pool = self.all.iter().find(|pool| pool.key == *key);
-        pool.is_some_and(|pool| pool.ready.is_empty())
-    }
-
-    /// Notes that a command of this pool runs beside another. If the pool was used up before it, more
-    /// are kept ready.
-    pub(super) fn overlapped(&mut self, key: &Key, was_used_up: bool) {
-        let extra: usize = self.all.iter().map(|pool| pool.target - 1).sum();
-        if let Some(pool) = self.all.iter_mut().find(|pool| pool.key == *key) {
-            pool.overlapped = Instant::now();
-            if was_used_up && pool.target < MOST_READY && extra < MOST_EXTRA {
-                pool.target += 1;
-            }
+        let missing = known.is_some() && overlaps && pool.ready.is_empty();
+        if missing && pool.target < MOST_READY && extra < MOST_EXTRA {
+            pool.target += 1;
         }
+        (pool.used, pool.failed) = (Instant::now(), false);
+        self.last_with(pool)
     }
 
     /// Puts a sandbox into its pool.
@@ -192,10 +179,10 @@ impl Pools {
         std::mem::take(&mut self.discarded)
     }
 
-    /// Reduces pools whose commands did not overlap for a while to one sandbox.
+    /// Reduces pools that had no command for a while to one sandbox.
     pub(super) fn calm_down(&mut self) {
         for pool in &mut self.all {
-            if pool.target > 1 && pool.overlapped.elapsed() >= CALM {
+            if pool.target > 1 && pool.used.elapsed() >= CALM {
                 pool.target = 1;
                 self.discarded
                     .extend(pool.ready.drain(1.min(pool.ready.len())..));
@@ -206,7 +193,7 @@ impl Pools {
     /// When [`Self::calm_down`] has something to do.
     pub(super) fn calm_at(&self) -> Option<Instant> {
         let busy = self.all.iter().filter(|pool| pool.target > 1);
-        busy.map(|pool| pool.overlapped + CALM).min()
+        busy.map(|pool| pool.used + CALM).min()
     }
 
     /// Drops all templates and sandboxes: the machine's mounts changed.

@@ -328,26 +328,13 @@ impl Warden {
             return init::report(status, &Report::Ended(Outcome::Setup(busy)));
         }
         let key = Key::of(kind, &packet);
-        let was_used_up = self.pools.is_used_up(&key);
         match self.find(&key, &packet) {
-            Ok(ready) => {
-                if self.is_at_work() {
-                    self.pools.overlapped(&key, was_used_up);
-                }
-                self.at_work.push(ready);
-            }
+            Ok(ready) => self.at_work.push(ready),
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
         }
         if kind.namespaces {
-            self.pools.of_command(key).pattern = Pattern::of(packet);
+            self.pools.of_command(key, false).pattern = Pattern::of(packet);
         }
-    }
-
-    /// Whether a command runs. One whose end was reported to its caller, and not yet here when the
-    /// caller's next order came, has reported it here by the time that order is taken.
-    fn is_at_work(&self) -> bool {
-        let mut at_work = self.at_work.iter();
-        at_work.any(|ready| wire::readable(ready.end(), Duration::ZERO) == Ok(false))
     }
 
     /// A sandbox that has taken the packet: one that waits, or another copy of the template, or
@@ -361,7 +348,8 @@ impl Warden {
             self.forget();
             self.machine.system.finish()?;
         }
-        let pool = self.pools.of_command(key.clone());
+        let overlaps = !self.at_work.is_empty();
+        let pool = self.pools.of_command(key.clone(), overlaps);
         let ahead = pool.ready.pop_front();
         if !kind.namespaces {
             let ready = match ahead {
@@ -402,7 +390,7 @@ impl Warden {
 
     /// Exchanges the template of a pool. Sandboxes of the old one do not fit any more.
     fn replace_template(&mut self, key: &Key, template: Option<&Rc<Template>>) {
-        let pool = self.pools.of_command(key.clone());
+        let pool = self.pools.of_command(key.clone(), false);
         pool.template = template.cloned();
         let old = std::mem::take(&mut pool.ready);
         self.pools.discard(old);

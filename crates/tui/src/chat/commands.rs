@@ -1,0 +1,202 @@
+//! `/` commands that the app answers.
+
+use std::path::Path;
+
+use tokio_util::sync::CancellationToken;
+use toolgate_app::export::ExportFormat;
+use toolgate_app::listing::Which;
+use toolgate_app::undo::{Scope, Undo};
+use toolgate_app::{App, AppError, ArgsText, Conversation, Purpose, presets, time};
+
+use crate::text::one_line;
+
+/// Runs a command; the lines that it says.
+pub(super) async fn run(
+    app: &App,
+    conversation: &Conversation,
+    name: &str,
+    rest: &str,
+) -> Result<Vec<String>, AppError> {
+    match name {
+        "/tools" => tools(app),
+        "/policy" => policy(app),
+        "/explain" => explain(app, rest).await,
+        "/grants" => grants(app, rest),
+        "/undo" => undo(conversation, rest).await,
+        "/export" => export(conversation, rest).await,
+        "/preset" => Ok(list_presets(app)),
+        "/resume" => list(app).await,
+        other => Ok(vec![format!("{other} does nothing here.")]),
+    }
+}
+
+fn tools(app: &App) -> Result<Vec<String>, AppError> {
+    let definitions = app.project(Purpose::Look)?.definitions()?;
+    let lines = definitions.iter().map(|tool| {
+        let first = tool.description.lines().next().unwrap_or_default();
+        format!("  {:<18} {}", tool.name, first)
+    });
+    Ok(lines.collect())
+}
+
+fn policy(app: &App) -> Result<Vec<String>, AppError> {
+    let findings = app.project(Purpose::Look)?.check_rules()?;
+    if findings.is_empty() {
+        return Ok(vec![
+            "The rules' examples hold, and every rule can match.".into(),
+        ]);
+    }
+    Ok(findings
+        .iter()
+        .map(|finding| format!("  {finding}"))
+        .collect())
+}
+
+async fn explain(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
+    let (tool, args) = rest.split_once(char::is_whitespace).unwrap_or((rest, "{}"));
+    if tool.is_empty() {
+        return Ok(vec![
+            "Type /explain TOOL ARGS, as in /explain run_command {\"command\": \"ls\"}.".into(),
+        ]);
+    }
+    let project = app.project(Purpose::Plan(tool))?;
+    let call = project.call_from("explain", tool, ArgsText::Whole(args.trim().into()));
+    let explained = project.explain(call).await?;
+    let pretty = serde_json::to_string_pretty(&explained);
+    Ok(pretty
+        .unwrap_or_default()
+        .lines()
+        .map(str::to_owned)
+        .collect())
+}
+
+fn grants(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
+    let project = app.project(Purpose::Look)?;
+    if let Some(id) = rest.strip_prefix("revoke ") {
+        let revoked = project.revoke_grant(id.trim())?;
+        return Ok(vec![match revoked {
+            true => "Revoked.".into(),
+            false => format!("There is no grant {}.", one_line(id.trim())),
+        }]);
+    }
+    let grants = project.grants()?;
+    if grants.is_empty() {
+        return Ok(vec!["Nothing is remembered for this project.".into()]);
+    }
+    Ok(grants
+        .iter()
+        .map(|grant| format!("  {}  {}", grant.id, grant.describe()))
+        .collect())
+}
+
+/// Shows what would be taken back of what file tools changed, and takes it back where the user
+/// says yes to that.
+async fn undo(conversation: &Conversation, rest: &str) -> Result<Vec<String>, AppError> {
+    let (scope, agreed) = match rest.strip_suffix("yes") {
+        Some(scope) => (scope.trim(), true),
+        None => (rest, false),
+    };
+    let mut words = scope.split_whitespace();
+    let scope = match (words.next(), words.next()) {
+        (None, _) => Scope::All,
+        (Some("turn"), Some(number)) => match number.parse() {
+            Ok(number) => Scope::Turn(number),
+            Err(_) => return Ok(vec!["Type /undo, /undo turn N or /undo call ID.".into()]),
+        },
+        (Some("call"), Some(id)) => Scope::Call(id.into()),
+        _ => return Ok(vec!["Type /undo, /undo turn N or /undo call ID.".into()]),
+    };
+    let plan = match conversation.undo(&scope).await? {
+        Undo::Planned(plan) => plan,
+        Undo::Nothing { result } | Undo::Refused { result } => {
+            return Ok(result.display.lines().map(str::to_owned).collect());
+        }
+    };
+    let mut lines: Vec<String> = Vec::new();
+    for difference in plan.differences() {
+        lines.extend(difference.lines().map(str::to_owned));
+    }
+    if plan.commands() > 0 {
+        lines.push(format!(
+            "{} of the calls ran commands; what those did stays.",
+            plan.commands()
+        ));
+    }
+    if !agreed {
+        let command = ["/undo", rest, "yes"]
+            .into_iter()
+            .filter(|word| !word.is_empty());
+        let command = command.collect::<Vec<_>>().join(" ");
+        lines.push(format!("Type {command} to take this back."));
+        return Ok(lines);
+    }
+    for result in plan.apply("terminal", CancellationToken::new()).await? {
+        lines.extend(result.display.lines().map(str::to_owned));
+    }
+    Ok(lines)
+}
+
+async fn export(conversation: &Conversation, rest: &str) -> Result<Vec<String>, AppError> {
+    let path = Path::new(rest);
+    let format = match path.extension().and_then(|ending| ending.to_str()) {
+        Some("md") => ExportFormat::Md,
+        Some("json") => ExportFormat::Json,
+        Some("html") => ExportFormat::Html,
+        _ => {
+            return Ok(vec![
+                "Type /export FILE, where FILE ends in .md, .json or .html.".into(),
+            ]);
+        }
+    };
+    let page = conversation.export(format).await?;
+    let created = std::fs::OpenOptions::new()
+        .write(true)
+        .create_new(true)
+        .open(path);
+    let written =
+        created.and_then(|mut file| std::io::Write::write_all(&mut file, page.as_bytes()));
+    Ok(vec![match written {
+        Ok(()) => format!("Written to {}.", one_line(rest)),
+        Err(error) => format!("{} was not written: {error}", one_line(rest)),
+    }])
+}
+
+fn list_presets(app: &App) -> Vec<String> {
+    let all = presets::all(app.config());
+    let lines = all
+        .into_iter()
+        .map(|(name, what)| format!("  {name:<14} {}", what.unwrap_or_default()));
+    lines.collect()
+}
+
+/// The conversations of this workspace, the newest first.
+async fn list(app: &App) -> Result<Vec<String>, AppError> {
+    if !app.journal_file().exists() {
+        return Ok(vec![
+            "The journal has no conversation of this workspace.".into(),
+        ]);
+    }
+    let which = Which {
+        workspace: Some(app.workspace().to_path_buf()),
+        most: Some(20),
+        ..Which::default()
+    };
+    let listed = app.list(which).await?;
+    if listed.is_empty() {
+        return Ok(vec![
+            "The journal has no conversation of this workspace.".into(),
+        ]);
+    }
+    let lines = listed.iter().map(|listed| {
+        let words = listed.first_words.as_deref().unwrap_or_default();
+        let conversation = &listed.conversation;
+        let id: String = conversation.id.as_str().chars().take(SHORT_ID).collect();
+        format!("  {id}  {}  {words}", time::shown(conversation.last_ms))
+    });
+    let mut lines: Vec<String> = lines.collect();
+    lines.push("Type /resume ID, where the beginning of an ID is enough.".into());
+    Ok(lines)
+}
+
+/// Characters of an id in a list.
+const SHORT_ID: usize = 12;
