@@ -1,10 +1,11 @@
 //! The settings of the built-in tools, from the configuration.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolgate_config::Effective;
 use toolgate_gate::store::Store;
-use toolgate_tools::web::{PrivateHosts, WebSettings};
+use toolgate_tools::web::{PrivateHosts, WebLimits, WebSettings};
 use toolgate_tools::{
     Brave, CommandSettings, ListSettings, Notes, PatchSettings, ReadSettings, SearchProvider,
     Searxng, ToolSettings, WriteSettings,
@@ -35,10 +36,14 @@ pub(crate) fn tool_settings(
             max_file_bytes: tools.write_file.max_file_bytes,
         },
         patch: PatchSettings {
-            max_patch_bytes: tools.apply_patch.max_patch_bytes,
+            max_patch_bytes: tools
+                .apply_patch
+                .max_patch_bytes
+                .min(u64::try_from(tools.max_tool_args_bytes).unwrap_or(u64::MAX)),
         },
         web: WebSettings {
             private_hosts,
+            limits: WebLimits::within(Duration::from_secs(tools.timeouts.default_seconds)),
             ..WebSettings::default()
         },
         search_providers,

@@ -24,7 +24,7 @@ fn table() -> Vec<(&'static str, Value)> {
         ("tools.on_error", json!("continue")),
         ("tools.profile", Value::Null),
         // Seed 001, 2.7 and 6.1.
-        ("tools.max_tool_calls_per_batch", json!(8)),
+        ("tools.max_tool_calls_per_batch", json!(64)),
         ("tools.max_tool_args_bytes", json!(256 * 1024)),
         ("tools.definitions", json!([])),
         ("tools.rules", json!([])),
@@ -68,7 +68,7 @@ fn table() -> Vec<(&'static str, Value)> {
         ("tools.read_file.max_file_read_bytes", json!(204_800)),
         ("tools.read_file.max_scan_bytes", json!(2 * 1024 * 1024)),
         ("tools.write_file.max_file_bytes", json!(10 * 1024 * 1024)),
-        ("tools.apply_patch.max_patch_bytes", json!(512 * 1024)),
+        ("tools.apply_patch.max_patch_bytes", json!(256 * 1024)),
         ("tools.list_directory.max_entries", json!(200)),
         ("tools.list_directory.max_depth", json!(4)),
         ("tools.web_fetch.private_hosts", json!([])),

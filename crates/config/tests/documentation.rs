@@ -150,7 +150,7 @@ fn the_schema_has_every_key_with_description_and_default() {
     schema_keys(&schema, "", &mut found);
     assert_eq!(found, keys().into_iter().map(|key| key.path).collect());
     let calls = &schema["properties"]["tools"]["properties"]["max_tool_calls_per_batch"];
-    assert_eq!(calls["default"], json!(8));
+    assert_eq!(calls["default"], json!(64));
     assert!(
         calls["description"]
             .as_str()

@@ -11,8 +11,8 @@ mod support;
 
 use std::path::PathBuf;
 
-use support::{Texts, rows, user};
-use toolgate_config::Options;
+use support::{Texts, rows, source, user, workspace};
+use toolgate_config::{Effective, Options, Project, Sources};
 use toolgate_gate::plan::Mode as ToolsMode;
 use toolgate_policy::{Mode, Trust};
 
@@ -274,4 +274,38 @@ fn naming_autonomous_sets_the_mode_unless_the_mode_is_given() {
             .mode,
         Some(Mode::Prompt)
     );
+}
+
+#[test]
+fn a_limit_follows_its_bound_where_the_bound_was_lowered_elsewhere() {
+    let user = "[tools.apply_patch]\nmax_patch_bytes = 200000\n";
+    for (user, project, trusted, is_error) in [
+        ("[tools]\nmax_tool_args_bytes = 9\n", "", false, false),
+        (user, "[tools]\nmax_tool_args_bytes = 100\n", false, false),
+        (user, "[tools]\nmax_tool_args_bytes = 100\n", true, true),
+        (
+            user,
+            "[tools.apply_patch]\nmax_patch_bytes = 99999999\n",
+            false,
+            false,
+        ),
+        (
+            "[tools.apply_patch]\nmax_patch_bytes = 300000\n",
+            "",
+            false,
+            true,
+        ),
+    ] {
+        let sources = Sources {
+            workspace: workspace(),
+            user: Some(source("user.toml", user)),
+            project: Some(Project {
+                source: source("toolgate.toml", project),
+                trusted,
+            }),
+            ..Sources::default()
+        };
+        let loaded = Effective::load(&sources);
+        assert_eq!(loaded.is_err(), is_error, "{user} {project} {trusted}");
+    }
 }

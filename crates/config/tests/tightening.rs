@@ -117,7 +117,7 @@ fn an_untrusted_project_only_tightens() {
     for (key, user, project, counts) in [
         // Limits may shrink.
         ("tools.max_tool_calls_per_batch", "", "7", true),
-        ("tools.max_tool_calls_per_batch", "", "9", false),
+        ("tools.max_tool_calls_per_batch", "", "65", false),
         ("tools.max_tool_calls_per_batch", "20", "9", true),
         ("tools.max_tool_iterations_per_user_turn", "", "201", false),
         ("tools.max_tool_args_bytes", "", "1", true),

@@ -29,7 +29,7 @@ const VALUES: &[(&str, &[&str])] = &[
         "tools.max_tool_iterations_per_user_turn",
         &["1", "200", "999"],
     ),
-    ("tools.max_tool_args_bytes", &["1", "262144", "9999999"]),
+    ("tools.max_tool_args_bytes", &["2", "262144", "9999999"]),
     ("tools.max_concurrent", &["1", "2", "16"]),
     ("tools.allow_parallel", &["true", "false"]),
     ("tools.on_error", &["'stop'", "'continue'"]),
@@ -106,7 +106,8 @@ const VALUES: &[(&str, &[&str])] = &[
     ("tools.read_file.max_file_read_bytes", &["1", "999999"]),
     ("tools.read_file.max_scan_bytes", &["1", "99999999"]),
     ("tools.write_file.max_file_bytes", &["1", "99999999"]),
-    ("tools.apply_patch.max_patch_bytes", &["1", "99999999"]),
+    // Above `max_tool_args_bytes` it is an error.
+    ("tools.apply_patch.max_patch_bytes", &["1", "2"]),
     ("tools.list_directory.max_entries", &["1", "9999"]),
     ("tools.list_directory.max_depth", &["1", "99"]),
     (

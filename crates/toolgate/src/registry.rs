@@ -24,5 +24,5 @@
 
 pub use toolgate_gate::registry::{
     Alias, Definition as ToolDefinition, Entry as RegisteredTool, LinkedTool, Profile, Registry,
-    RegistryError, Resolved as ResolvedCall, WireFormat, inventory,
+    RegistryError, Resolved as ResolvedCall, Rewrite, WireFormat, inventory,
 };

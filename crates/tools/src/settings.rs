@@ -100,7 +100,7 @@ pub struct PatchSettings {
 impl Default for PatchSettings {
     fn default() -> Self {
         Self {
-            max_patch_bytes: 512 * 1024,
+            max_patch_bytes: 256 * 1024,
         }
     }
 }

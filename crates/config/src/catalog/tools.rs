@@ -53,7 +53,7 @@ pub(super) const TOOLS: &[Key] = &[
         "Whether tools are offered, only read and checked, or run.",
     )
     .or(Fallback::Text("enabled")),
-    limit("max_tool_calls_per_batch", 8, "The most calls of one batch; further ones are refused."),
+    limit("max_tool_calls_per_batch", 64, "The most calls of one batch; further ones are refused."),
     limit(
         "max_tool_iterations_per_user_turn",
         200,
@@ -332,7 +332,11 @@ const WRITE_FILE: &[Key] = &[limit(
     "The largest file that is written.",
 )];
 
-const APPLY_PATCH: &[Key] = &[limit("max_patch_bytes", 524_288, "The largest patch.")];
+const APPLY_PATCH: &[Key] = &[limit(
+    "max_patch_bytes",
+    262_144,
+    "The largest patch; at most `max_tool_args_bytes`, which a patch is part of.",
+)];
 
 const LIST_DIRECTORY: &[Key] = &[
     limit(

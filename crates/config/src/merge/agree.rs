@@ -20,9 +20,64 @@ pub(crate) fn disagreements(merged: &Merged) -> Vec<SettingError> {
         }
     }
     let sections = sections.iter();
-    sections
+    let mut all: Vec<SettingError> = sections
         .filter_map(|((kind, name), section)| disagreement(kind, name, section))
-        .collect()
+        .collect();
+    all.extend(
+        NOT_ABOVE
+            .iter()
+            .filter_map(|bound| unreachable(merged, bound)),
+    );
+    all
+}
+
+/// A limit that another one makes unreachable.
+struct NotAbove {
+    limit: [&'static str; 3],
+    bound: &'static [&'static str],
+    why: &'static str,
+}
+
+const NOT_ABOVE: &[NotAbove] = &[
+    NotAbove {
+        limit: ["tools", "apply_patch", "max_patch_bytes"],
+        bound: &["tools", "max_tool_args_bytes"],
+        why: "a patch is one argument of its call",
+    },
+    NotAbove {
+        limit: ["tools", "output", "max_block_bytes"],
+        bound: &["tools", "output", "max_blocks_bytes"],
+        why: "a block is one of the blocks of its result",
+    },
+    NotAbove {
+        limit: ["tools", "output", "keep_bytes"],
+        bound: &["tools", "output", "keep_total_bytes"],
+        why: "an output is one of those that are kept",
+    },
+];
+
+/// A limit of a trusted file above its bound. A bound that an untrusted project lowered
+/// takes the limit down with it and is no error of the user's file.
+fn unreachable(merged: &Merged, rule: &NotAbove) -> Option<SettingError> {
+    let trusted = |path: &[&str]| {
+        let setting = merged.settings.get(&KeyPath::of(path.iter().copied()))?;
+        setting.parts.iter().rfind(|part| part.trusted)
+    };
+    let (limit, bound) = (trusted(&rule.limit)?, trusted(rule.bound)?);
+    let (value, most) = (limit.value.as_u64()?, bound.value.as_u64()?);
+    if value <= most {
+        return None;
+    }
+    // The built-in value of a limit follows its bound.
+    let (source, places) = limit.places.as_ref()?;
+    let problem = format!(
+        "`{}` = {value} can never be reached: {}, and `{}` is {most}; lower the one or raise the other",
+        rule.limit.join("."),
+        rule.why,
+        rule.bound.join(".")
+    );
+    let fault = SettingErrorKind::Conflict { problem };
+    Some(SettingError::new(source, places.span.clone(), fault))
 }
 
 /// What files say in a section whose name they chose.

@@ -56,7 +56,7 @@ pub struct CallLimits {
 impl Default for CallLimits {
     fn default() -> Self {
         Self {
-            max_calls: 8,
+            max_calls: 64,
             max_args_bytes: 256 * 1024,
             max_depth: 64,
         }

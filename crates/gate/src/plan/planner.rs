@@ -239,7 +239,12 @@ impl Planner<'_> {
             let asks = spec.requires_approval || invocation.requires_approval();
             let timeout = invocation.timeout();
             let opens = invocation.opens();
-            Ok::<_, ToolError>((invocation, summary, facts, risk, asks, timeout, opens))
+            let mut places = invocation.locations();
+            places.extend(locations(&facts));
+            places.dedup();
+            Ok::<_, ToolError>((
+                invocation, summary, facts, risk, asks, timeout, opens, places,
+            ))
         });
         let read = catch_unwind(read).unwrap_or_else(|payload| {
             let message = format!(
@@ -248,7 +253,7 @@ impl Planner<'_> {
             );
             Err(ToolError::new(ErrorKind::Panicked, message))
         });
-        let (invocation, summary, facts, risk, asks, timeout, opens) = read?;
+        let (invocation, summary, facts, risk, asks, timeout, opens, locations) = read?;
         let opens = beyond::offered(opens, self.sandbox);
         let seen = Seen {
             opens: &opens,
@@ -259,7 +264,7 @@ impl Planner<'_> {
             tool: spec.name.clone(),
             summary: approval_text(&self.redactor.redact(&summary).0),
             risk,
-            locations: locations(&facts),
+            locations,
             plan_hash: self.hash(&entry, &call, seen),
             decision: Decision::denied(
                 ErrorKind::PolicyDenied,

@@ -19,7 +19,13 @@ pub struct Alias {
     pub spellings: Vec<Spelling>,
     /// Arguments that are set unless the call gives them.
     pub presets: Args,
+    /// Brings arguments to another form where spellings cannot, before these; the error text
+    /// goes to the model.
+    pub rewrite: Option<Rewrite>,
 }
+
+/// A change of all arguments of a call.
+pub type Rewrite = fn(Args) -> Result<Args, String>;
 
 impl Alias {
     /// A plain other name.
@@ -29,6 +35,7 @@ impl Alias {
             tool: tool.into(),
             spellings: Vec::new(),
             presets: Args::new(),
+            rewrite: None,
         }
     }
 
@@ -36,6 +43,13 @@ impl Alias {
     #[must_use]
     pub fn spelling(mut self, spelling: Spelling) -> Self {
         self.spellings.push(spelling);
+        self
+    }
+
+    /// The same with a change of all arguments.
+    #[must_use]
+    pub fn rewrite(mut self, rewrite: Rewrite) -> Self {
+        self.rewrite = Some(rewrite);
         self
     }
 

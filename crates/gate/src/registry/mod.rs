@@ -20,7 +20,7 @@ use toolgate_model::nearest::nearest;
 use toolgate_model::{Args, ErrorKind, ToolError};
 use toolgate_policy::Scope;
 
-pub use alias::{Alias, Profile};
+pub use alias::{Alias, Profile, Rewrite};
 pub use definitions::{Definition, WireFormat};
 #[doc(hidden)]
 pub use inventory;
@@ -352,6 +352,10 @@ impl Registry {
         };
         let mut args = args;
         if let Some(alias) = &alias {
+            if let Some(rewrite) = alias.rewrite {
+                let refused = |error| ToolError::bad_args(format!("{name}: {error}"));
+                args = rewrite(args).map_err(refused)?;
+            }
             respell(&mut args, &alias.spellings)?;
         }
         respell(&mut args, &entry.spec().spellings)?;

@@ -158,6 +158,12 @@ pub trait Invocation: Send + Sync + 'static {
         Vec::new()
     }
 
+    /// Places that an approver and a listener are told of beside those of the facts, such as the
+    /// directory in which a command runs.
+    fn locations(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// What the call's own sandbox would refuse of what it says it will touch. Asked where facts
     /// are only claimed: the path sandbox has no part in such a call.
     fn refused(&self) -> Option<ToolError> {

@@ -22,6 +22,7 @@ type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError>
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
 type Opens<A> = dyn Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync;
 type Prepare<A> = dyn Fn(&mut A, &Ahead<'_>) + Send + Sync;
+type Locations<A> = dyn Fn(&A) -> Vec<String> + Send + Sync;
 type Refused<A> = dyn Fn(&A, &Facts) -> Option<ToolError> + Send + Sync;
 type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
 
@@ -34,6 +35,7 @@ struct Parts<A> {
     prepare: Option<Box<Prepare<A>>>,
     timeout: Box<Limit<A>>,
     opens: Box<Opens<A>>,
+    locations: Box<Locations<A>>,
     refused: Box<Refused<A>>,
 }
 
@@ -86,6 +88,7 @@ where
             prepare: None,
             timeout: Box::new(|_| None),
             opens: Box::new(|_, _| Vec::new()),
+            locations: Box::new(|_| Vec::new()),
             refused: Box::new(|_, _| None),
         }),
         args: PhantomData,
@@ -186,6 +189,12 @@ impl<A> TypedTool<A> {
         opens: impl Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync + 'static,
     ) -> Self {
         self.set(|parts| parts.opens = Box::new(opens))
+    }
+
+    /// Places beside those of the facts; see [`Invocation::locations`].
+    #[must_use]
+    pub fn locations(self, locations: impl Fn(&A) -> Vec<String> + Send + Sync + 'static) -> Self {
+        self.set(|parts| parts.locations = Box::new(locations))
     }
 
     /// What a sandbox of the tool's own would refuse; see [`Invocation::refused`].
@@ -290,6 +299,10 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
 
     fn opens(&self) -> Vec<NeededDirectory> {
         (self.parts.opens)(&self.args, &self.facts)
+    }
+
+    fn locations(&self) -> Vec<String> {
+        (self.parts.locations)(&self.args)
     }
 
     fn refused(&self) -> Option<ToolError> {

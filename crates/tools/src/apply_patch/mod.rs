@@ -39,7 +39,7 @@ use crate::place::{fact_path, names_a_file};
 use crate::settings::{PatchSettings, WriteSettings};
 use crate::write_file::PREVIEW;
 use apply::{Failure, Fit, Remark};
-use formats::{Patch, PatchError};
+use formats::{Patch, PatchError, PatchProblem};
 use outcome::{Outcome, outcomes};
 use patch_files::PatchFiles;
 
@@ -61,6 +61,9 @@ struct Arguments {
     /// The patch: LP1, `*** Begin Patch` envelope, or unified diff.
     #[schemars(length(min = 1))]
     patch: String,
+    /// Whether a comment such as "rest unchanged" is meant as it stands, although lines go there.
+    #[serde(default)]
+    allow_elision: bool,
 }
 
 /// The tool.
@@ -93,7 +96,10 @@ impl Tool for ApplyPatch {
     }
 
     fn parse(&self, args: &Args) -> Result<Box<dyn Invocation>, ToolError> {
-        let Arguments { patch } = read_args(args)?;
+        let Arguments {
+            patch,
+            allow_elision,
+        } = read_args(args)?;
         let (bytes, most) = (patch.len() as u64, self.settings.max_patch_bytes);
         if bytes > most {
             return Err(ToolError::new(
@@ -129,6 +135,7 @@ impl Tool for ApplyPatch {
             patch,
             facts,
             files: self.files,
+            allow_elision,
         }))
     }
 }
@@ -146,11 +153,20 @@ impl Patch {
             // Files in memory give no trouble of their own.
             Err(Failure::Tool(_)) | Ok(_) => {}
         }
-        let items = files.into_items().into_iter();
-        let changed = items.filter(|item| item.after() != item.before);
-        Ok(changed
-            .map(|item| (fact_path(&item.path), item.after()))
-            .collect())
+        let mut changed = BTreeMap::new();
+        for item in files.into_items() {
+            let path = fact_path(&item.path);
+            let after = item.after().map_err(|error| PatchError {
+                line: 1,
+                step: String::new(),
+                path: Some(path.clone()),
+                problem: Box::new(PatchProblem::Unencodable(error.to_string())),
+            })?;
+            if after != item.before {
+                changed.insert(path, after);
+            }
+        }
+        Ok(changed)
     }
 }
 
@@ -159,6 +175,7 @@ struct Patching {
     patch: Patch,
     facts: Facts,
     files: WriteSettings,
+    allow_elision: bool,
 }
 
 impl Invocation for Patching {
@@ -213,7 +230,7 @@ impl Patching {
         let items = files.into_items();
         let (text, shows): (String, &'static [&'static str]) = match applied {
             Ok(_) => {
-                let outcomes = outcomes(items);
+                let outcomes = outcomes(items)?;
                 let texts: Vec<String> = outcomes.iter().map(Outcome::shown).collect();
                 // Of a binary file only that it is one is shown.
                 let is_shown = |outcome: &Outcome| outcome.difference().is_some();
@@ -305,10 +322,10 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
             )
         }
     })?;
-    let outcomes = outcomes(items);
+    let outcomes = outcomes(items)?;
     let mut changes = Vec::with_capacity(outcomes.len());
     for outcome in &outcomes {
-        changes.push(outcome.change(&found, cx, patching.files)?);
+        changes.push(outcome.change(&found, cx, patching.files, patching.allow_elision)?);
     }
     Ok((outcomes, remarks, changes))
 }

@@ -7,7 +7,7 @@ use toolgate_model::{ErrorKind, ToolError};
 
 use super::Found;
 use super::patch_files::{Item, Now};
-use crate::change::{After, Change, Difference, Region, find_elision};
+use crate::change::{After, Change, Difference, Region, check_elision};
 use crate::lines;
 use crate::place::fact_path;
 use crate::settings::WriteSettings;
@@ -44,11 +44,12 @@ pub(super) struct Outcome {
 }
 
 /// The files that differ from what they were.
-pub(super) fn outcomes(items: Vec<Item>) -> Vec<Outcome> {
+pub(super) fn outcomes(items: Vec<Item>) -> Result<Vec<Outcome>, ToolError> {
     let origin = |at: usize| items.get(at);
     let mut outcomes = Vec::new();
     for item in &items {
         let after = item.after();
+        let after = after.map_err(|error| error.in_file(&fact_path(&item.path)))?;
         if after == item.before && item.executable.is_none() {
             continue;
         }
@@ -83,7 +84,7 @@ pub(super) fn outcomes(items: Vec<Item>) -> Vec<Outcome> {
             regions,
         });
     }
-    outcomes
+    Ok(outcomes)
 }
 
 impl Outcome {
@@ -147,6 +148,7 @@ impl Outcome {
         found: &Found,
         cx: &RunCtx,
         settings: WriteSettings,
+        allow_elision: bool,
     ) -> Result<Change, ToolError> {
         let path = fact_path(&self.path);
         let before = found.get(&self.path).cloned();
@@ -164,7 +166,12 @@ impl Outcome {
         after.like = source.map(|source| source.stat);
         after.executable = self.executable;
         if let Some(difference) = self.difference() {
-            self.check_elision(&path, &difference)?;
+            if let (false, Some(old)) = (allow_elision, &self.old) {
+                check_elision(&path, old, &difference).map_err(|error| ToolError {
+                    kind: ErrorKind::PatchFailed,
+                    ..error
+                })?;
+            }
             if let Some(base) = base {
                 if !matches!(self.what, What::Copied(_)) {
                     base.check_seen(&path, difference.touched(), cx)?;
@@ -181,21 +188,6 @@ impl Outcome {
             before,
             after: Some(after),
         })
-    }
-
-    /// Refuses new lines that stand for others.
-    fn check_elision(&self, path: &str, difference: &Difference<'_>) -> Result<(), ToolError> {
-        let old = self.old.as_deref().filter(|_| self.what != What::Created);
-        match find_elision(difference.new_lines(), old) {
-            Some(line) => Err(ToolError::new(
-                ErrorKind::PatchFailed,
-                format!(
-                    "{path}: the added line `{}` stands for text that is left out; it would really be in the file. Write the lines out.",
-                    line.trim()
-                ),
-            )),
-            None => Ok(()),
-        }
     }
 
     /// How a list of changes names it.

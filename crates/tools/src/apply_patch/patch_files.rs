@@ -7,7 +7,7 @@ use toolgate_model::ToolError;
 use super::formats::PatchProblem;
 use crate::change::{LineEndingError, Sheet};
 use crate::place::fact_path;
-use crate::text::{Decoded, Encoding, decode};
+use crate::text::{Decoded, Encoding, Unencodable, decode};
 
 /// Where the desk gets files from.
 pub(super) type Source<'s> = dyn FnMut(&str) -> Result<Option<Vec<u8>>, ToolError> + 's;
@@ -150,12 +150,12 @@ impl Item {
     }
 
     /// What it is to be on disk.
-    pub(super) fn after(&self) -> Option<Vec<u8>> {
-        match &self.now {
+    pub(super) fn after(&self) -> Result<Option<Vec<u8>>, Unencodable> {
+        Ok(match &self.now {
             Now::Absent => None,
             Now::Bytes(bytes) => Some(bytes.clone()),
-            Now::Text(sheet, encoding) => Some(encoding.encode(sheet.text())),
-        }
+            Now::Text(sheet, encoding) => Some(encoding.encode(sheet.text())?),
+        })
     }
 
     /// Makes it a new file with these lines.

@@ -12,7 +12,7 @@ use toolgate_sandbox::paths::{FileStat, PathError, PathSandbox};
 
 use super::difference::Touch;
 use crate::lines;
-use crate::text::{Encoding, text_of};
+use crate::text::{self, Encoding};
 
 /// A larger file cannot be changed by these tools: nobody has read that much.
 pub(crate) const LARGEST: u64 = 64 * 1024 * 1024;
@@ -49,8 +49,7 @@ impl Current {
 
     /// Its text, unless it is binary.
     pub(crate) fn decoded(&self) -> Option<(Cow<'_, str>, Encoding)> {
-        let text = text_of(&self.bytes)?;
-        Some((text, Encoding::announced(&self.bytes)))
+        text::read(&self.bytes, true)
     }
 
     /// Whether the conversation has read it, and as it is now.

@@ -20,6 +20,15 @@ pub(crate) struct Region {
     pub(crate) new: Range<usize>,
 }
 
+/// One place of a difference.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place<'a, 't> {
+    pub(crate) gone: &'a [&'t str],
+    pub(crate) new: &'a [&'t str],
+    /// Whether nothing that says anything stands between it and the place before.
+    pub(crate) touches_last: bool,
+}
+
 /// The difference between an old text and a new one, line by line.
 #[derive(Debug)]
 pub(crate) struct Difference<'t> {
@@ -70,10 +79,20 @@ impl<'t> Difference<'t> {
         self.changes.iter().map(|change| change.old.len()).sum()
     }
 
-    /// The lines that are new.
-    pub(crate) fn new_lines(&self) -> impl Iterator<Item = &'t str> + '_ {
-        let lines = |change: &Region| self.new.get(change.new.clone());
-        self.changes.iter().flat_map(lines).copied()
+    /// Each place that changes: the lines that go, those that come, and whether nothing but
+    /// braces and blanks is between it and the place before.
+    pub(crate) fn places(&self) -> impl Iterator<Item = Place<'_, 't>> {
+        let mut end = None;
+        self.changes.iter().map(move |change| {
+            let between = end.map(|end: usize| self.new.get(end..change.new.start));
+            end = Some(change.new.end);
+            let is_thin = |line: &&str| !line.contains(char::is_alphanumeric);
+            Place {
+                gone: self.old.get(change.old.clone()),
+                new: self.new.get(change.new.clone()),
+                touches_last: between.is_some_and(|lines| lines.iter().all(is_thin)),
+            }
+        })
     }
 
     /// Both in short.

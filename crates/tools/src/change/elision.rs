@@ -1,9 +1,13 @@
 //! Lines that stand for code the model did not write out.
 //!
 //! A model that was shown a long file likes to send it back with "the rest stays
-//! as it is". Written to disk, that line is all that is left of the rest.
+//! as it is". Written to disk, that line is all that is left of the rest. Where there was no
+//! rest, it is an ordinary comment.
 
 use toolgate_model::ToolError;
+
+use super::difference::Difference;
+use crate::lines::said;
 
 /// What begins a comment.
 const LEADERS: &[&str] = &[
@@ -67,35 +71,46 @@ const WHOLE: &[&str] = &[
     "no changes",
 ];
 
-/// Refuses content that leaves something out.
+/// Refuses a change in which such a line takes the place of lines that are there.
 ///
-/// `old` is the text that would be replaced. A line it already has is no elision
-/// but part of the file; and where nothing is replaced, only a comment counts.
-pub(crate) fn check(content: &str, old: Option<&str>) -> Result<(), ToolError> {
-    let mut number = 0_u64;
-    let lines = content.lines().inspect(|_| number += 1);
-    match find(lines, old) {
-        Some(line) => Err(ToolError::bad_args(format!(
-            "line {number} of the content stands for text that is left out: `{}`. \
-             The file would really consist of that line. Send the complete content.",
-            line.trim()
-        ))),
-        None => Ok(()),
-    }
+/// Where nothing is lost it is a comment like any other, and so is a line that the old text
+/// already has.
+pub(crate) fn check(path: &str, old: &str, difference: &Difference<'_>) -> Result<(), ToolError> {
+    let Some(Elided { line, lost }) = find(old, difference) else {
+        return Ok(());
+    };
+    let lines = said(lost);
+    Err(ToolError::bad_args(format!(
+        "{path}: the line `{}` stands for text that is left out, and {lines} of the file would be lost there. \
+         Write the lines out; or set allow_elision to true if the file is to hold that very line instead of them.",
+        line.trim()
+    )))
 }
 
-/// The first line that leaves something out.
-pub(crate) fn find<'t>(
-    mut lines: impl Iterator<Item = &'t str>,
-    old: Option<&str>,
-) -> Option<&'t str> {
-    lines.find(|line| {
-        let Some(kind) = elision(line) else {
-            return false;
-        };
-        let known = |old: &str| old.lines().any(|known| known.trim() == line.trim());
-        !old.is_some_and(known) && (kind == Kind::Comment || old.is_some())
-    })
+/// A line that stands for others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Elided<'t> {
+    line: &'t str,
+    /// How many lines with something in them go at its place.
+    lost: u64,
+}
+
+fn find<'t>(old: &str, difference: &Difference<'t>) -> Option<Elided<'t>> {
+    let known = |line: &str| old.lines().any(|known| known.trim() == line.trim());
+    let stands = |line: &&&str| elision(line).is_some() && !known(line);
+    let (mut found, mut lost) = (None, 0);
+    for place in difference.places() {
+        if !place.touches_last {
+            if found.is_some() && lost > 0 {
+                break;
+            }
+            (found, lost) = (None, 0);
+        }
+        let gone = place.gone.iter().filter(|line| !line.trim().is_empty());
+        lost += gone.count() as u64;
+        found = found.or_else(|| place.new.iter().find(stands).copied());
+    }
+    found.filter(|_| lost > 0).map(|line| Elided { line, lost })
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -219,14 +234,50 @@ mod tests {
     }
 
     #[test]
-    fn what_the_file_already_says_and_bare_lines_of_new_files_may_stay() {
-        let gap = "fn a() {}\n// ... existing code ...\n";
-        assert!(check(gap, None).is_err());
-        assert!(check(gap, Some("fn b() {}\n")).is_err());
-        assert!(check(gap, Some("x\n  // ... existing code ...\n")).is_ok());
-        let bare = "... rest of the code unchanged ...\n";
-        assert!(check(bare, None).is_ok());
-        let error = check(bare, Some("y")).unwrap_err();
-        assert!(error.message.contains("line 1"), "{error}");
+    fn a_gap_is_refused_only_where_something_would_be_lost() {
+        let long = "fn a() {\n    one();\n    two();\n}\n\nfn b() {\n    three();\n}\n";
+        for (old, new, lost) in [
+            // Nothing was there.
+            ("", "fn a() {}\n// ... existing code ...\n", None),
+            ("", "... rest of the code unchanged ...\n", None),
+            ("x\n", "x\n// ... existing code ...\n", None),
+            ("x\ny\n", "x\n// ... existing code ...\ny\n", None),
+            // It was there before.
+            (
+                "a\n// ... existing code ...\n",
+                "// ... existing code ...\nb\n",
+                None,
+            ),
+            // Lines go elsewhere, far from it.
+            (
+                "gone\none\ntwo\nthree\n",
+                "one\ntwo\n// ... existing code ...\nthree\n",
+                None,
+            ),
+            (
+                long,
+                "fn a() {\n    // ... existing code ...\n}\n\nfn b() {\n    three();\n}\n",
+                Some(2),
+            ),
+            (
+                long,
+                "fn a() {\n    one();\n    two();\n}\n// ... rest of the code unchanged ...\n",
+                Some(3),
+            ),
+            (
+                long,
+                "fn a() {\n... rest of the code unchanged ...\n}\n",
+                Some(5),
+            ),
+            ("y\n", "// ... existing code ...\n", Some(1)),
+            // Only a brace is between the gap and what goes.
+            ("a\n}\nb\n", "a\n// ... existing code ...\n}\n", Some(1)),
+        ] {
+            let difference = Difference::between(old, new);
+            let found = find(old, &difference);
+            assert_eq!(found.map(|found| found.lost), lost, "{old:?} -> {new:?}");
+            let refused = check("f.rs", old, &difference);
+            assert_eq!(refused.is_err(), lost.is_some());
+        }
     }
 }

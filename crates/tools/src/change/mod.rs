@@ -37,7 +37,7 @@ use crate::blocking::{blocking, go_on};
 
 pub(crate) use current::{Current, LARGEST};
 pub(crate) use difference::{Difference, Region};
-pub(crate) use elision::{check as check_elision, find as find_elision};
+pub(crate) use elision::check as check_elision;
 pub(crate) use hints::{closest, numbered};
 pub(crate) use sheet::{Ending, LineEndingError, Row, Sheet};
 

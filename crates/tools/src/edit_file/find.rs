@@ -26,15 +26,18 @@ pub(super) enum Strategy {
     Exact,
     /// The hint chose it.
     LineHint,
+    /// All of them are meant.
+    Everywhere,
 }
 
 /// Places of an ambiguous target that are remembered.
 const REMEMBERED: usize = 10;
 
-/// A place, and how it was found.
+/// Places, and how they were found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Found {
-    pub(super) range: Range<usize>,
+    /// In order and apart from each other; one, unless all are meant.
+    pub(super) ranges: Vec<Range<usize>>,
     pub(super) strategy: Strategy,
     /// The target had other line endings than the file.
     pub(super) other_endings: bool,
@@ -50,7 +53,7 @@ pub(super) fn find(
 ) -> Result<Found, Miss> {
     match place(edited, old, target, hint) {
         Ok((range, strategy)) => Ok(Found {
-            range,
+            ranges: vec![range],
             strategy,
             other_endings: false,
         }),
@@ -59,13 +62,41 @@ pub(super) fn find(
             let other = other.ok_or(Miss::Nowhere)?;
             let (range, strategy) = place(edited, old, &other, hint)?;
             Ok(Found {
-                range,
+                ranges: vec![range],
                 strategy,
                 other_endings: true,
             })
         }
         Err(several) => Err(several),
     }
+}
+
+/// Finds every place, from the start on; places that overlap one before are passed over.
+pub(super) fn find_all(
+    edited: &Edited,
+    target: &str,
+    ending: Option<Ending>,
+) -> Result<Found, Miss> {
+    let all = |target: &str| -> Vec<Range<usize>> {
+        let starts = memchr::memmem::find_iter(edited.text.as_bytes(), target);
+        starts.map(|start| start..start + target.len()).collect()
+    };
+    let mut ranges = all(target);
+    let mut other_endings = false;
+    if ranges.is_empty()
+        && let Some(other) = ending.and_then(|ending| with_ending(target, ending))
+    {
+        ranges = all(&other);
+        other_endings = true;
+    }
+    if ranges.is_empty() {
+        return Err(Miss::Nowhere);
+    }
+    Ok(Found {
+        ranges,
+        strategy: Strategy::Everywhere,
+        other_endings,
+    })
 }
 
 fn place(
@@ -163,7 +194,7 @@ mod tests {
     fn found(text: &str, target: &str, hint: Option<u64>) -> Result<usize, Miss> {
         let edited = Edited::of(text.to_owned());
         let found = find(&edited, text, target, hint, one_ending(text))?;
-        Ok(found.range.start)
+        Ok(found.ranges[0].start)
     }
 
     #[test]
@@ -188,6 +219,22 @@ mod tests {
             found(text, "x", Some(2)),
             Err(Miss::Several { tie: true, .. })
         ));
+    }
+
+    #[test]
+    fn every_place_is_found_where_all_are_meant() {
+        for (text, target, starts) in [
+            ("x y x\n", "x", vec![0, 4]),
+            ("aaa", "aa", vec![0]),
+            ("a\r\nb\r\na\r\nb\r\n", "a\nb\n", vec![0, 6]),
+            ("é é", "é", vec![0, 3]),
+        ] {
+            let found = find_all(&Edited::of(text.to_owned()), target, one_ending(text)).unwrap();
+            let found: Vec<usize> = found.ranges.iter().map(|range| range.start).collect();
+            assert_eq!(found, starts, "{text:?}");
+        }
+        let edited = Edited::of("abc".to_owned());
+        assert_eq!(find_all(&edited, "d", None), Err(Miss::Nowhere));
     }
 
     #[test]

@@ -36,14 +36,15 @@ use crate::secrets::Secrets;
 use crate::settings::WriteSettings;
 use crate::text::{Encoding, decode};
 use crate::write_file::PREVIEW;
-use find::{Found, Miss, Strategy, find, line_number, one_ending, with_ending};
+use find::{Found, Miss, Strategy, find, find_all, line_number, one_ending, with_ending};
 use splices::Edited;
 
 const DESCRIPTION: &str = "Replaces exact pieces of text in a file of the working directory. Each \
     edit names a target, which has to be in the file exactly once, with all blanks and line breaks \
     as read_file showed them, and its replacement, which is taken literally. All edits are made, or \
-    none; each one sees the text as the edits before it left it. The lines have to be read first. A \
-    comment that stands for code left out is refused.";
+    none; each one sees the text as the edits before it left it. With replace_all = true an edit \
+    changes its target everywhere. The lines have to be read first. A comment that stands for code \
+    that is there now is refused.";
 
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -54,6 +55,9 @@ pub(crate) struct EditFile {
     /// The edits, in the order in which they are made.
     #[schemars(length(min = 1))]
     edits: Vec<Edit>,
+    /// Whether a comment such as "rest unchanged" is meant as it stands, although lines go there.
+    #[serde(default)]
+    allow_elision: bool,
 }
 
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -70,6 +74,9 @@ pub(crate) struct Edit {
     /// Another spelling of line_hint.
     #[serde(default, rename = "lineHint")]
     other_line_hint: Option<NonZeroU64>,
+    /// Whether the target is replaced wherever it is, instead of in the one place where it is.
+    #[serde(default)]
+    replace_all: bool,
 }
 
 impl Edit {
@@ -93,12 +100,21 @@ pub(crate) fn tool(settings: WriteSettings) -> TypedTool<EditFile> {
         edit(args, Arc::new(cx), settings)
     })
     .check(|args| {
-        let twice = |edit: &Edit| edit.line_hint.and(edit.other_line_hint).is_some();
-        match args.edits.iter().position(twice) {
-            Some(at) => Err(ToolError::bad_args(format!(
-                "edit {}: line_hint and lineHint are the same argument; give one of them",
-                at + 1
-            ))),
+        let wrong = |edit: &Edit| match edit {
+            edit if edit.line_hint.and(edit.other_line_hint).is_some() => {
+                Some("line_hint and lineHint are the same argument; give one of them")
+            }
+            edit if edit.replace_all && edit.hint().is_some() => Some(
+                "line_hint chooses one place and replace_all takes every one; give one of them",
+            ),
+            _ => None,
+        };
+        let numbered = (1_usize..).zip(&args.edits);
+        match numbered
+            .into_iter()
+            .find_map(|(at, edit)| Some((at, wrong(edit)?)))
+        {
+            Some((at, why)) => Err(ToolError::bad_args(format!("edit {at}: {why}"))),
             None => Ok(()),
         }
     })
@@ -118,6 +134,7 @@ struct Made {
     removed: usize,
     diff: String,
     strategy: Strategy,
+    replacements: usize,
     other_endings: bool,
     encoding: Encoding,
     sha256: String,
@@ -154,12 +171,14 @@ async fn edit(
     let strategy = match made.strategy {
         Strategy::Exact => "exact",
         Strategy::LineHint => "line_hint",
+        Strategy::Everywhere => "replace_all",
     };
     let mut output = Output::plain(content)
         .display(bound(&display, PREVIEW, None).text)
         .with("path", path)
         .with("changed", changed)
         .with("edits", edits)
+        .with("replacements", made.replacements)
         .with("added", made.added)
         .with("removed", made.removed)
         .with("strategy", strategy)
@@ -181,16 +200,21 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
     current.check_read(&path, cx)?;
     let (old, encoding) = current.decoded().ok_or_else(|| binary(&path))?;
     let redactor = cx.redactor();
-    let (edited, strategy, other_endings) = apply(&args.edits, &path, &old, redactor)?;
+    let applied = apply(&args.edits, &path, &old, redactor)?;
+    let edited = applied.edited;
     settings.check(&path, edited.text.len())?;
     let difference = Difference::of(&old, &edited.text, edited.regions(&old));
+    if !args.allow_elision {
+        check_elision(&path, &old, &difference)?;
+    }
     let mut made = Made {
         counts: difference.counts(),
         added: difference.added(),
         removed: difference.removed(),
         diff: difference.unified(&path, &path),
-        strategy,
-        other_endings,
+        strategy: applied.strategy,
+        replacements: applied.replacements,
+        other_endings: applied.other_endings,
         encoding,
         sha256: current.sha256.clone(),
         change: None,
@@ -202,7 +226,8 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
             seen.map_or_else(LineRanges::default, |seen| seen.lines.clone())
         });
         let known = difference.known_after(&seen);
-        let mut after = After::content(encoding.encode(edited.text));
+        let bytes = encoding.encode(edited.text);
+        let mut after = After::content(bytes.map_err(|error| error.in_file(&path))?);
         after.known = Some(known);
         made.change = Some(Change {
             path: args.path,
@@ -213,27 +238,34 @@ fn look(args: EditFile, cx: &RunCtx, settings: WriteSettings) -> Result<Made, To
     Ok(made)
 }
 
+/// A text with all edits made.
+struct Applied {
+    edited: Edited,
+    strategy: Strategy,
+    replacements: usize,
+    other_endings: bool,
+}
+
 /// Makes the edits on a text, one after the other.
-fn apply(
-    edits: &[Edit],
-    path: &str,
-    old: &str,
-    redactor: &Redactor,
-) -> Result<(Edited, Strategy, bool), ToolError> {
+fn apply(edits: &[Edit], path: &str, old: &str, redactor: &Redactor) -> Result<Applied, ToolError> {
     let secrets = |text: &str| Secrets::find(redactor, text).made_from(redactor, [old]);
     let ending = one_ending(old);
-    let mut edited = Edited::of(old.to_owned());
-    let (mut strategy, mut other_endings) = (Strategy::Exact, false);
+    let mut applied = Applied {
+        edited: Edited::of(old.to_owned()),
+        strategy: Strategy::Exact,
+        replacements: 0,
+        other_endings: false,
+    };
     for (number, edit) in (1_usize..).zip(edits) {
-        let which = format!("edit {number} of {}", edits.len());
-        check_elision(&edit.replacement, Some(old)).map_err(|error| ToolError {
-            message: format!("{which}: {}", error.message),
-            ..error
-        })?;
-        let found = find(&edited, old, &edit.target, edit.hint(), ending);
+        let edited = &mut applied.edited;
+        let found = if edit.replace_all {
+            find_all(edited, &edit.target, ending)
+        } else {
+            find(edited, old, &edit.target, edit.hint(), ending)
+        };
         let found = found.map_err(|miss| {
             let what = Missed {
-                which,
+                which: format!("edit {number} of {}", edits.len()),
                 path,
                 edit,
                 text: &edited.text,
@@ -241,21 +273,22 @@ fn apply(
             what.error(&miss, &secrets(&edited.text))
         })?;
         let Found {
-            range,
+            ranges,
             strategy: how,
             other_endings: other,
         } = found;
-        strategy = strategy.max(how);
-        other_endings |= other;
+        applied.strategy = applied.strategy.max(how);
+        applied.replacements += ranges.len();
+        applied.other_endings |= other;
         // A file of one line ending keeps it.
         let kept = match ending {
             Some(Ending::CrLf) => with_ending(&edit.replacement, Ending::CrLf),
             Some(Ending::Lf) if other => with_ending(&edit.replacement, Ending::Lf),
             _ => None,
         };
-        edited.replace(range, kept.as_deref().unwrap_or(&edit.replacement));
+        edited.replace_each(&ranges, kept.as_deref().unwrap_or(&edit.replacement));
     }
-    Ok((edited, strategy, other_endings))
+    Ok(applied)
 }
 
 /// An edit that has no place.
@@ -305,7 +338,7 @@ impl Missed<'_> {
                 let hint = if *tie {
                     "two of them are equally near to line_hint; give another one"
                 } else {
-                    "give line_hint"
+                    "give line_hint, or set replace_all to true to change all of them"
                 };
                 ToolError::new(
                     ErrorKind::TargetAmbiguous,
@@ -388,11 +421,20 @@ fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
             None => fails(&format!("`{name}` is binary")),
             Some(old) => match apply(&args.edits, &name, &old.text, view.redactor()) {
                 Err(error) => fails(&error.message),
-                Ok((edited, ..)) => {
+                Ok(Applied { edited, .. }) => {
                     view.check_content(&args.path, edited.text.as_bytes())?;
                     let regions = edited.regions(&old.text);
                     let difference = Difference::of(&old.text, &edited.text, regions);
-                    (difference.unified(&path, &path), &["edits"])
+                    let elided = match args.allow_elision {
+                        true => Ok(()),
+                        false => check_elision(&name, &old.text, &difference),
+                    };
+                    let encoded = old.encoding.encode(edited.text.clone());
+                    let encoded = encoded.map_err(|error| error.in_file(&name));
+                    match elided.and(encoded.map(drop)) {
+                        Err(error) => fails(&error.message),
+                        Ok(()) => (difference.unified(&path, &path), &["edits"]),
+                    }
                 }
             },
         },

@@ -59,6 +59,38 @@ impl Edited {
         self.splices.insert(first, merged);
     }
 
+    /// Puts the same text in each of these places, which are in order and apart.
+    pub(super) fn replace_each(&mut self, ranges: &[Range<usize>], with: &str) {
+        if !self.splices.is_empty() || ranges.len() < 2 {
+            // From the end on, so that the places before stay where they are.
+            for range in ranges.iter().rev() {
+                self.replace(range.clone(), with);
+            }
+            return;
+        }
+        // In one pass: each of many replacements would move all of the text behind it.
+        let mut text = String::with_capacity(self.text.len());
+        let mut at = 0;
+        for range in ranges {
+            text.push_str(self.text.get(at..range.start).unwrap_or_default());
+            let start = text.len();
+            text.push_str(with);
+            match self.splices.last_mut() {
+                Some(last) if last.old.end == range.start => {
+                    last.old.end = range.end;
+                    last.new.end = text.len();
+                }
+                _ => self.splices.push(Splice {
+                    old: range.clone(),
+                    new: start..text.len(),
+                }),
+            }
+            at = range.end;
+        }
+        text.push_str(self.text.get(at..).unwrap_or_default());
+        self.text = text;
+    }
+
     /// Where bytes after the first `splices` splices stood in the old text.
     fn before(&self, at: usize, splices: usize) -> usize {
         match splices

@@ -28,11 +28,16 @@ use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, hex, path_error, 
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use toolgate_sandbox::paths::ReadHandle;
 
+use crate::blocking::{blocking, go_on};
+use crate::change::LARGEST;
 use crate::lines::{LineRange, count, newlines, said, select};
 use crate::place::fact_path;
 use crate::secrets::Secrets;
 use crate::settings::ReadSettings;
 use crate::text::{Decoded, SNIFF_BYTES, decode, looks_like_text};
+
+/// How much of a long file is in memory at once while it is hashed.
+const HASHED_AT_ONCE: u64 = 1024 * 1024;
 
 const DESCRIPTION: &str = "Reads a file of the working directory and returns its exact text. \
     Give start_line and end_line to read a part of a long file; without them a file that is too \
@@ -60,12 +65,21 @@ pub(crate) struct ReadFile {
     /// Put its number and a tab in front of each line.
     #[serde(default)]
     line_numbers: bool,
+    /// For a binary file: the byte to go on from, counted from 0, as a cut result says it.
+    #[serde(default)]
+    from_byte: Option<u64>,
 }
 
 impl ReadFile {
     /// The lines that are wanted, if not all.
     fn range(&self) -> Result<Option<LineRange>, ToolError> {
         let refuse = |what: &str| Err(ToolError::bad_args(what));
+        let lines = self.start_line.or(self.end_line).or(self.limit);
+        if self.from_byte.is_some() && lines.or(self.lines).is_some() {
+            return refuse(
+                "`from_byte` is for binary files and lines are for text; give one of them",
+            );
+        }
         if let Some(lines) = self.lines {
             if self.start_line.or(self.end_line).or(self.limit).is_some() {
                 return refuse(
@@ -103,6 +117,9 @@ pub(crate) fn tool(settings: ReadSettings) -> TypedTool<ReadFile> {
         "read_file",
         DESCRIPTION,
         move |args: ReadFile, cx| async move {
+            if is_long(&args, &cx, settings) {
+                return blocking(move || read(&args, &cx, settings)).await;
+            }
             // On this thread: it reads a bounded part of a regular file, and going to
             // another thread and back takes half as long as the whole call.
             read(&args, &cx, settings)
@@ -132,11 +149,20 @@ struct Reading<'a> {
     whole: bool,
 }
 
+/// Whether all of a file is hashed beyond what is looked at, which takes its time.
+fn is_long(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> bool {
+    let wants_lines = matches!(args.range(), Ok(Some(_)));
+    let opened = wants_lines.then(|| cx.sandbox().open_read(&args.path));
+    matches!(opened, Some(Ok(handle)) if handle.stat.len > settings.max_scan_bytes)
+}
+
 fn read(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> Result<Output, ToolError> {
     let range = args.range()?;
     let mut reading = Reading::open(args, cx, settings)?;
     let read = if !reading.is_text()? {
         reading.binary(range)
+    } else if args.from_byte.is_some() {
+        Err(reading.no_bytes())
     } else if let Some(range) = range {
         reading.part(range)
     } else {
@@ -168,6 +194,7 @@ pub(crate) fn read_whole(
         limit: None,
         lines: None,
         line_numbers: false,
+        from_byte: None,
     };
     let mut reading = Reading::open(&args, cx, settings)?;
     let binary = |bytes: u64| {
@@ -282,8 +309,7 @@ impl<'a> Reading<'a> {
     fn part(mut self, range: LineRange) -> Result<Read, ToolError> {
         let limit = self.settings.max_scan_bytes;
         self.up_to(limit.max(SNIFF_BYTES))?;
-        // Of a file that is larger nobody has seen everything, so nothing may rest on it.
-        let sha256 = self.whole.then(|| hex(&Sha256::digest(&self.bytes)));
+        let sha256 = self.digest()?;
         let Some(decoded) = decode(std::mem::take(&mut self.bytes), self.whole) else {
             return Err(self.no_lines());
         };
@@ -299,6 +325,26 @@ impl<'a> Reading<'a> {
             ));
         }
         self.text(decoded, Some(range), sha256)
+    }
+
+    /// SHA-256 of the whole file, of which a part was read so far. Nothing where it is larger
+    /// than any file that can be changed.
+    fn digest(&mut self) -> Result<Option<String>, ToolError> {
+        let mut hash = Sha256::new();
+        hash.update(&self.bytes);
+        let (mut total, mut ended) = (self.bytes.len() as u64, self.whole);
+        while !ended {
+            go_on(self.cx.cancel())?;
+            let piece = self.handle.read_up_to(HASHED_AT_ONCE);
+            let (piece, last) = piece.map_err(|error| path_error(&error))?;
+            total += piece.len() as u64;
+            if total > LARGEST {
+                return Ok(None);
+            }
+            hash.update(&piece);
+            ended = last;
+        }
+        Ok(Some(hex(&hash.finalize())))
     }
 
     fn text(
@@ -400,6 +446,13 @@ impl<'a> Reading<'a> {
         Ok(ToolError::new(
             ErrorKind::TooLarge,
             format!("`{path}` has {size}, and at most {limit} bytes are returned at once. {next}"),
+        ))
+    }
+
+    fn no_bytes(&self) -> ToolError {
+        ToolError::bad_args(format!(
+            "`{}` is text, and from_byte is for binary files. Use start_line and end_line.",
+            self.args.path
         ))
     }
 

@@ -177,6 +177,22 @@ impl RunCommand {
         facts
     }
 
+    /// The directory it runs in, as other paths are named: from the workspace where it lies
+    /// in it, else whole.
+    fn directory(&self, settings: &CommandSettings) -> Vec<String> {
+        let place = Place::of(self.cwd.as_deref(), &settings.roots);
+        let name = place.ok().map(|place| {
+            if place.roots.first() != settings.roots.first() {
+                place.absolute.to_string_lossy().into_owned()
+            } else if place.relative.is_empty() {
+                ".".to_owned()
+            } else {
+                place.relative
+            }
+        });
+        name.into_iter().collect()
+    }
+
     /// The first path of the line that rules deny to commands, or protect from them. Only
     /// names are told from, and the sandbox holds whatever a line says.
     fn refused(&self, facts: &Facts, settings: &CommandSettings) -> Option<ToolError> {
@@ -198,6 +214,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     let (opens, runs) = (Arc::clone(settings), Arc::clone(settings));
     let (prepares, judges) = (Arc::clone(settings), Arc::clone(settings));
     let enters = Arc::clone(settings);
+    let lies = Arc::clone(settings);
     typed("run_command", DESCRIPTION, move |args: RunCommand, cx| {
         run(args, cx, Arc::clone(&runs))
     })
@@ -211,6 +228,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
         Ok(Preview::default())
     })
     .prepare(move |args, ahead| prepare(args, ahead, &prepares))
+    .locations(move |args| args.directory(&lies))
     .opens(move |_, facts| opens.directories_beyond(facts))
     .refused(move |args, facts| args.refused(facts, &judges))
     .call_timeout(move |args| {

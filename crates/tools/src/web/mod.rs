@@ -51,6 +51,9 @@ pub use target::{Refusal, Target};
 pub use tls::Roots;
 use tls::Tls;
 
+/// How much longer the pipeline waits than a tool's own deadline: time to hand over what it says.
+pub(crate) const TO_HAND_OVER: Duration = Duration::from_secs(1);
+
 /// How many addresses of one host are tried.
 const TRIED: usize = 4;
 
@@ -104,6 +107,20 @@ impl Default for WebLimits {
             idle: Duration::from_secs(15),
             total: Duration::from_secs(30),
             convert: Duration::from_secs(10),
+        }
+    }
+}
+
+impl WebLimits {
+    /// The usual limits, where a whole call may take this long: no part of it takes longer.
+    pub fn within(call: Duration) -> Self {
+        let usual = Self::default();
+        Self {
+            connect: usual.connect.min(call),
+            idle: usual.idle.min(call),
+            total: call,
+            convert: usual.convert.min(call),
+            ..usual
         }
     }
 }

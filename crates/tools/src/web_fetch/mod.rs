@@ -15,7 +15,7 @@ mod kind;
 
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
@@ -26,7 +26,7 @@ use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 use url::Url;
 
 use crate::blocking::{blocking, cancelled};
-use crate::web::{Answer, Content, Target, Web, WebError, decode};
+use crate::web::{Answer, Content, TO_HAND_OVER, Target, Web, WebError, decode};
 use html::{NothingFits, Reading, Selector, Style};
 use kind::Kind;
 
@@ -89,8 +89,8 @@ impl WebFetch {
         .category(Category::Web)
         .side_effects()
         .risk(Risk::Medium)
-        // Its own deadlines say more than the line's.
-        .timeout(limits.total + limits.convert + Duration::from_secs(5))
+        // Its own deadline says more than the pipeline's, which comes a moment later.
+        .timeout(limits.total + TO_HAND_OVER)
         .spellings([Spelling::same("maxLength", "max_length")]);
         Self {
             spec: Tool::spec(&described).clone(),
@@ -164,6 +164,8 @@ impl Invocation for Fetch {
 }
 
 async fn fetch(fetch: Fetch, cx: RunCtx) -> Result<Output, ToolError> {
+    let limits = fetch.web.settings().limits;
+    let call_ends = Instant::now() + limits.total;
     let Fetch {
         target,
         wanted,
@@ -178,9 +180,8 @@ async fn fetch(fetch: Fetch, cx: RunCtx) -> Result<Output, ToolError> {
     let head = Head::of(&answer);
     let content = answer.read().await;
     let content = content.map_err(|error| no_answer(&head.url, error))?;
-    let limits = web.settings().limits;
     let convert = move || {
-        let until = Instant::now() + limits.convert;
+        let until = call_ends.min(Instant::now() + limits.convert);
         let go_on = || !cx.cancel().is_cancelled() && Instant::now() < until;
         if head.error.is_none() {
             page(&head, &content, &wanted, limits.max_bytes, &go_on)

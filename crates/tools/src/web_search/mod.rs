@@ -18,18 +18,18 @@ mod searxng;
 use std::fmt;
 use std::num::NonZeroUsize;
 use std::sync::Arc;
-use std::time::Duration;
 
 use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::time::{Instant, timeout};
 use toolgate_gate::tool::{Output, RunCtx, Spelling, TypedTool, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 
 use crate::blocking::cancelled;
 use crate::html::{Reading, Style, read};
-use crate::web::{Header, Target, Web, WebError};
+use crate::web::{Header, TO_HAND_OVER, Target, Web, WebError};
 pub use brave::Brave;
 pub use searxng::Searxng;
 
@@ -103,8 +103,7 @@ const fn usual() -> NonZeroUsize {
 
 /// The tool.
 pub(crate) fn tool(web: Arc<Web>, providers: Vec<Arc<dyn SearchProvider>>) -> TypedTool<WebSearch> {
-    let asked = u32::try_from(providers.len()).unwrap_or(u32::MAX);
-    let limit = web.settings().limits.total.saturating_mul(asked.max(1));
+    let limit = web.settings().limits.total;
     let places: Vec<String> = providers.iter().map(|provider| provider.place()).collect();
     typed(
         "web_search",
@@ -137,7 +136,7 @@ pub(crate) fn tool(web: Arc<Web>, providers: Vec<Arc<dyn SearchProvider>>) -> Ty
     // reading: whoever does not want that names none, or writes a rule.
     .category(Category::Search)
     .risk(Risk::Low)
-    .timeout(limit + Duration::from_secs(5))
+    .timeout(limit + TO_HAND_OVER)
     .spellings([Spelling::same("numResults", "max_results")])
 }
 
@@ -154,8 +153,19 @@ async fn search(
     let most = args.max_results.get().min(MOST);
     let query = args.query.trim();
     let (mut failures, mut answered) = (Vec::new(), None);
-    for provider in providers {
-        match provider.search(web, query, most).await {
+    let until = Instant::now() + web.settings().limits.total;
+    for (provider, to_come) in providers.iter().zip((1..=providers.len()).rev()) {
+        // A server that says nothing leaves the others their part of the time.
+        let left = until.saturating_duration_since(Instant::now());
+        let share = left / u32::try_from(to_come).unwrap_or(u32::MAX);
+        let searched = timeout(share, provider.search(web, query, most)).await;
+        let searched = searched.unwrap_or_else(|_| {
+            Err(SearchError::Web(WebError::TooSlow {
+                place: provider.place(),
+                after: share,
+            }))
+        });
+        match searched {
             Ok(mut hits) => {
                 hits.retain(is_usable);
                 hits.truncate(most);

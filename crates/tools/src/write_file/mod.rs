@@ -28,12 +28,12 @@ use crate::change::{self, After, Change, Changed, Current, Difference, LARGEST, 
 use crate::lines;
 use crate::place::{fact_path, names_a_file};
 use crate::settings::WriteSettings;
-use crate::text::{Encoding, decode};
+use crate::text::{Decoded, Encoding, decode};
 
 const DESCRIPTION: &str = "Writes a whole file of the working directory in one step and makes missing \
     directories on the way. An existing file is replaced only with overwrite = true, and only if all of \
     it was read in this conversation and has not changed since. Always send the complete content: \
-    a comment that stands for code left out is refused.";
+    a comment that stands for code that is there now is refused.";
 
 /// How much of a difference a person is shown.
 pub(crate) const PREVIEW: Limits = Limits {
@@ -53,6 +53,9 @@ pub(crate) struct WriteFile {
     /// Whether a file that exists is replaced. It has to be read first.
     #[serde(default)]
     overwrite: bool,
+    /// Whether a comment such as "rest unchanged" is meant as it stands, although lines go there.
+    #[serde(default)]
+    allow_elision: bool,
 }
 
 impl WriteFile {
@@ -172,8 +175,12 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
         Some((text, encoding)) => (Some(text.into_owned()), encoding),
         None => (None, Encoding::Utf8),
     };
-    check_elision(&args.content, old.as_deref())?;
-    let after = After::content(encoding.encode(args.content.clone()));
+    let replaced = old.as_deref().filter(|_| !args.allow_elision);
+    if let Some(old) = replaced {
+        check_elision(&path, old, &Difference::between(old, &args.content))?;
+    }
+    let bytes = encoding.encode(args.content.clone());
+    let after = After::content(bytes.map_err(|error| error.in_file(&path))?);
     if let Some(current) = &current {
         if *current.bytes == after.bytes {
             let now = cx.clock().now_ms();
@@ -212,10 +219,16 @@ fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
     let seen = view.read(&args.path, LARGEST)?;
     let size = seen.content.as_ref().map(Vec::len);
     let old = seen.content.and_then(|bytes| decode(bytes, true));
-    let old = old.map(|decoded| decoded.text);
-    check_elision(&args.content, old.as_deref())?;
-    view.check_content(&args.path, args.content.as_bytes())?;
     let path = fact_path(&args.path);
+    if let Some(Decoded { encoding, .. }) = &old {
+        let encoded = encoding.encode(args.content.clone());
+        encoded.map_err(|error| error.in_file(&path))?;
+    }
+    let old = old.map(|decoded| decoded.text);
+    if let Some(old) = old.as_deref().filter(|_| !args.allow_elision) {
+        check_elision(&path, old, &Difference::between(old, &args.content))?;
+    }
+    view.check_content(&args.path, args.content.as_bytes())?;
     let lines = lines::said(lines::count(&args.content));
     let name = preview_name(&path);
     let mut text = match (size, &old) {

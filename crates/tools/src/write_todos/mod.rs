@@ -3,6 +3,7 @@
 //! ```text
 //!  add ──▶ next number ("todo_numbers") ──▶ task under that number ("todos")
 //!  complete, remove, list ──▶ "todos"
+//!  replace ──▶ new tasks under new numbers, then the old ones go
 //! ```
 //!
 //! Each task is a value of its own, changed in one step, so several processes lose nothing
@@ -20,7 +21,8 @@ use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 use crate::memory::{Kept, Notes, space};
 
 const DESCRIPTION: &str = "Keeps a list of tasks for this workspace. `add` puts a task on it and \
-    returns its id, `complete` marks a task as done, `remove` takes it off, `list` shows all tasks.";
+    returns its id, `complete` marks a task as done, `remove` takes it off, `list` shows all tasks, \
+    `replace` puts the tasks of `todos` in the place of all that are there.";
 
 /// How many ids are told to somebody who named one that is not there.
 const NAMED: usize = 20;
@@ -32,6 +34,7 @@ enum Action {
     Complete,
     Remove,
     List,
+    Replace,
 }
 
 impl Action {
@@ -41,6 +44,7 @@ impl Action {
             Self::Complete => "complete",
             Self::Remove => "remove",
             Self::List => "list",
+            Self::Replace => "replace",
         }
     }
 }
@@ -48,7 +52,7 @@ impl Action {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct WriteTodos {
-    /// What to do: `add`, `complete`, `remove` or `list`.
+    /// What to do: `add`, `complete`, `remove`, `list` or `replace`.
     action: Action,
     /// What is to be done. Needed for `add`.
     #[serde(default)]
@@ -57,6 +61,32 @@ pub(crate) struct WriteTodos {
     /// The id of a task, as `add` and `list` tell it. Needed for `complete` and `remove`.
     #[serde(default)]
     id: Option<Id>,
+    /// All tasks that the list is to have, in order. Needed for `replace`.
+    #[serde(default)]
+    #[schemars(length(max = 200))]
+    todos: Option<Vec<Wanted>>,
+}
+
+/// A task of a list that replaces another.
+#[derive(Clone, Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    /// What is to be done.
+    #[schemars(length(min = 1, max = 10_000))]
+    task: String,
+    /// How far it is.
+    #[serde(default)]
+    status: Status,
+}
+
+/// How far a task is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    #[default]
+    Pending,
+    InProgress,
+    Completed,
 }
 
 /// An id, written as text or as a number.
@@ -82,6 +112,17 @@ enum Request {
     Complete(String),
     Remove(String),
     List,
+    Replace(Vec<Wanted>),
+}
+
+/// Refuses a task that says nothing, or that would disturb a list: one task is shown after the
+/// other, and what moves the cursor would hide some.
+fn check_task(task: &str) -> Result<(), ToolError> {
+    let disturbs = |c: char| c.is_control() && c != '\n' && c != '\t';
+    if task.chars().any(disturbs) {
+        return Err(ToolError::bad_args("task holds control characters"));
+    }
+    Ok(())
 }
 
 impl WriteTodos {
@@ -99,6 +140,9 @@ impl WriteTodos {
         if self.id.is_some() && !takes_id {
             return refused("id");
         }
+        if self.todos.is_some() && self.action != Action::Replace {
+            return refused("todos");
+        }
         let missing = |what: &str| ToolError::bad_args(format!("{name} needs {what}"));
         let id = || {
             let id = self.id.as_ref().map(Id::text);
@@ -106,6 +150,16 @@ impl WriteTodos {
         };
         Ok(match self.action {
             Action::List => Request::List,
+            Action::Replace => {
+                let todos = self.todos.clone().ok_or_else(|| missing("todos"))?;
+                for todo in &todos {
+                    if todo.task.trim().is_empty() {
+                        return Err(ToolError::bad_args("a task of todos is blank"));
+                    }
+                    check_task(&todo.task)?;
+                }
+                Request::Replace(todos)
+            }
             Action::Complete => Request::Complete(id()?),
             Action::Remove => Request::Remove(id()?),
             Action::Add => {
@@ -113,13 +167,7 @@ impl WriteTodos {
                 if task.trim().is_empty() {
                     return Err(missing("task"));
                 }
-                // A list shows one task after the other; what moves the cursor would hide some.
-                if task
-                    .chars()
-                    .any(|c| c.is_control() && c != '\n' && c != '\t')
-                {
-                    return Err(ToolError::bad_args("task holds control characters"));
-                }
+                check_task(task)?;
                 Request::Add(task.to_owned())
             }
         })
@@ -131,6 +179,9 @@ impl WriteTodos {
 struct Todo {
     task: String,
     completed: bool,
+    /// Whether somebody works on it. Only a list that was replaced as a whole says it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    in_progress: bool,
     created_at_ms: u64,
 }
 
@@ -145,7 +196,11 @@ impl Todo {
     }
 
     fn line(&self, id: &str) -> String {
-        let mark = if self.completed { 'x' } else { ' ' };
+        let mark = match (self.completed, self.in_progress) {
+            (true, _) => 'x',
+            (false, true) => '>',
+            (false, false) => ' ',
+        };
         // Further lines are moved in, so that none of them looks like a task.
         format!("[{mark}] {id}: {}", self.task.replace('\n', "\n      "))
     }
@@ -162,7 +217,10 @@ pub(crate) fn tool(notes: &Notes) -> TypedTool<WriteTodos> {
     .summary(|args| match (&args.task, &args.id) {
         (Some(task), _) => format!("Todo {}: {task}", args.action.name()),
         (None, Some(id)) => format!("Todo {} {}", args.action.name(), id.text()),
-        (None, None) => format!("Todo {}", args.action.name()),
+        (None, None) => match &args.todos {
+            Some(todos) => format!("Todo {} all with {}", args.action.name(), todos.len()),
+            None => format!("Todo {}", args.action.name()),
+        },
     })
     // What it changes are the model's own notes, nothing of the person's, so it is not asked about.
     .facts(|_| Facts::none())
@@ -177,6 +235,7 @@ async fn keep(request: Request, store: &Kept, cx: &RunCtx) -> Result<Output, Too
             let todo = Todo {
                 task,
                 completed: false,
+                in_progress: false,
                 created_at_ms: cx.clock().now_ms(),
             };
             let id = next_number(store, &space(cx, "todo_numbers")).await?;
@@ -191,7 +250,7 @@ async fn keep(request: Request, store: &Kept, cx: &RunCtx) -> Result<Output, Too
                     return Ok((Edit::Keep, None));
                 };
                 let mut todo = Todo::read(now)?;
-                todo.completed = true;
+                (todo.completed, todo.in_progress) = (true, false);
                 Ok((Edit::Set(todo.written()?), Some(todo)))
             };
             match store.change(&todos, &id, complete).await? {
@@ -211,7 +270,33 @@ async fn keep(request: Request, store: &Kept, cx: &RunCtx) -> Result<Output, Too
             }
         }
         Request::List => list(store, &todos).await,
+        Request::Replace(wanted) => replace(store, &todos, wanted, cx).await,
     }
+}
+
+/// Puts tasks in the place of all that are there. The new ones are written before the old ones
+/// go, so a failure between the two shows too many and loses none.
+async fn replace(
+    store: &Kept,
+    todos: &Space,
+    wanted: Vec<Wanted>,
+    cx: &RunCtx,
+) -> Result<Output, ToolError> {
+    let before = store.list(todos).await?;
+    for Wanted { task, status } in wanted {
+        let todo = Todo {
+            task,
+            completed: status == Status::Completed,
+            in_progress: status == Status::InProgress,
+            created_at_ms: cx.clock().now_ms(),
+        };
+        let id = next_number(store, &space(cx, "todo_numbers")).await?;
+        store.set(todos, &id, todo.written()?).await?;
+    }
+    for (id, _) in before {
+        store.delete(todos, &id).await?;
+    }
+    list(store, todos).await
 }
 
 /// A number that nobody else gets.

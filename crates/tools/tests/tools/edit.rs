@@ -408,11 +408,111 @@ fn placeholders_are_not_put_in() {
         ),
     );
     assert_eq!(kind, ErrorKind::BadArgs);
-    assert!(message.contains("edit 1 of 1: line 2"), "{message}");
+    assert!(
+        message.contains("1 line of the file would be lost"),
+        "{message}"
+    );
     ws.ok(
         "edit_file",
         edit("a.rs", "fn b() {}", "// ... existing code ..."),
     );
+    // Nothing goes there, or it is meant.
+    ws.ok(
+        "edit_file",
+        edit(
+            "a.rs",
+            "fn a() {}\n",
+            "fn a() {}\n# rest of the code unchanged\n",
+        ),
+    );
+    let mut meant = edit("a.rs", "fn a() {}", "// rest of the file unchanged");
+    ws.fails("edit_file", meant.clone());
+    meant["allow_elision"] = json!(true);
+    ws.ok("edit_file", meant);
+}
+
+#[test]
+fn every_place_is_changed_where_that_is_asked_for() {
+    let ws = Workspace::new();
+    let all = |path: &str, target: &str, replacement: &str| json!({"path": path, "edits": [{"target": target, "replacement": replacement, "replace_all": true}]});
+    for (old, target, replacement, new, count) in [
+        ("a b a\nc a\n", "a", "xx", "xx b xx\nc xx\n", 3),
+        ("aaa", "aa", "b", "ba", 1),
+        ("aa", "a", "aa", "aaaa", 2),
+        (
+            "one\r\ntwo\r\none\r\ntwo\r\n",
+            "one\ntwo\n",
+            "1\n2\n",
+            "1\r\n2\r\n1\r\n2\r\n",
+            2,
+        ),
+        ("x.y.", ".", "", "xy", 2),
+        ("$1 $&", "$", "$$&", "$$&1 $$&&", 2),
+    ] {
+        ws.put("a.txt", old);
+        ws.read("a.txt");
+        let result = ws.call("edit_file", all("a.txt", target, replacement));
+        assert_eq!(result.error, None, "{old:?}");
+        assert_eq!(String::from_utf8(ws.get("a.txt")).unwrap(), new);
+        assert_eq!(result.metadata["replacements"], count);
+        assert_eq!(result.metadata["strategy"], "replace_all");
+    }
+    ws.put("a.txt", "1\nx\n3\nx\n");
+    ws.ok("read_file", json!({"path": "a.txt", "end_line": 2}));
+    let (kind, _) = ws.fails("edit_file", all("a.txt", "x", "y"));
+    assert_eq!(kind, ErrorKind::StaleFile, "line 4 was not shown");
+    assert_eq!(
+        ws.fails("edit_file", all("a.txt", "z", "y")).0,
+        ErrorKind::TargetNotFound
+    );
+    let mut both = all("a.txt", "x", "y");
+    both["edits"][0]["line_hint"] = json!(1);
+    assert_eq!(ws.fails("edit_file", both).0, ErrorKind::BadArgs);
+    let (_, message) = ws.fails("edit_file", edit("a.txt", "x", "y"));
+    assert!(message.contains("replace_all"), "{message}");
+}
+
+#[test]
+fn a_file_keeps_its_encoding_and_what_it_has_not_is_refused_by_name() {
+    let ws = Workspace::new();
+    let latin = b"# caf\xe9 and cr\xe8me\nname = 'caf\xe9'\n";
+    ws.put("l.py", latin);
+    let read = ws.call("read_file", json!({"path": "l.py"}));
+    assert_eq!(read.content, "# café and crème\nname = 'café'\n");
+    assert_eq!(read.metadata["encoding"], "windows-1252");
+    let result = ws.call("edit_file", edit("l.py", "'café'", "'thé à 5 €'"));
+    assert_eq!(result.metadata["encoding"], "windows-1252");
+    let changed = b"# caf\xe9 and cr\xe8me\nname = 'th\xe9 \xe0 5 \x80'\n";
+    assert_eq!(ws.get("l.py"), changed);
+    for (tool, args) in [
+        ("edit_file", edit("l.py", "crème", "日本")),
+        (
+            "write_file",
+            json!({"path": "l.py", "content": "a\n日\n", "overwrite": true}),
+        ),
+        (
+            "apply_patch",
+            json!({"patch": "LP1\nF l.py\nT\n日\n.\nEND\n"}),
+        ),
+    ] {
+        let (kind, message) = ws.fails(tool, args);
+        assert_eq!(kind, ErrorKind::BadArgs, "{message}");
+        assert!(
+            message.contains("`日` (U+65E5") && message.contains("windows-1252"),
+            "{message}"
+        );
+        assert_eq!(ws.get("l.py"), changed);
+    }
+    ws.ok(
+        "apply_patch",
+        json!({"patch": "LP1\nF l.py\nT\nçà\n.\nEND\n"}),
+    );
+    assert!(ws.get("l.py").ends_with(b"\n\xe7\xe0\n"));
+    ws.ok(
+        "file_write",
+        json!({"path": "l.py", "content": "der M\u{fc}ller\n"}),
+    );
+    assert_eq!(ws.get("l.py"), b"der M\xfcller\n");
 }
 
 #[test]

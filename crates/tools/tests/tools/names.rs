@@ -188,3 +188,204 @@ fn fr_apr_06_a_question_says_what_a_call_will_do_and_how_risky_it_is() {
         );
     }
 }
+
+/// A call under a name of another agent, and what the journal has of it: tool and arguments.
+#[test]
+fn names_and_arguments_of_other_agents_mean_the_tools_own() {
+    let registry = registry();
+    for (name, args, tool, canonical) in [
+        (
+            "Read",
+            json!({"file_path": "a"}),
+            "read_file",
+            json!({"path": "a"}),
+        ),
+        (
+            "Read",
+            json!({"file_path": "a", "offset": 3, "limit": 2}),
+            "read_file",
+            json!({"path": "a", "start_line": 3, "limit": 2}),
+        ),
+        (
+            "Read",
+            json!({"file_path": "a", "offset": 0}),
+            "read_file",
+            json!({"path": "a", "start_line": 1}),
+        ),
+        (
+            "Write",
+            json!({"file_path": "a", "content": "x"}),
+            "write_file",
+            json!({"path": "a", "content": "x", "overwrite": true}),
+        ),
+        (
+            "Edit",
+            json!({"file_path": "a", "old_string": "x", "new_string": "y"}),
+            "edit_file",
+            json!({"path": "a", "edits": [{"target": "x", "replacement": "y"}]}),
+        ),
+        (
+            "Edit",
+            json!({"file_path": "a", "old_string": "x", "new_string": "", "replace_all": true}),
+            "edit_file",
+            json!({"path": "a", "edits": [{"target": "x", "replacement": "", "replace_all": true}]}),
+        ),
+        (
+            "MultiEdit",
+            json!({"file_path": "a", "edits": [{"old_string": "x", "new_string": "y"}, {"old_string": "1", "new_string": "2", "replace_all": false}]}),
+            "edit_file",
+            json!({"path": "a", "edits": [{"target": "x", "replacement": "y"}, {"target": "1", "replacement": "2", "replace_all": false}]}),
+        ),
+        (
+            "Glob",
+            json!({"pattern": "*.rs", "path": "src"}),
+            "glob",
+            json!({"pattern": "*.rs", "directory": "src"}),
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "path": "src", "glob": "*.rs", "output_mode": "content", "-i": true, "-n": true, "-A": 1, "-B": 3, "head_limit": 9, "multiline": true}),
+            "grep",
+            json!({"pattern": "x", "directory": "src", "file_pattern": "*.rs", "case_sensitive": false, "context": 3, "max_results": 9, "multiline": true}),
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "-C": 2, "head_limit": 0, "output_mode": "files_with_matches"}),
+            "grep",
+            json!({"pattern": "x", "case_sensitive": true, "context": 2}),
+        ),
+        (
+            "Bash",
+            json!({"command": "ls", "timeout": 5000, "description": "Lists files", "run_in_background": true}),
+            "run_command",
+            json!({"command": "ls", "timeout_ms": 5000, "background": true}),
+        ),
+        (
+            "BashOutput",
+            json!({"bash_id": "cmd_1"}),
+            "command_output",
+            json!({"handle": "cmd_1"}),
+        ),
+        (
+            "KillShell",
+            json!({"shell_id": "cmd_1"}),
+            "stop_command",
+            json!({"handle": "cmd_1"}),
+        ),
+        (
+            "LS",
+            json!({"path": "src", "ignore": []}),
+            "list_directory",
+            json!({"path": "src", "format": "tree"}),
+        ),
+        (
+            "WebFetch",
+            json!({"url": "https://example.com/", "prompt": "What is it?"}),
+            "web_fetch",
+            json!({"url": "https://example.com/"}),
+        ),
+        (
+            "WebSearch",
+            json!({"query": "x", "allowed_domains": []}),
+            "web_search",
+            json!({"query": "x"}),
+        ),
+        (
+            "TodoWrite",
+            json!({"todos": [{"content": "a", "status": "in_progress", "activeForm": "Doing a"}]}),
+            "write_todos",
+            json!({"action": "replace", "todos": [{"task": "a", "status": "in_progress"}]}),
+        ),
+        (
+            "ls",
+            json!({"path": ".", "recursive": true, "maxDepth": 0}),
+            "list_directory",
+            json!({"path": ".", "recursive": true, "max_depth": 1, "format": "tree"}),
+        ),
+        (
+            "ls",
+            json!({"path": ".", "maxDepth": 3}),
+            "list_directory",
+            json!({"path": ".", "max_depth": 4, "format": "tree"}),
+        ),
+    ] {
+        let given = args.as_object().unwrap().clone();
+        let resolved = registry.resolve(name, given).unwrap();
+        assert_eq!(resolved.entry.spec().name, tool, "{name}");
+        assert_eq!(
+            Value::Object(resolved.args.clone()),
+            canonical,
+            "{name} {args}"
+        );
+        resolved.check().unwrap();
+        resolved
+            .entry
+            .tool()
+            .parse(&resolved.args)
+            .map(drop)
+            .unwrap();
+    }
+}
+
+#[test]
+fn arguments_of_other_agents_without_an_equivalent_are_refused_in_words() {
+    let registry = registry();
+    for (name, args, says) in [
+        (
+            "Edit",
+            json!({"file_path": "a", "old_string": "", "new_string": "y"}),
+            "Write",
+        ),
+        (
+            "Edit",
+            json!({"file_path": "a", "old_string": "x"}),
+            "new_string is missing",
+        ),
+        (
+            "MultiEdit",
+            json!({"file_path": "a", "edits": [{"old_string": "x", "new_string": "y", "regex": true}]}),
+            "regex",
+        ),
+        (
+            "Grep",
+            json!({"pattern": "x", "output_mode": "count"}),
+            "output_mode",
+        ),
+        ("Grep", json!({"pattern": "x", "type": "rust"}), "glob"),
+        ("Grep", json!({"pattern": "x", "-A": "many"}), "-A"),
+        ("LS", json!({"path": ".", "ignore": ["*.o"]}), "Glob"),
+        (
+            "Bash",
+            json!({"command": "ls", "dangerouslyDisableSandbox": true}),
+            "sandbox",
+        ),
+        (
+            "BashOutput",
+            json!({"bash_id": "cmd_1", "filter": "x"}),
+            "filter",
+        ),
+        (
+            "WebSearch",
+            json!({"query": "x", "blocked_domains": ["a.example"]}),
+            "site:",
+        ),
+        (
+            "Bash",
+            json!({"command": "ls", "timeout": 1, "timeout_ms": 2}),
+            "timeout",
+        ),
+        ("Read", json!({"file_path": "a", "pages": "1-2"}), "pages"),
+        (
+            "Read",
+            json!({"file_path": "a", "path": "b"}),
+            "same argument",
+        ),
+    ] {
+        let given = args.as_object().unwrap().clone();
+        let error = match registry.resolve(name, given) {
+            Ok(resolved) => resolved.check().unwrap_err(),
+            Err(error) => error,
+        };
+        assert!(error.message.contains(says), "{name}: {}", error.message);
+    }
+}

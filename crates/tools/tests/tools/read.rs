@@ -4,6 +4,8 @@ use std::os::unix::fs::symlink;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use sha2::{Digest, Sha256};
+use toolgate_gate::tool::hex;
 use toolgate_gate::{Settings, place};
 use toolgate_model::{ContentBlock, ErrorKind, base64};
 use toolgate_testkit::PNG;
@@ -109,8 +111,7 @@ fn t_read_02_large_files_are_refused_whole_and_searched_only_so_far() {
         json!({"path": "large.txt", "start_line": 3999, "end_line": 4000}),
     );
     assert_eq!(near.content, "line 3999\nline 4000");
-    assert_eq!(near.metadata["counts_as_read"], false);
-    assert!(!near.metadata.contains_key("sha256"));
+    assert_eq!(near.metadata["sha256"], hex(&Sha256::digest(lines(8_000))));
     for args in [
         json!({"path": "large.txt", "start_line": 4000, "end_line": 4001}),
         json!({"path": "large.txt", "start_line": 10}),
@@ -192,13 +193,95 @@ fn binary_content_comes_as_base64_within_the_limit() {
             result.content.len()
         );
         assert!(result.content.starts_with("[binary:b"), "{capacity}");
-        assert!(!result.truncated && result.output_handle.is_none());
+        assert!(result.truncated && result.output_handle.is_none());
         if capacity > 30 {
             let (header, body) = result.content.split_once('\n').unwrap();
             assert_eq!(header, "[binary:base64][truncated]");
-            assert!(capacity - body.len() < 32 && body.len() % 4 == 0);
+            let (body, note) = body.split_once('\n').unwrap_or((body, ""));
+            assert_eq!(note.is_empty(), capacity < 600, "{capacity}: {note}");
+            let least = if note.is_empty() { 32 } else { 32 + 128 };
+            assert!(capacity - body.len() < least && body.len() % 4 == 0);
         }
     }
+}
+
+#[test]
+fn a_cut_binary_file_is_read_on_to_its_end() {
+    let ws = Workspace::new();
+    let bytes: Vec<u8> = (0..40_000_u32).flat_map(|n| n.to_be_bytes()).collect();
+    ws.put("big.dat", &bytes);
+    let mut read = Vec::new();
+    let mut from = None;
+    for _ in 0..100 {
+        let mut args = json!({"path": "big.dat"});
+        if let Some(from) = from {
+            args["from_byte"] = json!(from);
+        }
+        let result = ws.call("read_file", args);
+        assert_eq!(result.error, None);
+        let (header, body) = result.content.split_once('\n').unwrap();
+        let (body, note) = body.split_once('\n').unwrap_or((body, ""));
+        read.extend(base64::decode(body).unwrap());
+        let next = result.metadata.get("next_byte").cloned();
+        assert_eq!(result.truncated, next.is_some());
+        assert_eq!(header.contains("[truncated]"), next.is_some());
+        let Some(next) = next else { break };
+        assert!(
+            note.ends_with(&format!("go on with from_byte = {next}]")),
+            "{note}"
+        );
+        from = next.as_u64();
+    }
+    assert!(read == bytes, "{} of {}", read.len(), bytes.len());
+    ws.put("a.txt", "text\n");
+    for (args, says) in [
+        (json!({"path": "a.txt", "from_byte": 1}), "is text"),
+        (
+            json!({"path": "big.dat", "from_byte": 160_000}),
+            "past the end",
+        ),
+        (
+            json!({"path": "big.dat", "from_byte": 1, "start_line": 1}),
+            "give one of them",
+        ),
+    ] {
+        let (kind, message) = ws.fails("read_file", args);
+        assert!(
+            kind == ErrorKind::BadArgs && message.contains(says),
+            "{message}"
+        );
+    }
+}
+
+#[test]
+fn lines_of_a_file_above_the_scan_limit_count_as_read_and_can_be_edited() {
+    let tools = ToolSettings {
+        read: ReadSettings {
+            max_file_read_bytes: 10_000,
+            max_scan_bytes: 40_000,
+        },
+        ..ToolSettings::default()
+    };
+    let ws = Workspace::with(tools, Settings::default());
+    let text: String = (1..=300_000).map(|n| format!("line {n:06}\n")).collect();
+    ws.put("large.txt", &text);
+    let edit = |from: &str, to: &str| json!({"path": "large.txt", "edits": [{"target": from, "replacement": to}]});
+    let (kind, _) = ws.fails("edit_file", edit("line 000020", "changed"));
+    assert_eq!(kind, ErrorKind::StaleFile, "it was not read");
+    let part = json!({"path": "large.txt", "start_line": 10, "end_line": 30});
+    let read = ws.call("read_file", part.clone());
+    assert_eq!(read.metadata["sha256"], hex(&Sha256::digest(&text)));
+    let (_, message) = ws.fails("edit_file", edit("line 200000", "changed"));
+    assert!(message.contains("has not been shown"), "{message}");
+    ws.ok("edit_file", edit("line 000020", "changed"));
+    assert!(ws.get("large.txt") == text.replace("line 000020", "changed").into_bytes());
+    // What somebody else changes far down makes it stale.
+    ws.ok("read_file", part);
+    let mut other = ws.get("large.txt");
+    *other.last_mut().unwrap() = b' ';
+    ws.put("large.txt", other);
+    let (kind, _) = ws.fails("edit_file", edit("line 000021", "changed"));
+    assert_eq!(kind, ErrorKind::StaleFile);
 }
 
 #[test]

@@ -357,11 +357,13 @@ fn other_encodings_are_searched() {
     let found = ws.ok("grep", json!({"pattern": "^n.*del"}));
     assert_eq!(
         found,
-        "latin.txt:2: nadel\nmarked.txt:1: nädel\nwide.txt:2: nädel"
+        "latin.txt:1: nädel x\nlatin.txt:2: nadel\nmarked.txt:1: nädel\nwide.txt:2: nädel"
     );
+    // An encoding that is not clear is searched byte by byte.
+    ws.put("unclear.txt", b"n\xe4\xe4\xe4del y\n");
     assert!(
-        ws.ok("grep", json!({"pattern": "del x"}))
-            .starts_with("latin.txt:1: n\u{fffd}del x")
+        ws.ok("grep", json!({"pattern": "del y"}))
+            .starts_with("unclear.txt:1: n\u{fffd}")
     );
 }
 

@@ -201,17 +201,24 @@ fn placeholders_are_not_written() {
     for (path, content) in [
         ("a.rs", "fn a() { 1 }\n// ... existing code ...\n"),
         ("a.rs", "fn a() { 1 }\n... rest of the code unchanged ...\n"),
-        ("new.py", "import x\n# ... rest of the code unchanged ...\n"),
     ] {
         let (kind, message) = ws.fails("file_write", json!({"path": path, "content": content}));
         assert_eq!(kind, ErrorKind::BadArgs);
         assert!(
-            message.contains("line 2") && message.contains("complete content"),
+            message.contains("2 lines of the file would be lost")
+                && message.contains("allow_elision"),
             "{message}"
         );
     }
     assert_eq!(ws.get("a.rs"), b"fn a() {}\nfn b() {}\n");
-    assert!(!ws.path("new.py").exists());
+    // Nothing is lost, or it is meant.
+    for args in [
+        json!({"path": "new.py", "content": "import x\n# ... rest of the code unchanged ...\n"}),
+        json!({"path": "a.rs", "content": "fn a() {}\n// ... existing code ...\nfn b() {}\n"}),
+        json!({"path": "a.rs", "content": "// existing code unchanged\n", "allow_elision": true}),
+    ] {
+        ws.ok("file_write", args);
+    }
 }
 
 #[test]

@@ -51,6 +51,24 @@ fn a_server_that_says_nothing_is_given_up() {
 }
 
 #[test]
+fn a_call_takes_no_longer_than_its_settings_give_it() {
+    let limits = WebLimits::within(Duration::from_millis(400));
+    let pause = Duration::from_millis(20);
+    for reply in [
+        Reply::Silent(HEAD.to_vec()),
+        Reply::Endless(HEAD.to_vec(), b"x".to_vec(), pause),
+    ] {
+        let began = Instant::now();
+        let ended = kind(limits, reply);
+        assert!(
+            matches!(ended, Some(ErrorKind::Timeout | ErrorKind::IdleTimeout)),
+            "{ended:?}"
+        );
+        assert!(began.elapsed() < Duration::from_secs(5));
+    }
+}
+
+#[test]
 fn a_server_that_drips_is_ended_at_the_deadline() {
     let pause = Duration::from_millis(20);
     let began = Instant::now();

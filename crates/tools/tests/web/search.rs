@@ -1,10 +1,12 @@
 //! `web_search` against servers of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolgate_model::{Action, ErrorKind};
+use toolgate_tools::web::WebLimits;
 use toolgate_tools::{Brave, SearchProvider, Searxng, ToolSettings};
 
 use crate::fixture::{Plot, Site};
@@ -260,4 +262,24 @@ fn what_engines_say_cannot_forge_another_result() {
             "   https://bare.example/",
         ]
     );
+}
+
+#[test]
+fn a_silent_search_server_leaves_the_next_one_its_part_of_the_time() {
+    let silent = Server::new(|_| Reply::Silent(Vec::new()));
+    let brave = Server::new(|_| brave_says(1));
+    let mut providers: Vec<Arc<dyn SearchProvider>> = Vec::new();
+    let url = format!("http://{}", silent.address());
+    providers.push(Arc::new(Searxng::at(&url).unwrap()));
+    let url = format!("http://{}/", brave.address());
+    providers.push(Arc::new(Brave::at(&url, KEY).unwrap()));
+    let site = Site::with(Plot {
+        limits: WebLimits::within(Duration::from_millis(2_000)),
+        tools: ToolSettings {
+            search_providers: providers,
+            ..ToolSettings::default()
+        },
+        ..Plot::default()
+    });
+    assert!(found(&site, json!({"query": "q"})).contains("https://b.example/1"));
 }

@@ -8,7 +8,7 @@ use super::lines::{Lines, Printed};
 
 /// The first line.
 pub(super) const BEGIN: &str = "*** Begin Patch";
-const END: &str = "*** End Patch";
+pub(super) const END: &str = "*** End Patch";
 const ADD: &str = "*** Add File:";
 const DELETE: &str = "*** Delete File:";
 const UPDATE: &str = "*** Update File:";
@@ -160,7 +160,7 @@ fn missing(what: &str) -> String {
 
 /// The path behind a keyword, if the line starts with it.
 fn named(line: &str, keyword: &str, number: usize) -> Result<Option<String>, PatchError> {
-    let Some(path) = line.trim_end().strip_prefix(keyword) else {
+    let Some(path) = line.trim().strip_prefix(keyword) else {
         return Ok(None);
     };
     let path = path.trim();
@@ -179,7 +179,8 @@ fn is_directive(line: &str) -> bool {
 fn added(lines: &mut Lines<'_>) -> Result<Vec<String>, PatchError> {
     let mut content = Vec::new();
     let mut blank = None;
-    while let Some(line) = lines.peek().filter(|line| !is_directive(line)) {
+    // A new line starts with `+`, so blanks in front make no marker a line.
+    while let Some(line) = lines.peek().filter(|line| !is_directive(line.trim_start())) {
         let number = lines.number();
         lines.skip();
         match (line.strip_prefix('+'), blank) {

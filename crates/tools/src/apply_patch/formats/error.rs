@@ -27,6 +27,8 @@ pub enum PatchProblem {
     },
     /// It does not follow the rules of its format.
     Syntax(String),
+    /// A line has a character that the file's encoding does not have.
+    Unencodable(String),
     /// The file that should be changed is not there.
     Missing {
         /// Whether an earlier part of the patch removed it.
@@ -116,7 +118,7 @@ impl fmt::Display for PatchProblem {
                     " Its first line is `LP1`, `*** Begin Patch`, or a header of a unified diff such as `--- a/file`.",
                 )
             }
-            Self::Syntax(what) => f.write_str(what),
+            Self::Syntax(what) | Self::Unencodable(what) => f.write_str(what),
             Self::Missing { removed: false } => f.write_str("File does not exist for match-based operation"),
             Self::Missing { removed: true } => {
                 f.write_str("File does not exist any more: an earlier part of the patch removed it")

@@ -16,6 +16,7 @@ mod lines;
 mod lp1;
 mod quote;
 mod unified;
+mod wrapped;
 
 use std::fmt;
 
@@ -47,8 +48,13 @@ pub struct Touched {
 }
 
 impl Patch {
-    /// Reads a patch in the format that its first line tells.
+    /// Reads a patch in the format that its first line tells. A fence of Markdown around it and
+    /// blanks around the markers of an envelope are passed over.
     pub fn parse(text: &str) -> Result<Self, PatchError> {
+        Self::parse_plain(&wrapped::unwrapped(text))
+    }
+
+    fn parse_plain(text: &str) -> Result<Self, PatchError> {
         let mut first = None;
         for (number, line) in (1..).zip(text.lines()) {
             let line = line.trim();

@@ -1,5 +1,8 @@
 //! Other names of the tools, and which of them are offered together.
 
+mod other_agents;
+
+use serde_json::Value;
 use toolgate_gate::registry::{Alias, Profile};
 use toolgate_gate::tool::Spelling;
 
@@ -11,7 +14,10 @@ pub fn aliases() -> Vec<Alias> {
     let mut aliases = vec![
         Alias::new("file_read", "read_file"),
         Alias::new("file_write", "write_file").preset("overwrite", true),
-        Alias::new("ls", "list_directory").preset("format", "tree"),
+        // Its `maxDepth` counts the directories below the listed one: 0 is the directory alone.
+        Alias::new("ls", "list_directory")
+            .spelling(converted("maxDepth", "max_depth", one_more))
+            .preset("format", "tree"),
         Alias::new("search", "grep"),
     ];
     if cfg!(feature = "commands") {
@@ -21,7 +27,33 @@ pub fn aliases() -> Vec<Alias> {
             Alias::new("shell", "run_command").spelling(timeout("timeout_ms")),
         ]);
     }
+    aliases.extend(other_agents::aliases());
     aliases
+}
+
+/// A spelling whose value means something else.
+fn converted(
+    other: &str,
+    canonical: &str,
+    convert: fn(Value) -> Result<Value, String>,
+) -> Spelling {
+    Spelling {
+        convert: Some(convert),
+        ..Spelling::same(other, canonical)
+    }
+}
+
+/// A number of levels below a directory, as the number of levels that are listed.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a conversion can fail, this one leaves that to the schema"
+)]
+fn one_more(levels: Value) -> Result<Value, String> {
+    Ok(match (levels.as_u64(), levels.as_f64()) {
+        (Some(levels), _) => levels.saturating_add(1).into(),
+        (None, Some(float)) if float >= 0.0 && float.fract() == 0.0 => (float + 1.0).into(),
+        _ => levels,
+    })
 }
 
 /// Sets of names to advertise; what they do not rename keeps its own name.
