@@ -21,23 +21,35 @@ const FOR_TESTS: [Needed; 8] = [
 /// Programs that the benches compare with.
 const FOR_BENCHES: [Needed; 1] = [("rg", "--version", "ripgrep")];
 
+/// Where Debian's packages put servers of PostgreSQL, one directory per version. They are not in
+/// `PATH`.
+const SERVERS: &str = "/usr/lib/postgresql";
+
 /// Installs programs that the tests need.
 pub(crate) fn for_tests() -> Done {
-    install(&FOR_TESTS)
+    let mut missing = missing(&FOR_TESTS);
+    let mut versions = std::fs::read_dir(SERVERS).into_iter().flatten().flatten();
+    if !versions.any(|version| version.path().join("bin/postgres").exists()) {
+        missing.push("postgresql");
+    }
+    install(&missing)
 }
 
 /// Installs programs that the benches need.
 pub(crate) fn for_benches() -> Done {
-    install(&FOR_BENCHES)
+    install(&missing(&FOR_BENCHES))
 }
 
-/// Installs the packages of missing programs. Fails without the rights or the packages.
-fn install(needed: &[Needed]) -> Done {
-    let missing: Vec<&str> = needed
+/// The packages of missing programs.
+fn missing(needed: &[Needed]) -> Vec<&'static str> {
+    let missing = needed
         .iter()
-        .filter(|(program, version, _)| !has(program, &[version]))
-        .map(|(_, _, package)| *package)
-        .collect();
+        .filter(|(program, version, _)| !has(program, &[version]));
+    missing.map(|(_, _, package)| *package).collect()
+}
+
+/// Installs packages. Fails without the rights or the packages.
+fn install(missing: &[&str]) -> Done {
     if missing.is_empty() {
         return Ok(());
     }
@@ -51,7 +63,7 @@ fn install(needed: &[Needed]) -> Done {
         "install packages",
         Command::new("apt-get")
             .args(["install", "-q", "-y", "--no-install-recommends"])
-            .args(&missing)
+            .args(missing)
             .env("DEBIAN_FRONTEND", "noninteractive"),
     )
 }

@@ -78,6 +78,7 @@
 //! 16. A sound journal holds every batch that was acknowledged, as it was written ([`chain`]).
 
 mod batch;
+pub mod calls;
 pub mod chain;
 mod error;
 mod files;

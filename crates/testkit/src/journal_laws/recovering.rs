@@ -135,8 +135,11 @@ pub fn pruning_keeps_the_chain_and_what_open_calls_need(store: &dyn Store) {
             (is.seq, &is.kind, &is.hash)
         );
         let open = is.conversation.as_str() == "c";
-        let stays = open || is.at_ms == 100 || is.kind == "started";
-        assert_eq!(is.body != Body::Pruned, stays, "{is:?}");
+        let stays = open || is.at_ms == 100;
+        // The start of an open call says the same: a journal may keep that once for both.
+        if is.kind != "started" || stays {
+            assert_eq!(is.body != Body::Pruned, stays, "{is:?}");
+        }
     }
     assert_eq!(block_on(journal.image(&image)).unwrap().unwrap(), b"old a");
     assert_eq!(block_on(journal.image("00")).unwrap(), None);

@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use crate::journal::calls::{About, Call, advance};
 use crate::journal::chain::{AnchorLink, Hash, Head, Link, NOTHING, sha256};
-use crate::journal::states::{Standing, Step, meant};
+use crate::journal::states::Step;
 use crate::journal::{
     Anchor, Batch, BatchKey, Entry, Image, JournalError, JournalErrorKind, Record, State,
 };
@@ -35,13 +36,6 @@ pub(super) struct Talk {
     hashes: Vec<Hash>,
 }
 
-/// A call: how far it has come, and where the request that received it began.
-#[derive(Clone, Copy)]
-pub(super) struct Call {
-    pub(super) standing: Standing,
-    pub(super) batch: usize,
-}
-
 /// An entry.
 pub(super) struct Kept {
     pub(super) nth: u64,
@@ -57,15 +51,6 @@ pub(super) enum Said {
         at_ms: u64,
         body_hash: Hash,
     },
-}
-
-/// Which call an entry is about.
-#[derive(Clone, Copy)]
-pub(super) enum About {
-    /// The one that the record's kind can only mean.
-    Meant,
-    /// This one of its id.
-    Nth(u64),
 }
 
 impl Kept {
@@ -281,8 +266,7 @@ impl Held {
         let mut moved: BTreeMap<CallId, Vec<Call>> = BTreeMap::new();
         let mut nths = Vec::with_capacity(entries.len());
         for entry in entries.iter() {
-            let step = Step::of(&entry.record);
-            if step == Step::Note {
+            if Step::of(&entry.record) == Step::Note {
                 nths.push(0);
                 continue;
             }
@@ -291,7 +275,16 @@ impl Held {
                 let known = talk.calls.get(&entry.call);
                 known.cloned().unwrap_or_default()
             });
-            nths.push(advance(calls, entry, step, about, place)?);
+            let nth = advance(calls, entry, about, number(place)).map_err(|misplaced| {
+                JournalError::rejected(format!(
+                    "call {} of conversation {} is {}; `{}` cannot follow",
+                    entry.call,
+                    entry.conversation,
+                    misplaced.standing,
+                    entry.record.kind()
+                ))
+            })?;
+            nths.push(nth);
         }
         // Nothing fails from here on.
         let talk = self.talk(conversation, first.at_ms);
@@ -358,47 +351,4 @@ impl Held {
         }
         anchors
     }
-}
-
-/// Moves the call of an entry on, and says which of its id it is.
-fn advance(
-    calls: &mut Vec<Call>,
-    entry: &Entry,
-    step: Step,
-    about: About,
-    batch: usize,
-) -> Result<u64, JournalError> {
-    if step == Step::Receive {
-        let nth = calls.last().map_or(0, |call| call.standing.nth) + 1;
-        calls.push(Call {
-            standing: Standing::received(nth),
-            batch,
-        });
-        return Ok(nth);
-    }
-    let last = calls.last().map(|call| call.batch);
-    let of_it = |call: &&Call| match about {
-        About::Meant => Some(call.batch) == last,
-        About::Nth(nth) => call.standing.nth == nth,
-    };
-    let standings: Vec<Standing> = calls
-        .iter()
-        .filter(of_it)
-        .map(|call| call.standing)
-        .collect();
-    let Some((_, to)) = meant(&standings, step) else {
-        let standing = standings.last().map(|standing| standing.state.as_str());
-        return Err(JournalError::rejected(format!(
-            "call {} of conversation {} is {}; `{}` cannot follow",
-            entry.call,
-            entry.conversation,
-            standing.unwrap_or("not received"),
-            entry.record.kind()
-        )));
-    };
-    let mut calls = calls.iter_mut();
-    if let Some(call) = calls.find(|call| call.standing.nth == to.nth) {
-        call.standing = to;
-    }
-    Ok(to.nth)
 }

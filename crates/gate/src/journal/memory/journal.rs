@@ -9,7 +9,8 @@ use crate::{Clock, SystemClock};
 use futures::future::{BoxFuture, ready};
 use toolgate_model::ConversationId;
 
-use super::held::{About, Held};
+use super::held::Held;
+use crate::journal::calls::About;
 
 /// More entries than this are refused: memory is no place for a long record.
 const MOST: usize = 100_000;

@@ -13,8 +13,9 @@ use crate::tool::hex;
 use futures::future::{BoxFuture, ready};
 use toolgate_model::ConversationId;
 
-use super::held::{About, Held, Kept, Talk};
+use super::held::{Held, Kept, Talk};
 use super::journal::MemoryJournal;
+use crate::journal::calls::About;
 
 impl ReadJournal for MemoryJournal {
     fn conversations(
