@@ -93,6 +93,20 @@ impl CommandContext {
         );
     }
 
+    /// Reports the grants that commands do not get.
+    pub(crate) fn tell_left_out(&self, options: &AppOptions) {
+        for left_out in self
+            .sandbox()
+            .map(CommandSandbox::left_out)
+            .unwrap_or_default()
+        {
+            options.notice(format!(
+                "a directory of `grants` was left out: {}",
+                left_out.why
+            ));
+        }
+    }
+
     /// Why every command is asked about, where it is.
     pub(crate) fn asks(&self) -> Option<String> {
         self.sandbox()

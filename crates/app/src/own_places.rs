@@ -26,16 +26,6 @@ pub(crate) fn path_rules(
 ) -> Result<PathRules, AppError> {
     let rules = config.path_rules();
     let own = own_places(options, journal)?;
-    for directory in config.command_directories() {
-        let (_, path) = followed(&directory.path)?;
-        if let Some(place) = own.closed_around(&path) {
-            return Err(AppError::usage(format!(
-                "the granted directory {} lies in {}, where Toolgate keeps its own files: commands may not see it; remove the grant",
-                path.display(),
-                place.display()
-            )));
-        }
-    }
     Ok(PathRules {
         own,
         home: options.environment.text("HOME").map(PathBuf::from),

@@ -211,6 +211,7 @@ impl Project {
             Ok::<_, AppError>((record, redactor))
         })?;
         around.tell_earlier(options);
+        around.tell_left_out(options);
         if purpose != Purpose::Look {
             tell_misnamed(&config, &registry, app);
         }

@@ -11,7 +11,7 @@ use toolgate_gate::plan::CallLimits;
 use toolgate_model::Access;
 use toolgate_policy::{Policy, PolicyError};
 use toolgate_sandbox::paths::{
-    OwnPlaces, PathRules, PathSandbox, RootAccess, RootRule, RulesError,
+    LiftedPath, OwnPlaces, PathRules, PathSandbox, RootAccess, RootRule, RulesError,
 };
 
 use crate::effective::Effective;
@@ -77,6 +77,15 @@ impl Effective {
             .collect();
         named.sort();
         named.dedup();
+        // Only a rule about every tool opens a path to every tool and to commands.
+        let lifted = policy
+            .named_paths()
+            .filter(|named| named.tool.is_none() && named.access != Access::Delete)
+            .map(|named| LiftedPath {
+                path: PathBuf::from(named.path),
+                writes: named.access == Access::Write,
+            })
+            .collect();
         Ok(PathRules {
             roots,
             denied_patterns: sandbox.denied_patterns.clone(),
@@ -84,6 +93,7 @@ impl Effective {
             include_default_denies: sandbox.include_default_denies,
             allow_absolute: sandbox.allow_absolute,
             named,
+            lifted,
             own: OwnPlaces::default(),
             home: None,
         })

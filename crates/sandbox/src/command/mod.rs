@@ -50,6 +50,7 @@ pub use caller::doctor::{DoctorReport, Protection, probe};
 pub use caller::driving::{Driving, Turn};
 pub use caller::exact::ExactDirectory;
 pub use caller::guards::Hidden;
+pub use caller::left_out::LeftOut;
 pub use caller::reach::{Barrier, Denial, Reach, Remedy, seen_by_all};
 pub use caller::running::{Cause, Deadlines, Finished, Poised, Running, Stream};
 pub use caller::sandbox::{CommandSandbox, InForce};

@@ -138,6 +138,8 @@ pub enum PathError {
         resolved: Option<String>,
         /// The pattern it matches.
         pattern: String,
+        /// The rule of configuration that would open it, where one can.
+        opened_by: Option<String>,
     },
     /// The file has several names, and one of them is denied or may be.
     Linked {

@@ -28,10 +28,19 @@ impl PathError {
                 path,
                 resolved,
                 pattern,
-            } => format!(
-                "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the user.",
-                leading(path, resolved.as_deref())
-            ),
+                opened_by,
+            } => {
+                let mut text = format!(
+                    "{} is denied by the pattern `{pattern}`: it may hold secrets. Work without it, or ask the user.",
+                    leading(path, resolved.as_deref())
+                );
+                if let Some(rule) = opened_by {
+                    text.push_str(&format!(
+                        " The user can open it by adding this rule to the user's configuration:\n{rule}"
+                    ));
+                }
+                text
+            }
             Self::Linked {
                 path,
                 other: Some((name, pattern)),

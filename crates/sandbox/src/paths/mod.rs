@@ -40,6 +40,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use toolgate_model::Access;
+
 pub use error::{BadPath, Escape, Failure, FileKind, Limit, PathError, Protection, RulesError};
 pub use read::directory::DirectoryEntry;
 pub use read::file::ReadHandle;
@@ -47,6 +49,7 @@ pub use read::stat::FileStat;
 pub use resolve::Method;
 pub use resolve::request::check_text;
 pub use resolve::roots::{Root, RootAccess, RootRule, Roots};
+pub use rules::lifted::LiftedPath;
 pub use rules::own::OwnPlaces;
 pub use rules::patterns::PatternError;
 pub use walk::survey::Surveyor;
@@ -57,7 +60,9 @@ pub use write::target::Resolved;
 
 use resolve::request::{self, Request};
 pub(crate) use rules::attributes::drivers;
+use rules::lifted::Lifted;
 pub(crate) use rules::linked::LOCAL;
+pub(crate) use rules::opening::rule_that_names;
 pub(crate) use rules::own::{KEPT, OwnHere};
 use rules::patterns::{self, Patterns, Rule};
 use rules::{executed, executed_config, git_config, guard, linked, lists};
@@ -79,6 +84,8 @@ pub struct PathRules {
     /// Protected paths that a trusted rule names, and that may be written therefore.
     /// Exact paths, not patterns, and nothing beneath them.
     pub named: Vec<PathBuf>,
+    /// Paths that a trusted rule of the user names, for which the built-in denies do not count.
+    pub lifted: Vec<LiftedPath>,
     /// Where Toolgate keeps its own files.
     pub own: OwnPlaces,
     /// The user's home directory. Git's configuration there can name files of a root as hooks.
@@ -98,6 +105,7 @@ impl PathRules {
             include_default_denies: true,
             allow_absolute: false,
             named: Vec::new(),
+            lifted: Vec::new(),
             own: OwnPlaces::default(),
             home: None,
         }
@@ -164,6 +172,7 @@ struct Inner {
     /// Protected against the file tools only.
     protected_from_tools: Patterns,
     named: HashSet<(usize, Vec<u8>)>,
+    lifted: Lifted,
     linked: linked::Linked,
     own: OwnPlaces,
     /// The own places in each root.
@@ -218,6 +227,11 @@ impl PathSandbox {
         }
         let mut protected = protected(&configured)?;
         let mut protected_from_tools = compile(from_tools.map(Rule::new))?;
+        let mut configured = compile(own(&rules.denied_patterns))?;
+        for root in roots.iter() {
+            configured.seen_from(root.path());
+        }
+        let lifted = Lifted::new(&rules.lifted, &roots, configured);
         // With several roots, the additions of one apply to all of them: that is only stricter.
         for root in roots.iter() {
             for patterns in [&mut denied, &mut protected, &mut protected_from_tools] {
@@ -235,6 +249,7 @@ impl PathSandbox {
                 method,
                 allow_absolute: rules.allow_absolute,
                 linked: linked::Linked::default(),
+                lifted,
                 named,
             }),
         })
@@ -273,8 +288,12 @@ impl PathSandbox {
     /// The deny patterns beneath a directory that is no root, also those that begin above it.
     pub(crate) fn denied_beneath(&self, directory: &Path) -> DeniedBeneath {
         let mut patterns = self.inner.denied.clone();
-        patterns.seen_from(directory);
-        DeniedBeneath(patterns)
+        patterns.beneath(directory);
+        DeniedBeneath {
+            patterns,
+            sandbox: self.clone(),
+            directory: directory.to_path_buf(),
+        }
     }
 
     /// The own places in a root.
@@ -295,14 +314,31 @@ impl PathSandbox {
 
 /// The deny patterns as they apply beneath one directory.
 #[derive(Clone, Debug)]
-pub(crate) struct DeniedBeneath(Patterns);
+pub(crate) struct DeniedBeneath {
+    patterns: Patterns,
+    sandbox: PathSandbox,
+    directory: PathBuf,
+}
 
 impl DeniedBeneath {
     /// The deny pattern that matches this path of the directory, if one does.
     pub(crate) fn by(&self, rel: &Path, is_file: bool) -> Option<&str> {
         let folded = guard::folded(rel.as_os_str().as_bytes());
-        let whole = self.0.find(&folded, patterns::Scope::Whole);
-        whole.or_else(|| self.0.find_file(&folded).filter(|_| is_file))
+        let whole = self.patterns.find(&folded, patterns::Scope::Whole);
+        whole.or_else(|| self.patterns.find_file(&folded).filter(|_| is_file))
+    }
+
+    /// Whether a name that the user lifted lies in this directory of the directory.
+    pub(crate) fn has_lifted_in(&self, rel: &Path) -> bool {
+        let path = self.directory.join(rel);
+        let path = path.as_os_str().as_bytes();
+        self.sandbox.has_lifted_in(None, path)
+    }
+
+    /// Whether the user lifted the built-in denies for this path of the directory.
+    pub(crate) fn is_lifted(&self, rel: &Path, access: Access) -> bool {
+        let path = self.directory.join(rel);
+        self.sandbox.is_lifted_beyond(&path, access)
     }
 }
 

@@ -8,7 +8,7 @@
 use std::path::Path;
 
 use toolgate_model::{Access, ErrorKind, ToolError};
-use toolgate_sandbox::command::{Barrier, Network, Reach, Refused, Remedy, seen_by_all};
+use toolgate_sandbox::command::{Barrier, Network, Reach, Refused, seen_by_all};
 
 use super::settings::CommandSettings;
 
@@ -134,16 +134,10 @@ pub(super) fn before(rules: &Reach, path: &Path, access: Access) -> Option<ToolE
         _ => ErrorKind::DeniedPattern,
     };
     let told = match &denial.remedy {
-        Some(remedy) => format!("{denial}. {}.", opened_by(remedy)),
+        Some(remedy) => format!("{denial}. {}.", remedy.told().trim_end()),
         None => format!("{denial}."),
     };
     Some(ToolError::new(kind, told))
-}
-
-fn opened_by(remedy: &Remedy) -> String {
-    format!(
-        "The user can open it to commands: {remedy} under [tools.sandbox] in the user's configuration"
-    )
 }
 
 /// The barrier between the command and a path that it complains about.
@@ -154,7 +148,7 @@ fn about(path: &str, cwd: &Path, reach: &Reach) -> Option<String> {
         .explains(&path, Access::Read)
         .or_else(|| reach.explains(&path, Access::Write))?;
     match (&denial.remedy, &denial.why) {
-        (Some(remedy), _) => Some(format!("{denial}. {}", opened_by(remedy))),
+        (Some(remedy), _) => Some(format!("{denial}. {}", remedy.told())),
         (None, Barrier::Own | Barrier::Hidden { .. }) => Some(denial.to_string()),
         // No user would change that.
         (None, _) => None,

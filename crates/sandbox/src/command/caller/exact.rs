@@ -68,7 +68,10 @@ impl PathSandbox {
     /// The deny pattern that matches a directory by its real name, or one above it.
     pub(super) fn denied_directory(&self, path: &Path) -> Option<&str> {
         let path = path.strip_prefix("/").unwrap_or(path);
-        self.denied_by(path, false).filter(|rule| *rule != READABLE)
+        let named = self
+            .denied_by(path, false)
+            .or_else(|| self.data_directory(path));
+        named.filter(|rule| *rule != READABLE)
     }
 
     /// Whether an approver can open the directory with this real name to a command. Not if it

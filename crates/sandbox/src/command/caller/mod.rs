@@ -9,6 +9,7 @@ pub(crate) mod driving;
 pub(crate) mod exact;
 pub(crate) mod guards;
 pub(crate) mod layout;
+pub(crate) mod left_out;
 pub(crate) mod reach;
 pub(crate) mod running;
 pub(crate) mod sandbox;

@@ -16,7 +16,7 @@ use toolgate_model::Access;
 use crate::command::caller::search::walk::{READABLE, is_opened};
 use crate::command::inside::mounts::{DEVICES, SYSTEM, may_be_shown};
 use crate::command::rules::{Grant, Level, SandboxRules};
-use crate::paths::{KEPT, PathSandbox, RootAccess};
+use crate::paths::{KEPT, PathSandbox, RootAccess, rule_that_names};
 
 /// Links that are followed before a path is called endless.
 const MOST_LINKS: usize = 40;
@@ -40,7 +40,7 @@ const WHOLE: [&str; 14] = [
 ];
 
 /// Directories that every command gets empty, the inner ones first.
-const PRIVATE: [&str; 5] = ["/run/home", "/tmp", "/run", "/dev/shm", "/var/tmp"];
+pub(super) const PRIVATE: [&str; 5] = ["/run/home", "/tmp", "/run", "/dev/shm", "/var/tmp"];
 
 /// Whether commands see this path without a grant.
 pub fn seen_by_all(path: &Path) -> bool {
@@ -74,14 +74,35 @@ pub enum Barrier {
     },
 }
 
-/// The addition to the configuration. As text it is the line to paste
-/// under `[tools.sandbox]`.
+/// The addition to the configuration. As text it is what to paste, see [`Remedy::told`].
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remedy {
-    /// The directory to grant, or the protected path of the workspace to open.
-    pub path: PathBuf,
-    /// The access.
-    pub access: RootAccess,
+pub enum Remedy {
+    /// A line under `[tools.sandbox]`.
+    Grant {
+        /// The directory to grant, or the protected path of the workspace to open.
+        path: PathBuf,
+        /// The access.
+        access: RootAccess,
+    },
+    /// A rule that names a path which a built-in pattern denies.
+    Rule {
+        /// The rule, as lines to append to a configuration file.
+        text: String,
+    },
+}
+
+impl Remedy {
+    /// Who does what with the text, for a model and its user.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Grant { .. } => format!(
+                "The user can open it to commands: {self} under [tools.sandbox] in the user's configuration"
+            ),
+            Self::Rule { .. } => format!(
+                "The user can open it by adding this rule to the user's configuration:\n{self}\n"
+            ),
+        }
+    }
 }
 
 /// Why a command could not use a path.
@@ -169,7 +190,9 @@ impl Reach {
             if self.paths.own().closed_around(&path).is_some() {
                 return denial(Barrier::Own, None);
             }
-            if let Some(rule) = self.paths.denied_by(rel, true) {
+            if let Some(rule) = self.paths.denied_by(rel, true)
+                && !self.paths.is_lifted_beyond(&path, access)
+            {
                 let rule = rule.to_owned();
                 return denial(Barrier::Hidden { rule }, None);
             }
@@ -258,23 +281,25 @@ impl Reach {
         // The same patterns as the masks of a grant are made from.
         let in_grant;
         let denied = match place.root {
-            Some(_) => self.paths.denied_by(rel, is_file),
+            Some(root) => self.paths.denies(root, rel, is_file, access),
             None => {
                 in_grant = self.paths.denied_beneath(&place.path);
-                in_grant.by(rel, is_file)
+                let lifted = in_grant.is_lifted(rel, access);
+                in_grant.by(rel, is_file).filter(|_| !lifted)
             }
         };
         let denied = denied.filter(|_| masked);
         if let Some(rule) = denied.filter(|rule| *rule != READABLE) {
             let rule = rule.to_owned();
-            return Some((Barrier::Hidden { rule }, None));
+            let remedy = self.rule_for(place, rel, access);
+            return Some((Barrier::Hidden { rule }, remedy));
         }
         if access == Access::Read {
             return None;
         }
         let root = place.root;
         if !place.writable {
-            let remedy = root.is_none().then(|| Remedy {
+            let remedy = root.is_none().then(|| Remedy::Grant {
                 path: place.path.clone(),
                 access: RootAccess::ReadWrite,
             });
@@ -296,7 +321,7 @@ impl Reach {
             let access = RootAccess::ReadWrite;
             let rule = rule.to_owned();
             // A protected path in a root can be opened; in a grant it cannot.
-            let remedy = root.map(|_| Remedy { path, access });
+            let remedy = root.map(|_| Remedy::Grant { path, access });
             (Barrier::Protected { rule }, remedy)
         })
     }
@@ -352,10 +377,23 @@ impl Reach {
         });
         let directory = directory.unwrap_or(path);
         let can_be = !self.is_too_much(directory) && may_be_shown(directory.as_os_str().as_bytes());
-        (can_be && directory.to_str().is_some()).then(|| Remedy {
+        (can_be && directory.to_str().is_some()).then(|| Remedy::Grant {
             path: directory.to_path_buf(),
             access,
         })
+    }
+
+    /// The rule that opens a denied path of a command's directory, if no pattern of the
+    /// configuration denies it.
+    fn rule_for(&self, place: &Place, rel: &Path, access: Access) -> Option<Remedy> {
+        let bytes = rel.as_os_str().as_bytes();
+        let name = match place.root {
+            Some(root) => self.paths.name(root, rel),
+            None => place.path.join(rel),
+        };
+        let text = rule_that_names(name.as_os_str().as_bytes(), access);
+        let text = text.filter(|_| self.paths.can_be_lifted(bytes));
+        text.map(|text| Remedy::Rule { text })
     }
 
     fn is_too_much(&self, directory: &Path) -> bool {
@@ -421,8 +459,11 @@ fn has_content(path: &Path) -> bool {
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = quoted(&self.path.to_string_lossy());
-        match self.access {
+        let (path, access) = match self {
+            Self::Grant { path, access } => (quoted(&path.to_string_lossy()), access),
+            Self::Rule { text } => return f.write_str(text),
+        };
+        match access {
             RootAccess::ReadOnly => write!(f, "grants = [{path}]"),
             RootAccess::ReadWrite => {
                 write!(f, "grants = [{{ path = {path}, access = \"write\" }}]")

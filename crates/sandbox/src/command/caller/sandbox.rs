@@ -16,6 +16,7 @@ use rustix::process::Signal;
 use super::connection::Connection;
 use super::directory::Directory;
 use super::layout::{Layout, Prepared};
+use super::left_out::{LeftOut, leave_out};
 use super::reach::Reach;
 use super::running::{Before, Poised, Running};
 use super::start::{find_level, try_level};
@@ -92,12 +93,15 @@ pub(super) struct Inner {
     level: Level,
     /// Why the highest level was not reached.
     stepped_down: Option<SetupError>,
+    left_out: Vec<LeftOut>,
 }
 
 impl CommandSandbox {
     /// Finds the highest level that a warden can reach. Sandboxes of one process share a warden
     /// where they would start the same one; the first starts it.
     pub fn start(rules: &SandboxRules) -> Result<Self, SandboxError> {
+        let (usable, left_out) = leave_out(rules);
+        let rules = &usable;
         let warden = Connection::open(rules.warden.as_deref())?;
         let (level, stepped_down) = find_level(&warden, rules)?;
         let placeholders = Placeholders::open(&rules.paths, rules.records.as_deref(), rules.linger)
@@ -118,6 +122,7 @@ impl CommandSandbox {
                 warden: Mutex::new(warden),
                 level,
                 stepped_down,
+                left_out,
             }),
         })
     }
@@ -131,6 +136,11 @@ impl CommandSandbox {
     /// Why the level is not the highest that was allowed.
     pub fn stepped_down(&self) -> Option<&SetupError> {
         self.inner.stepped_down.as_ref()
+    }
+
+    /// Grants that commands do not get, and why.
+    pub fn left_out(&self) -> &[LeftOut] {
+        &self.inner.left_out
     }
 
     /// Guarded names that commands of killed programs left: moved aside when this

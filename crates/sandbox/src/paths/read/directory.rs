@@ -15,6 +15,7 @@ use crate::paths::PathSandbox;
 use crate::paths::error::{FileKind, Limit, PathError};
 use crate::paths::resolve::Want;
 use crate::paths::resolve::missing::join;
+use crate::paths::rules::guard::folded;
 
 /// More names than this in one directory are refused: sorting needs all of them in memory.
 pub(crate) const MOST_NAMES: usize = 500_000;
@@ -81,7 +82,14 @@ impl PathSandbox {
     fn is_denied_entry(&self, root: usize, rel: &[u8], kind: FileKind) -> bool {
         let path = Path::new(OsStr::from_bytes(rel));
         let own = self.own_in(root).is_some_and(|own| own.closes_path(path));
-        own || self.denied_by(path, kind == FileKind::File).is_some()
+        let denied = || {
+            let is_file = kind == FileKind::File;
+            let denied = self.denied_by(path, is_file).is_some();
+            // A link can lead to a file.
+            let may_be_data = kind != FileKind::Directory;
+            denied || (may_be_data && self.inner.denied.find_data_file(&folded(rel)).is_some())
+        };
+        own || (denied() && !self.is_lifted(root, rel, Access::Read))
     }
 }
 

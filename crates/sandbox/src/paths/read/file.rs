@@ -55,7 +55,7 @@ impl PathSandbox {
             });
         }
         let moved_to = found.moved_to.as_deref();
-        self.check_file(&request, found.root, moved_to)?;
+        self.check_file(&request, found.root, moved_to, Access::Read)?;
         self.check_links(request.raw, &said)?;
         let name = moved_to.unwrap_or(&request.rel);
         Ok(ReadHandle {

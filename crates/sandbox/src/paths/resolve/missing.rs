@@ -1,5 +1,6 @@
 //! The error for a missing path: the last directory that exists, and similar names.
 
+use toolgate_model::Access;
 use toolgate_model::nearest::distance;
 
 use super::request::Request;
@@ -21,6 +22,13 @@ impl PathSandbox {
     /// The error for a path that does not exist. It never offers a denied name, and
     /// names no directory that a request could not reach.
     pub(crate) fn missing(&self, request: &Request<'_>) -> PathError {
+        // Whether there is a file of a denied name is not said.
+        if let Some(pattern) = self.inner.denied.find_data_file(&request.folded)
+            && !self.is_lifted(request.root, &request.rel, Access::Read)
+        {
+            let name = (request.root, &*request.rel);
+            return self.denied(request.raw, None, name, pattern, Access::Read);
+        }
         let not_found = |directory: String, nearest| PathError::NotFound {
             path: request.shown(),
             directory,
@@ -33,7 +41,11 @@ impl PathSandbox {
                 continue;
             };
             let name = found.moved_to.as_deref().unwrap_or(&rel);
-            if self.is_denied_name(found.root, name) {
+            let path = folded(name);
+            let denied = self.inner.denied.find(&path, Scope::Whole).is_some();
+            if self.is_closed(found.root, &path)
+                || (denied && !self.is_lifted(found.root, name, Access::Read))
+            {
                 break;
             }
             let wanted = request.parts.get(length).copied().unwrap_or_default();
@@ -73,9 +85,9 @@ impl PathSandbox {
     fn is_denied_name(&self, root: usize, rel: &[u8]) -> bool {
         let folded = folded(rel);
         let denied = &self.inner.denied;
-        self.is_closed(root, &folded)
-            || denied.find(&folded, Scope::Whole).is_some()
-            || denied.find_file(&folded).is_some()
+        let is_denied =
+            denied.find(&folded, Scope::Whole).is_some() || denied.find_file(&folded).is_some();
+        self.is_closed(root, &folded) || (is_denied && !self.is_lifted(root, rel, Access::Read))
     }
 
     /// The shortest beginning of a path that exists and is no directory.

@@ -8,6 +8,7 @@ use rustix::fs::AtFlags;
 use toolgate_model::Access;
 
 use super::fold::{Folded, fold_name};
+use super::lifted::path_of;
 use super::opening::rule_that_names;
 use super::own::KEPT;
 use super::patterns::Scope;
@@ -46,8 +47,11 @@ impl PathSandbox {
                 resolved: None,
             });
         }
-        if let Some(pattern) = self.inner.denied.find(&request.folded, Scope::Whole) {
-            return Err(denied(request.raw, None, pattern));
+        if let Some(pattern) = self.inner.denied.find(&request.folded, Scope::Whole)
+            && !self.is_lifted(request.root, &request.rel, access)
+        {
+            let name = (request.root, &*request.rel);
+            return Err(self.denied(request.raw, None, name, pattern, access));
         }
         if access != Access::Read {
             self.check_write(
@@ -111,8 +115,11 @@ impl PathSandbox {
                     resolved: Some(self.name_bytes(root, name)),
                 });
             }
-            if let Some(pattern) = self.inner.denied.find(&folded, Scope::Whole) {
-                return Err(denied(asked, Some(self.name_bytes(root, name)), pattern));
+            if let Some(pattern) = self.inner.denied.find(&folded, Scope::Whole)
+                && !self.is_lifted(root, name, access)
+            {
+                let resolved = Some(self.name_bytes(root, name));
+                return Err(self.denied(asked, resolved, (root, name), pattern, access));
             }
             if access != Access::Read {
                 self.check_write(asked, root, name, &folded, true)?;
@@ -127,20 +134,41 @@ impl PathSandbox {
         request: &Request<'_>,
         root: usize,
         moved_to: Option<&[u8]>,
+        access: Access,
     ) -> Result<(), PathError> {
-        if let Some(pattern) = self.inner.denied.find_file(&request.folded) {
-            return Err(denied(request.raw, None, pattern));
+        if let Some(pattern) = self.inner.denied.find_file(&request.folded)
+            && !self.is_lifted(request.root, &request.rel, access)
+        {
+            let name = (request.root, &*request.rel);
+            return Err(self.denied(request.raw, None, name, pattern, access));
         }
         if let Some(name) = moved_to
             && let Some(pattern) = self.inner.denied.find_file(&folded(name))
+            && !self.is_lifted(root, name, access)
         {
-            return Err(denied(
-                request.raw,
-                Some(self.name_bytes(root, name)),
-                pattern,
-            ));
+            let resolved = Some(self.name_bytes(root, name));
+            return Err(self.denied(request.raw, resolved, (root, name), pattern, access));
         }
         Ok(())
+    }
+
+    /// The refusal of a denied path, with the rule that opens it where one can.
+    pub(crate) fn denied(
+        &self,
+        asked: &[u8],
+        resolved: Option<String>,
+        (root, rel): (usize, &[u8]),
+        pattern: &str,
+        access: Access,
+    ) -> PathError {
+        let name = self.name(root, path_of(rel));
+        let opened_by = || rule_that_names(name.as_os_str().as_bytes(), access);
+        PathError::Denied {
+            path: shown(asked),
+            resolved,
+            pattern: pattern.to_owned(),
+            opened_by: self.can_be_lifted(rel).then(opened_by).flatten(),
+        }
     }
 
     fn check_write(
@@ -194,7 +222,7 @@ impl PathSandbox {
             path: shown(asked),
             resolved,
             why,
-            opened_by: rule_that_names(name.as_os_str().as_bytes()),
+            opened_by: rule_that_names(name.as_os_str().as_bytes(), Access::Write),
         }
     }
 
@@ -336,6 +364,13 @@ impl PathSandbox {
             .or_else(|| denied.find_file(&folded).filter(|_| is_file))
     }
 
+    /// The pattern about data that a directory has in its name, or one above it, where it is
+    /// no part of a dependency tree.
+    pub(crate) fn data_directory(&self, path: &Path) -> Option<&str> {
+        let path = folded(path.as_os_str().as_bytes());
+        self.inner.denied.find_data_name(&path)
+    }
+
     /// The rule that protects this path of a root against writing, if one does.
     pub fn protected_by(&self, root: usize, rel: &Path) -> Option<&str> {
         let rel = rel.as_os_str().as_bytes();
@@ -393,14 +428,6 @@ impl PathSandbox {
             },
             Miss::System(errno) => PathError::system(request.raw, errno),
         }
-    }
-}
-
-fn denied(asked: &[u8], resolved: Option<String>, pattern: &str) -> PathError {
-    PathError::Denied {
-        path: shown(asked),
-        resolved,
-        pattern: pattern.to_owned(),
     }
 }
 

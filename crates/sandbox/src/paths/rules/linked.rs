@@ -20,6 +20,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use toolgate_model::Access;
 
 use super::fold::Folded;
 use super::guard::folded;
@@ -259,7 +260,9 @@ impl PathSandbox {
             let pattern = match &denied {
                 Some(pattern) => Some(pattern.clone()),
                 None if closed() => Some(CLOSED.to_owned()),
-                None if rules.fit(&name, !is_directory) => {
+                None if rules.fit(&name, kind)
+                    && !self.is_lifted(root, &join(directory, &name), Access::Read) =>
+                {
                     Some(self.pattern_of(&path.child(&name)))
                 }
                 None => None,

@@ -3,12 +3,10 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use super::data_names::is_env_template;
 use super::executed::{PROTECTED, PROTECTED_FROM_TOOLS};
 use super::executed_config::PROTECTED_CONFIG;
 use super::patterns::Rule;
-
-/// Names of the three templates that a `.env.*` rule must not hide: they hold no values.
-const ENV_TEMPLATES: &[&str] = &[".env.example", ".env.sample", ".env.template"];
 
 /// Denied to the file tools, for reading and for writing.
 pub(crate) const DENIED: &[Rule<'static>] = &[
@@ -53,9 +51,10 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new("*.pfx"),
     Rule::new("*.keystore"),
     Rule::new(".env"),
-    Rule::new(".env.*").unless(ENV_TEMPLATES),
-    Rule::new("*credential*"),
-    Rule::new("*secret*"),
+    // Templates are made to be read and copied, and hold no values.
+    Rule::new(".env.*").unless(is_env_template),
+    Rule::data("*credential*"),
+    Rule::data("*secret*"),
     // The 8.3 forms of the two wildcards above and of the long key names.
     Rule::new("creden~*"),
     Rule::new("id_ed2~*"),

@@ -3,12 +3,14 @@
 
 pub(crate) mod attributes;
 pub(crate) mod braces;
+pub(crate) mod data_names;
 pub(crate) mod executed;
 pub(crate) mod executed_config;
 pub(crate) mod fold;
 pub(crate) mod git_config;
 pub(crate) mod glob;
 pub(crate) mod guard;
+pub(crate) mod lifted;
 pub(crate) mod linked;
 pub(crate) mod lists;
 pub(crate) mod opening;

@@ -1,7 +1,8 @@
-//! The lines of configuration that open a protected path.
+//! The lines of configuration that open a denied or protected path.
 
 use std::fmt::Write;
 
+use toolgate_model::Access;
 use toolgate_model::characters::seen;
 
 /// Signs that mean something in the pattern of a rule.
@@ -14,7 +15,7 @@ const LONGEST: usize = 300;
 ///
 /// Nothing for a path that cannot be written there: bytes that are not UTF-8, characters
 /// that would not be seen in it, and more than a message takes.
-pub(crate) fn rule_that_names(path: &[u8]) -> Option<String> {
+pub(crate) fn rule_that_names(path: &[u8], access: Access) -> Option<String> {
     let path = std::str::from_utf8(path).ok()?;
     if path.is_empty() || path.len() > LONGEST || path.chars().any(|c| seen(c).nth(1).is_some()) {
         return None;
@@ -35,7 +36,11 @@ pub(crate) fn rule_that_names(path: &[u8]) -> Option<String> {
     }
     let mut rule = String::new();
     writeln!(rule, "[[tools.rules]]\ntool = \"*\"\naction = \"ask\"").ok()?;
-    write!(rule, "writes = [\"{quoted}\"]").ok()?;
+    let key = match access {
+        Access::Read => "reads",
+        Access::Write | Access::Delete => "writes",
+    };
+    write!(rule, "{key} = [\"{quoted}\"]").ok()?;
     Some(rule)
 }
 
@@ -51,7 +56,7 @@ mod tests {
             ("app/[id]/.envrc", r#"writes = ["app/\\[id\\]/.envrc"]"#),
             ("~/\"q\"/.envrc", r#"writes = ["\\~/\"q\"/.envrc"]"#),
         ] {
-            let rule = rule_that_names(path.as_bytes()).unwrap();
+            let rule = rule_that_names(path.as_bytes(), Access::Write).unwrap();
             let wanted = format!("[[tools.rules]]\ntool = \"*\"\naction = \"ask\"\n{writes}");
             assert_eq!(rule, wanted, "{path}");
         }
@@ -63,7 +68,7 @@ mod tests {
             b"a\n/.envrc",
             "a\u{200b}".as_bytes(),
         ] {
-            assert_eq!(rule_that_names(path), None, "{path:?}");
+            assert_eq!(rule_that_names(path, Access::Read), None, "{path:?}");
         }
     }
 }

@@ -11,9 +11,11 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use super::braces::expand_braces;
+use super::data_names::{is_in_tree, is_no_data, is_source};
 use super::fold::{Folded, fold_name, is_ambiguous};
 use super::glob::NameGlob;
 use super::guard::folded;
+use crate::paths::error::FileKind;
 
 /// Segments of one pattern are states in a 64-bit set, with one bit for the end.
 const MOST_SEGMENTS: usize = 63;
@@ -41,23 +43,33 @@ pub enum PatternError {
     Dots,
 }
 
-/// A pattern with the two refinements that only built-in rules need.
+/// A pattern with the refinements that only built-in rules need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule<'a> {
     text: &'a str,
-    unless: &'static [&'static str],
+    unless: Option<fn(&[u8]) -> bool>,
     file_only: bool,
     numbered: bool,
+    data_only: bool,
 }
 
 impl<'a> Rule<'a> {
     pub(crate) const fn new(text: &'a str) -> Self {
         Self {
             text,
-            unless: &[],
+            unless: None,
             file_only: false,
             numbered: false,
+            data_only: false,
         }
+    }
+
+    /// Matches files beneath and by this name, but for source code, documentation, templates
+    /// and what lies in dependency trees.
+    pub(crate) const fn data(text: &'a str) -> Self {
+        let mut rule = Self::new(text);
+        rule.data_only = true;
+        rule
     }
 
     /// Matches the text followed by digits, and nothing else.
@@ -72,8 +84,8 @@ impl<'a> Rule<'a> {
     }
 
     /// Does not match these names.
-    pub(crate) const fn unless(mut self, names: &'static [&'static str]) -> Self {
-        self.unless = names;
+    pub(crate) const fn unless(mut self, names: fn(&[u8]) -> bool) -> Self {
+        self.unless = Some(names);
         self
     }
 
@@ -103,7 +115,7 @@ enum Segment {
 #[derive(Clone, Debug)]
 struct NameRule {
     glob: NameGlob,
-    unless: &'static [&'static str],
+    unless: Option<fn(&[u8]) -> bool>,
     text: usize,
 }
 
@@ -132,6 +144,10 @@ pub(crate) struct Patterns {
     exact_starts: Vec<u8>,
     names: Vec<NameRule>,
     file_names: Vec<NameRule>,
+    /// Names of data: of a file, or of any directory on the way to it.
+    data_names: Vec<NameRule>,
+    /// Whether all of it is a dependency tree, where no name says that a file is data.
+    is_tree: bool,
     paths: Vec<PathRule>,
     /// Positions in `paths` of the rules that need a name, by that name.
     needed: HashMap<Box<[u8]>, Vec<usize>>,
@@ -214,6 +230,7 @@ impl Patterns {
     fn add_name(&mut self, rule: Rule<'_>, glob: NameGlob, text: usize) {
         let unless = rule.unless;
         match glob {
+            glob if rule.data_only => self.data_names.push(NameRule { glob, unless, text }),
             glob if rule.file_only => self.file_names.push(NameRule { glob, unless, text }),
             // One name is that name; it has no exceptions.
             NameGlob::Exact(name) => {
@@ -250,13 +267,49 @@ impl Patterns {
         })
     }
 
-    /// The first pattern that is only about files and matches the last component.
+    /// The first pattern that is only about files and matches this one.
     pub(crate) fn find_file(&self, path: &Folded<'_>) -> Option<&str> {
         path.forms().find_map(|form| {
             let name = form.last()?;
-            let rule = self.file_names.iter().find(|rule| rule.fits(name))?;
-            self.texts.get(rule.text).map(String::as_str)
+            let rule = self.file_names.iter().find(|rule| rule.fits(name));
+            let found = rule.map(|rule| rule.text).or_else(|| self.find_data(form));
+            self.texts.get(found?).map(String::as_str)
         })
+    }
+
+    /// The first pattern about data that matches an entry which is no directory.
+    pub(crate) fn find_data_file(&self, path: &Folded<'_>) -> Option<&str> {
+        let found = path.forms().find_map(|form| self.find_data(form))?;
+        self.texts.get(found).map(String::as_str)
+    }
+
+    /// The first pattern about data that matches a name on this way, whatever lies there.
+    pub(crate) fn find_data_name(&self, way: &Folded<'_>) -> Option<&str> {
+        let found = way.forms().find_map(|form| {
+            let found = self.data_name(form)?;
+            (!is_in_tree(form)).then_some(found)
+        })?;
+        self.texts.get(found).map(String::as_str)
+    }
+
+    fn find_data(&self, path: &[Cow<'_, [u8]>]) -> Option<usize> {
+        let found = self.data_name(path)?;
+        (!is_no_data(path)).then_some(found)
+    }
+
+    fn data_name(&self, path: &[Cow<'_, [u8]>]) -> Option<usize> {
+        if self.is_tree {
+            return None;
+        }
+        let fits = |rule: &&NameRule| path.iter().any(|name| rule.fits(name));
+        self.data_names.iter().find(fits).map(|rule| rule.text)
+    }
+
+    /// Makes of the patterns those beneath a directory that is no root.
+    pub(crate) fn beneath(&mut self, directory: &Path) {
+        let way = folded(directory.as_os_str().as_encoded_bytes());
+        self.is_tree = way.only_form().is_some_and(is_in_tree);
+        self.seen_from(directory);
     }
 
     /// The first pattern with a slash that matches a whole path or a directory on the way.
@@ -298,6 +351,10 @@ pub(crate) struct EntryRules<'a> {
     /// The state of each pattern with a slash; nothing where a directory on the way can
     /// be read in two ways.
     states: Option<Vec<u64>>,
+    /// Whether a directory on the way has a name of data.
+    is_data: bool,
+    /// Whether the directory lies in a dependency tree, or is one.
+    is_tree: bool,
 }
 
 impl Patterns {
@@ -311,23 +368,30 @@ impl Patterns {
             };
             self.paths.iter().map(after).collect()
         });
+        let names = directory.only_form().unwrap_or_default();
         EntryRules {
             patterns: self,
             directory,
             states,
+            is_data: self.data_name(names).is_some(),
+            is_tree: self.is_tree || is_in_tree(names),
         }
     }
 }
 
 impl EntryRules<'_> {
     /// Whether a pattern matches the entry of this name.
-    pub(crate) fn fit(&self, name: &[u8], is_file: bool) -> bool {
+    pub(crate) fn fit(&self, name: &[u8], kind: FileKind) -> bool {
         let patterns = self.patterns;
+        let is_file = matches!(kind, FileKind::File | FileKind::Unknown);
+        // A link can lead to a file.
+        let may_be_data = kind != FileKind::Directory;
         let plain = fold_name(name);
         let Some(states) = self.states.as_ref().filter(|_| !is_ambiguous(&plain)) else {
             let path = self.directory.child(name);
             return patterns.find(&path, Scope::Last).is_some()
-                || (is_file && patterns.find_file(&path).is_some());
+                || (is_file && patterns.find_file(&path).is_some())
+                || (may_be_data && patterns.find_data_file(&path).is_some());
         };
         let mut paths = patterns.paths.iter().zip(states);
         patterns.find_name(&plain).is_some()
@@ -335,12 +399,22 @@ impl EntryRules<'_> {
                 step(segments, *states, &plain) & end(segments) != 0
             })
             || (is_file && patterns.file_names.iter().any(|rule| rule.fits(&plain)))
+            || (may_be_data && self.names_data(&plain))
+    }
+}
+
+impl EntryRules<'_> {
+    /// Whether a file of this name is data that a pattern denies.
+    fn names_data(&self, name: &[u8]) -> bool {
+        let mut rules = self.patterns.data_names.iter();
+        let matches = self.is_data || rules.any(|rule| rule.fits(name));
+        matches && !self.is_tree && !is_source(name)
     }
 }
 
 impl NameRule {
     fn fits(&self, name: &[u8]) -> bool {
-        self.glob.matches(name) && !self.unless.iter().any(|other| other.as_bytes() == name)
+        self.glob.matches(name) && !self.unless.is_some_and(|unless| unless(name))
     }
 }
 

@@ -176,6 +176,7 @@ impl<'w> Tree<'w> {
             .iter()
             .map(|way| denied.inside(way))
             .collect();
+        let rel = directory.real.as_ref().unwrap_or(&directory.path);
         let own = self.sandbox.own_in(self.root);
         let own = own.filter(|own| !own.closes_nothing());
         let mut paths = EntryPaths::of(directory);
@@ -184,9 +185,11 @@ impl<'w> Tree<'w> {
                 return false;
             }
             look_closer(&directory.fd, entry);
-            let is_file = entry.kind == FileKind::File;
-            if rules.iter().any(|rules| rules.fit(&entry.name, is_file)) {
-                return false;
+            if rules.iter().any(|rules| rules.fit(&entry.name, entry.kind)) {
+                let rel = join(rel, &entry.name);
+                if !self.sandbox.is_lifted(self.root, &rel, Access::Read) {
+                    return false;
+                }
             }
             if let Some(own) = own
                 && directory

@@ -15,6 +15,7 @@ use crate::paths::read::stat::FileStat;
 use crate::paths::resolve::missing::join;
 use crate::paths::resolve::request::Request;
 use crate::paths::resolve::{Miss, Want};
+use crate::paths::rules::guard::folded;
 
 /// The target of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -97,7 +98,7 @@ impl PathSandbox {
                 });
             }
             FileKind::File => {
-                self.check_file(request, found.root, moved_to)?;
+                self.check_file(request, found.root, moved_to, Access::Read)?;
                 self.check_links(request.raw, &said)?;
             }
             kind => {
@@ -133,7 +134,7 @@ impl PathSandbox {
             }
         }
         let rel = target.rel();
-        self.check_file(request, target.root, Some(&rel))?;
+        self.check_file(request, target.root, Some(&rel), Access::Write)?;
         self.check_plant(request.raw, target.root, &rel)?;
         // Replacing needs no right to write the old file, only its directory. But a user who
         // took that right away wants no write at all. Other errors
@@ -160,10 +161,19 @@ impl PathSandbox {
         match target.existing.map(|stat| stat.kind) {
             None => Err(self.missing(request)),
             Some(FileKind::File) => {
-                self.check_file(request, target.root, Some(&target.rel()))?;
+                self.check_file(request, target.root, Some(&target.rel()), Access::Delete)?;
                 Ok(target)
             }
-            Some(FileKind::Link) => Ok(target),
+            Some(FileKind::Link) => {
+                let rel = target.rel();
+                if let Some(pattern) = self.inner.denied.find_data_file(&folded(&rel))
+                    && !self.is_lifted(target.root, &rel, Access::Delete)
+                {
+                    let name = (target.root, &*rel);
+                    return Err(self.denied(request.raw, None, name, pattern, Access::Delete));
+                }
+                Ok(target)
+            }
             Some(kind) => Err(PathError::NotAFile {
                 path: request.shown(),
                 kind,

@@ -224,7 +224,9 @@ impl Tree<'_> {
             _ => self.path.join(path),
         };
         let access = RootAccess::ReadWrite;
-        path.to_str().is_some().then_some(Remedy { path, access })
+        path.to_str()
+            .is_some()
+            .then_some(Remedy::Grant { path, access })
     }
 
     /// Renames in the same directory, to a random name that no rule guards.

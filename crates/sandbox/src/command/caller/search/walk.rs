@@ -18,8 +18,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use rustix::fs::{Access, AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RawDir, ResolveFlags};
 use rustix::io::Errno;
+use toolgate_model::Access;
 
 use super::dir_cache::{Contents, DirCache, Inside, Stamp};
 use super::entry::{guarded, kind_at, look};
@@ -395,13 +396,45 @@ impl Search<'_> {
             None => self.rules.denied_by(name, !is_directory),
         };
         match denied {
-            Some(rule) if rule != READABLE => return Some(Why::Denied(rule.to_owned())),
+            // Of this directory the user opened a part: the rest is hidden name by name.
+            Some(_) if is_directory && self.has_lifted_in(name) => return None,
+            Some(rule) if rule != READABLE => match self.lifted(name) {
+                None => return Some(Why::Denied(rule.to_owned())),
+                Some(Access::Read) if self.writable => {
+                    return Some(Why::Protected(rule.to_owned()));
+                }
+                Some(_) => {}
+            },
             _ => {}
         }
         if protected {
             return None;
         }
         self.protects(path, is_directory).map(Why::Protected)
+    }
+
+    fn has_lifted_in(&self, directory: &Path) -> bool {
+        match self.denied {
+            Some(denied) => denied.has_lifted_in(directory),
+            None => {
+                let directory = directory.as_os_str().as_bytes();
+                self.root.is_some() && self.rules.has_lifted_in(self.root, directory)
+            }
+        }
+    }
+
+    /// What the user lifted the built-in denies of a path for.
+    fn lifted(&self, path: &Path) -> Option<Access> {
+        let lifted = |access| match (self.denied, self.root) {
+            (Some(denied), _) => denied.is_lifted(path, access),
+            (None, Some(root)) => {
+                let rel = path.as_os_str().as_bytes();
+                self.rules.is_lifted(root, rel, access)
+            }
+            (None, None) => false,
+        };
+        let mut all = [Access::Write, Access::Read].into_iter();
+        all.find(|access| lifted(*access))
     }
 
     /// The rule that protects a path.
@@ -424,7 +457,7 @@ impl Search<'_> {
     fn enter(&self, directory: &[u8]) -> Result<OwnedFd, Miss> {
         let open = || {
             let handle = self.open(directory)?;
-            rustix::fs::accessat(&handle, c".", Access::EXEC_OK, AtFlags::empty())?;
+            rustix::fs::accessat(&handle, c".", rustix::fs::Access::EXEC_OK, AtFlags::empty())?;
             Ok(handle)
         };
         let mut opened = open();
