@@ -16,6 +16,7 @@ use toolgate_tools::CommandSettings;
 
 use crate::options::AppOptions;
 use crate::secrets;
+use crate::toolchains::Toolchains;
 
 /// What stands around commands, and what they are given.
 pub(crate) struct CommandContext {
@@ -43,6 +44,11 @@ impl CommandContext {
             .iter()
             .map(|grant| grant.path.clone())
             .collect();
+        if let Some(path) = toolchains(options, paths).path
+            && let Some((_, known)) = env.iter_mut().find(|(name, _)| name == "PATH")
+        {
+            *known = path;
+        }
         env.extend(homes(&grants, home.as_deref(), &env));
         Self {
             settings: Arc::new(CommandSettings {
@@ -94,12 +100,14 @@ impl CommandContext {
     }
 
     /// Reports the grants that commands do not get.
-    pub(crate) fn tell_left_out(&self, options: &AppOptions) {
-        for left_out in self
-            .sandbox()
-            .map(CommandSandbox::left_out)
-            .unwrap_or_default()
-        {
+    pub(crate) fn tell_left_out(&self, options: &AppOptions, config: &Effective) {
+        let configured = config.command_directories();
+        let sandbox = self.sandbox();
+        for left_out in sandbox.map(CommandSandbox::left_out).unwrap_or_default() {
+            // A toolchain that cannot be shown was not asked for.
+            if !configured.iter().any(|one| one.path == left_out.path) {
+                continue;
+            }
             options.notice(format!(
                 "a directory of `grants` was left out: {}",
                 left_out.why
@@ -139,13 +147,22 @@ fn tell_appeared(appeared: &[Appeared], by: &str, options: &AppOptions) {
 
 /// Programs that look for a directory of theirs in the home directory, and how they are told
 /// otherwise. Commands have a home of their own, so a granted directory has to be named.
-const HOMES: [(&str, &str); 6] = [
-    (".cargo", "CARGO_HOME"),
-    (".rustup", "RUSTUP_HOME"),
-    ("go", "GOPATH"),
-    (".gradle", "GRADLE_USER_HOME"),
-    (".npm", "npm_config_cache"),
-    (".cache/pip", "PIP_CACHE_DIR"),
+///
+/// The last column are parts of the directory, of which each is enough.
+const HOMES: [(&str, &str, &[&str]); 13] = [
+    (".cargo", "CARGO_HOME", &[".cargo/registry", ".cargo/git"]),
+    (".rustup", "RUSTUP_HOME", &[]),
+    ("go", "GOPATH", &[]),
+    ("go/pkg/mod", "GOMODCACHE", &["go"]),
+    (".gradle", "GRADLE_USER_HOME", &[]),
+    (".npm", "npm_config_cache", &[]),
+    (".cache/pip", "PIP_CACHE_DIR", &[]),
+    (".cache/uv", "UV_CACHE_DIR", &[]),
+    (".pyenv", "PYENV_ROOT", &[]),
+    (".rbenv", "RBENV_ROOT", &[]),
+    (".asdf", "ASDF_DATA_DIR", &[]),
+    (".local/share/mise", "MISE_DATA_DIR", &[]),
+    (".dotnet", "DOTNET_ROOT", &[]),
 ];
 
 fn homes(
@@ -158,11 +175,13 @@ fn homes(
     };
     HOMES
         .iter()
-        .map(|(directory, name)| (Path::new(home).join(directory), *name))
-        .filter(|(directory, name)| {
-            grants.contains(directory) && !env.iter().any(|(known, _)| known == *name)
+        .map(|(directory, name, parts)| (Path::new(home).join(directory), *name, *parts))
+        .filter(|(directory, name, parts)| {
+            let mut parts = parts.iter().map(|part| Path::new(home).join(part));
+            let is_granted = grants.contains(directory) || parts.any(|part| grants.contains(&part));
+            is_granted && !env.iter().any(|(known, _)| known == *name)
         })
-        .map(|(directory, name)| (name.into(), directory.into()))
+        .map(|(directory, name, _)| (name.into(), directory.into()))
         .collect()
 }
 
@@ -187,6 +206,13 @@ pub(crate) fn sandbox_rules(
             });
         }
     }
+    // What the user grants by name counts instead.
+    for path in toolchains(options, paths).directories {
+        if !rules.grants.iter().any(|grant| grant.path == path) {
+            let access = RootAccess::ReadOnly;
+            rules.grants.push(Grant { path, access });
+        }
+    }
     rules.network = match sandbox.network {
         Reach::Off => Network::Off,
         Reach::Loopback => Network::Loopback,
@@ -203,6 +229,13 @@ pub(crate) fn sandbox_rules(
         };
     }
     rules
+}
+
+/// The user's toolchains, of the environment that the program was started with.
+fn toolchains(options: &AppOptions, paths: &PathSandbox) -> Toolchains {
+    let environment = &options.environment;
+    let home = environment.get("HOME").map(Path::new);
+    Toolchains::of(environment.get("PATH"), home, paths)
 }
 
 fn why_asked(mode: CommandSandboxMode, sandbox: &CommandSandbox) -> Option<String> {

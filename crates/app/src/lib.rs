@@ -71,6 +71,7 @@ pub mod supplied;
 pub mod text;
 pub mod time;
 mod tool_settings;
+mod toolchains;
 pub mod trust;
 pub mod undo;
 

@@ -211,7 +211,7 @@ impl Project {
             Ok::<_, AppError>((record, redactor))
         })?;
         around.tell_earlier(options);
-        around.tell_left_out(options);
+        around.tell_left_out(options, &config);
         if purpose != Purpose::Look {
             tell_misnamed(&config, &registry, app);
         }

@@ -25,10 +25,14 @@ pub(crate) fn of_environment(
     config: &Effective,
 ) -> Vec<(String, String)> {
     let named = named(config);
+    let kept = &config.settings().tools.environment.keep;
+    // What the user lets every command see is no secret to hide from it.
+    let hidden =
+        |name: &str, value: &str| env::holds_credential(name, value) && !env::is_listed(name, kept);
     environment
         .iter()
         .filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
-        .filter(|(name, _)| env::is_secret(name) || named.contains(name))
+        .filter(|(name, value)| named.contains(name) || hidden(name, value))
         .collect()
 }
 

@@ -122,9 +122,11 @@ fn tools_and_commands_hide_data_by_its_name_and_not_source_code() {
 /// What a refusal tells the user to add, as configuration.
 fn told(result: &Value) -> String {
     let text = result["error"]["message"].as_str().unwrap_or_default();
-    let from = text.find("[[tools.rules]]");
-    let from = from.unwrap_or_else(|| panic!("no rule in {result}"));
-    text[from..].trim_end_matches('.').to_owned() + "\n"
+    let rule = text
+        .find("[[tools.rules]]")
+        .and_then(|from| text.get(from..));
+    let rule = rule.unwrap_or_else(|| panic!("no rule in {result}"));
+    rule.trim_end_matches('.').to_owned() + "\n"
 }
 
 #[test]

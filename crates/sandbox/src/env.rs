@@ -9,6 +9,7 @@
 //! configuration, the built-in patterns. So a user can keep a variable that is stripped
 //! by default, and nothing brings back a variable that the user strips.
 
+mod credentials;
 mod lists;
 mod secrets;
 mod words;
@@ -58,9 +59,34 @@ where
     out.into_iter().collect()
 }
 
-/// Whether a variable holds a secret, by its name alone.
+/// Whether commands do not get a variable because of its name: it holds a secret, leads to one,
+/// or belongs to a service that has some.
 pub fn is_secret(name: &str) -> bool {
-    fits_any(secrets::SECRETS, name.as_bytes()) || words::name_a_secret(name)
+    is_credential(name) || fits_any(secrets::AROUND_SECRETS, name.as_bytes())
+}
+
+/// Whether a variable holds a credential, which is shown nowhere: its name says so and its value
+/// looks like one, or its value can be nothing else.
+///
+/// ```
+/// use toolgate_sandbox::env::holds_credential;
+///
+/// assert!(holds_credential("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY"));
+/// assert!(!holds_credential("AWS_REGION", "us-east-1"));
+/// ```
+pub fn holds_credential(name: &str, value: &str) -> bool {
+    holds_secret(value.as_bytes())
+        || (is_credential(name) && credentials::looks_like_one(name, value))
+}
+
+/// Whether a name is the one of a credential.
+fn is_credential(name: &str) -> bool {
+    fits_any(secrets::CREDENTIALS, name.as_bytes()) || words::name_a_secret(name)
+}
+
+/// Whether a name fits one of these names or patterns.
+pub fn is_listed(name: &str, patterns: &[impl AsRef<str>]) -> bool {
+    fits_any(patterns, name.as_bytes())
 }
 
 /// Whether a program can be given a variable of this name. A function that a shell

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use proptest::prelude::*;
 use serde::Deserialize;
-use toolgate_sandbox::env::{HOME, clean, fits};
+use toolgate_sandbox::env::{HOME, clean, fits, holds_credential};
 
 const NONE: &[&str] = &[];
 
@@ -59,6 +59,24 @@ fn own_cases_are_stripped_or_kept_as_they_say() {
         .iter()
         .filter(|case| is_kept(&case.name, &case.value) != (case.expect == "keep"))
         .map(|case| format!("{} {}", case.name, case.expect))
+        .collect();
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[derive(Deserialize)]
+struct Credential {
+    name: String,
+    value: String,
+    hidden: bool,
+}
+
+#[test]
+fn values_are_hidden_where_name_and_value_say_credential() {
+    let cases: Vec<Credential> = lines(include_str!("data/credentials.jsonl"));
+    let wrong: Vec<String> = cases
+        .iter()
+        .filter(|case| holds_credential(&case.name, &case.value) != case.hidden)
+        .map(|case| format!("{}={} {}", case.name, case.value, case.hidden))
         .collect();
     assert!(wrong.is_empty(), "{wrong:#?}");
 }

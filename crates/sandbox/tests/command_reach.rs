@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use toolgate_model::Access;
-use toolgate_sandbox::command::{Barrier, Grant, Level, Reach, SandboxRules};
+use toolgate_sandbox::command::{Barrier, Grant, Level, Reach, Remedy, SandboxRules};
 use toolgate_sandbox::paths::{RootAccess, RootRule};
 use toolgate_sandbox::{PathRules, PathSandbox};
 
@@ -57,6 +57,11 @@ fn told(reach: &Reach, path: &Path, access: Access) -> String {
         Barrier::Protected { rule } => format!("protected by {rule}"),
     };
     match denial.remedy {
+        Some(Remedy::Rule { text }) => {
+            let (rule, names) = text.rsplit_once('\n').unwrap();
+            assert_eq!(rule, "[[tools.rules]]\ntool = \"*\"\naction = \"ask\"");
+            format!("{why}; {names}")
+        }
         Some(remedy) => format!("{why}; {remedy}"),
         None => why,
     }
@@ -71,8 +76,16 @@ fn each_path_is_reported_with_the_line_that_opens_it() {
         // In the workspace.
         ("src/main.rs", READ, "open".to_owned()),
         ("src/main.rs", WRITE, "open".to_owned()),
-        (".env", READ, "hidden by .env".to_owned()),
-        ("src/../.env", READ, "hidden by .env".to_owned()),
+        (
+            ".env",
+            READ,
+            "hidden by .env; reads = [\".env\"]".to_owned(),
+        ),
+        (
+            "src/../.env",
+            READ,
+            "hidden by .env; reads = [\".env\"]".to_owned(),
+        ),
         (".git/config", READ, "open".to_owned()),
         (".git/index", WRITE, "open".to_owned()),
         (
@@ -146,7 +159,11 @@ fn each_path_is_reported_with_the_line_that_opens_it() {
             format!("read-only; {}", write("/srv/cache")),
         ),
         ("/srv/cache/own/f", WRITE, "open".to_owned()),
-        ("/srv/cache/own/.env", READ, "hidden by .env".to_owned()),
+        (
+            "/srv/cache/own/.env",
+            READ,
+            "hidden by .env; reads = [\"/srv/cache/own/.env\"]".to_owned(),
+        ),
         (
             "/srv/cached",
             READ,

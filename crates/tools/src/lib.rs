@@ -25,6 +25,7 @@ mod memory;
 mod names;
 mod pattern;
 mod place;
+mod placeholders;
 mod read_file;
 mod read_many_files;
 mod read_output;

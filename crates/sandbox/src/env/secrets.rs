@@ -1,7 +1,7 @@
 //! Which variables hold secrets, by their names and by their values.
 
-/// Names that say "secret".
-pub(super) const SECRETS: &[&str] = &[
+/// Names of credentials.
+pub(super) const CREDENTIALS: &[&str] = &[
     // Keys.
     "KEY",
     "*_KEY",
@@ -115,6 +115,14 @@ pub(super) const SECRETS: &[&str] = &[
     "*_OTP",
     "*_TOTP*",
     "*_2FA*",
+    "CARGO_REGISTR*_TOKEN",
+    "NPM_CONFIG_*AUTH*",
+    "*:_AUTH*",
+];
+
+/// Names of what leads to a secret, or belongs to a service that has some: commands do not get
+/// them, but most of their values are no secrets.
+pub(super) const AROUND_SECRETS: &[&str] = &[
     // Places where credentials lie.
     "KUBECONFIG",
     "*_KUBECONFIG",
@@ -159,9 +167,6 @@ pub(super) const SECRETS: &[&str] = &[
     "SENDGRID_*",
     "DATADOG_*",
     "DD_API_*",
-    "CARGO_REGISTR*_TOKEN",
-    "NPM_CONFIG_*AUTH*",
-    "*:_AUTH*",
     // Connection strings.
     "DSN",
     "*_DSN",

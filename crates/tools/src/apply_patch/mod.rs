@@ -36,6 +36,7 @@ use toolgate_model::{Args, Category, ErrorKind, Facts, Risk, ToolError};
 use crate::blocking::blocking;
 use crate::change::{self, Current, LARGEST};
 use crate::place::{fact_path, names_a_file};
+use crate::placeholders;
 use crate::settings::{PatchSettings, WriteSettings};
 use crate::write_file::PREVIEW;
 use apply::{Failure, Fit, Remark};
@@ -109,6 +110,7 @@ impl Tool for ApplyPatch {
                 ),
             ));
         }
+        let holds_placeholders = placeholders::are_in(&patch);
         let patch = Patch::parse(&patch).map_err(|error| told::unreadable(&error))?;
         let touched = patch.touched();
         touched
@@ -136,6 +138,7 @@ impl Tool for ApplyPatch {
             facts,
             files: self.files,
             allow_elision,
+            holds_placeholders,
         }))
     }
 }
@@ -176,6 +179,8 @@ struct Patching {
     facts: Facts,
     files: WriteSettings,
     allow_elision: bool,
+    /// Whether a line of the patch holds the placeholder of a secret.
+    holds_placeholders: bool,
 }
 
 impl Invocation for Patching {
@@ -225,8 +230,12 @@ impl Patching {
             let seen = view.read(path, LARGEST)?;
             rests_on.push(seen.digest);
             Ok(seen.content)
-        });
+        })
+        .as_shown(view.redactor(), self.holds_placeholders);
         let applied = apply::apply(&self.patch, &mut files);
+        if applied.is_ok() {
+            files.put_back()?;
+        }
         let items = files.into_items();
         let (text, shows): (String, &'static [&'static str]) = match applied {
             Ok(_) => {
@@ -307,8 +316,12 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         let bytes = current.bytes.to_vec();
         found.insert(path.to_owned(), current);
         Ok(Some(bytes))
-    });
+    })
+    .as_shown(cx.redactor(), patching.holds_placeholders);
     let applied = apply::apply(&patching.patch, &mut files);
+    if applied.is_ok() {
+        files.put_back()?;
+    }
     let items = files.into_items();
     let remarks = applied.map_err(|failure| match failure {
         Failure::Tool(error) => error,

@@ -1,12 +1,15 @@
 //! The files of a patch while it is applied: in memory, none on disk.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
+use toolgate_gate::output::Redactor;
 use toolgate_model::ToolError;
 
 use super::formats::PatchProblem;
 use crate::change::{LineEndingError, Sheet};
 use crate::place::fact_path;
+use crate::placeholders::Placeholders;
 use crate::text::{Decoded, Encoding, Unencodable, decode};
 
 /// Where the desk gets files from.
@@ -34,6 +37,8 @@ pub(super) struct Item {
     pub(super) from: Option<usize>,
     /// Whether it was taken away from here to another place.
     pub(super) moved_to: Option<usize>,
+    /// Where its lines are as they were shown: with placeholders of these secrets.
+    placeholders: Option<Arc<Placeholders>>,
 }
 
 /// What went wrong: with the patch, or with getting at a file.
@@ -54,6 +59,8 @@ pub(super) struct PatchFiles<'s> {
     source: Box<Source<'s>>,
     items: Vec<Item>,
     by_name: HashMap<String, usize>,
+    /// Knows the secrets, if the patch holds placeholders of some.
+    redactor: Option<Redactor>,
 }
 
 impl<'s> PatchFiles<'s> {
@@ -62,7 +69,33 @@ impl<'s> PatchFiles<'s> {
             source: Box::new(source),
             items: Vec::new(),
             by_name: HashMap::new(),
+            redactor: None,
         }
+    }
+
+    /// Opens files as they were shown, if the patch holds placeholders.
+    pub(super) fn as_shown(mut self, redactor: &Redactor, holds_placeholders: bool) -> Self {
+        self.redactor = holds_placeholders.then(|| redactor.clone());
+        self
+    }
+
+    /// Puts secrets back where their placeholders are.
+    pub(super) fn put_back(&mut self) -> Result<(), ToolError> {
+        let Some(redactor) = &self.redactor else {
+            return Ok(());
+        };
+        for item in &mut self.items {
+            if let (Now::Text(sheet, _), Some(placeholders)) = (&mut item.now, &item.placeholders) {
+                let regions = sheet.regions(placeholders.shown());
+                let path = fact_path(&item.path);
+                let text = placeholders.put_back(redactor, &path, &sheet.text(), &regions)?;
+                for (row, line) in sheet.rows.iter_mut().zip(text.split_inclusive('\n')) {
+                    let line = line.strip_suffix('\n').unwrap_or(line);
+                    row.text = line.strip_suffix('\r').unwrap_or(line).to_owned();
+                }
+            }
+        }
+        Ok(())
     }
 
     /// The number of a file; it is read when it is named for the first time.
@@ -79,6 +112,7 @@ impl<'s> PatchFiles<'s> {
             executable: None,
             from: None,
             moved_to: None,
+            placeholders: None,
         };
         self.items.push(item);
         self.by_name.insert(name, self.items.len() - 1);
@@ -86,7 +120,9 @@ impl<'s> PatchFiles<'s> {
     }
 
     pub(super) fn get(&mut self, at: usize) -> Option<&mut Item> {
-        self.items.get_mut(at)
+        let item = self.items.get_mut(at)?;
+        item.hide(self.redactor.as_ref());
+        Some(item)
     }
 
     /// The files as the patch left them, in the order in which it named them.
@@ -99,6 +135,7 @@ impl<'s> PatchFiles<'s> {
         let at = self.open(path)?;
         let missing = PatchProblem::Missing { removed: false };
         let item = self.items.get_mut(at).ok_or(missing)?;
+        item.hide(self.redactor.as_ref());
         Ok(item.sheet()?)
     }
 
@@ -122,6 +159,7 @@ impl<'s> PatchFiles<'s> {
             }
             target.now = source.now;
             target.executable = source.executable;
+            target.placeholders = source.placeholders;
             // Its lines come from wherever those of the source came from.
             target.from = source.from.or(Some(from));
         }
@@ -134,6 +172,17 @@ impl<'s> PatchFiles<'s> {
 }
 
 impl Item {
+    /// Takes its lines as they were shown, if there are secrets in them.
+    fn hide(&mut self, redactor: Option<&Redactor>) {
+        if let (Now::Bytes(bytes), Some(redactor)) = (&self.now, redactor)
+            && let Some(Decoded { text, encoding }) = decode(bytes.clone(), true)
+            && let Some(placeholders) = Placeholders::of(redactor, &text)
+        {
+            self.now = Now::Text(Sheet::of(placeholders.shown()), encoding);
+            self.placeholders = Some(Arc::new(placeholders));
+        }
+    }
+
     /// Its lines.
     pub(super) fn sheet(&mut self) -> Result<&mut Sheet, PatchProblem> {
         if let Now::Bytes(bytes) = &mut self.now {
@@ -165,6 +214,7 @@ impl Item {
         }
         self.now = Now::Text(sheet, Encoding::Utf8);
         self.from = None;
+        self.placeholders = None;
         Ok(())
     }
 

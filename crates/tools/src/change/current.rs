@@ -61,23 +61,27 @@ impl Current {
             .reads(|log| log.check(&self.place, path, &self.sha256))
     }
 
-    /// Whether the conversation has seen all of its lines.
+    /// Whether the conversation has seen all of its lines but for these, which stay.
     pub(crate) fn check_all_seen(
         &self,
         path: &str,
         text: Option<&str>,
+        kept: &[u64],
         cx: &RunCtx,
     ) -> Result<(), ToolError> {
         let total = text.map_or(0, lines::count);
-        match self.seen(cx) {
-            Some(seen) if total > 0 && !seen.lines.covers(1, total) => {}
-            _ => return Ok(()),
+        let Some(mut seen) = self.seen(cx).map(|seen| seen.lines) else {
+            return Ok(());
+        };
+        kept.iter().for_each(|line| seen.add(*line, *line));
+        if total == 0 || seen.covers(1, total) {
+            return Ok(());
         }
         Err(ToolError::new(
             ErrorKind::StaleFile,
             format!(
                 "{path}: not all of its {total} lines were shown in this conversation, and they would be lost. \
-                 Read the rest with read_file; lines that hold secrets are never shown, and a file with such lines cannot be replaced as a whole."
+                 Read the rest with read_file; a line that holds a secret has to stay as it is shown, with its placeholder."
             ),
         ))
     }
@@ -112,7 +116,7 @@ impl Current {
             format!(
                 "{path}: the change is in {these}, which this conversation has not been shown; shown were {shown}. \
                  Read {path} with read_file from line {first} to {last}, then try again. \
-                 Lines that hold secrets are never shown and cannot be changed."
+                 A line that holds a secret cannot be changed; keep it as it is shown, with its placeholder."
             ),
         ))
     }

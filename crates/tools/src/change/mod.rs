@@ -36,7 +36,7 @@ use toolgate_sandbox::paths::{Committed, FileStat, PathError, StageOptions, Stag
 use crate::blocking::{blocking, go_on};
 
 pub(crate) use current::{Current, LARGEST};
-pub(crate) use difference::{Difference, Region};
+pub(crate) use difference::{Difference, Region, Touch};
 pub(crate) use elision::check as check_elision;
 pub(crate) use hints::{closest, numbered};
 pub(crate) use sheet::{Ending, LineEndingError, Row, Sheet};

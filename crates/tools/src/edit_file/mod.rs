@@ -32,6 +32,7 @@ use crate::change::{
     self, After, Change, Current, Difference, Ending, LARGEST, check_elision, closest, numbered,
 };
 use crate::place::fact_path;
+use crate::placeholders::{self, Placeholders};
 use crate::secrets::Secrets;
 use crate::settings::WriteSettings;
 use crate::text::{Encoding, decode};
@@ -246,8 +247,35 @@ struct Applied {
     other_endings: bool,
 }
 
-/// Makes the edits on a text, one after the other.
+/// Makes the edits on a text. Where they hold placeholders, they are made on the text as it was
+/// shown, and the secrets are put back.
 fn apply(edits: &[Edit], path: &str, old: &str, redactor: &Redactor) -> Result<Applied, ToolError> {
+    let are_in =
+        |edit: &Edit| placeholders::are_in(&edit.target) || placeholders::are_in(&edit.replacement);
+    let placeholders = edits
+        .iter()
+        .any(are_in)
+        .then(|| Placeholders::of(redactor, old));
+    let Some(placeholders) = placeholders.flatten() else {
+        return one_by_one(edits, path, old, redactor);
+    };
+    let shown = placeholders.shown();
+    let applied = one_by_one(edits, path, shown, redactor)?;
+    let regions = applied.edited.regions(shown);
+    let text = placeholders.put_back(redactor, path, &applied.edited.text, &regions)?;
+    Ok(Applied {
+        edited: applied.edited.becomes(text, regions),
+        ..applied
+    })
+}
+
+/// Makes the edits, one after the other.
+fn one_by_one(
+    edits: &[Edit],
+    path: &str,
+    old: &str,
+    redactor: &Redactor,
+) -> Result<Applied, ToolError> {
     let secrets = |text: &str| Secrets::find(redactor, text).made_from(redactor, [old]);
     let ending = one_ending(old);
     let mut applied = Applied {

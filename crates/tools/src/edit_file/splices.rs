@@ -17,6 +17,8 @@ pub(super) struct Edited {
     pub(super) text: String,
     /// Sorted and apart from each other.
     splices: Vec<Splice>,
+    /// What differs in lines, where that is known and the splices are those of another text.
+    lines: Option<Vec<Region>>,
 }
 
 impl Edited {
@@ -24,6 +26,16 @@ impl Edited {
         Self {
             text,
             splices: Vec::new(),
+            lines: None,
+        }
+    }
+
+    /// The same with other text in the same lines, of which these differ.
+    pub(super) fn becomes(self, text: String, regions: Vec<Region>) -> Self {
+        Self {
+            text,
+            lines: Some(regions),
+            ..self
         }
     }
 
@@ -117,6 +129,9 @@ impl Edited {
 
     /// What differs from the old text, in whole lines.
     pub(super) fn regions(&self, old: &str) -> Vec<Region> {
+        if let Some(lines) = &self.lines {
+            return lines.clone();
+        }
         let mut whole: Vec<Splice> = Vec::new();
         for splice in &self.splices {
             let start = line_start(old, splice.old.start);

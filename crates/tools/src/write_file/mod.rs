@@ -14,19 +14,23 @@
 //! or has changed since, the content stands for code it leaves out, or the sandbox
 //! says no.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
-use toolgate_gate::output::{Limits, bound, preview_name};
+use toolgate_gate::output::{Limits, Redactor, bound, preview_name};
 use toolgate_gate::session::LineRanges;
 use toolgate_gate::tool::{Output, Preview, RunCtx, TypedTool, View, typed};
 use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
 
 use crate::blocking::blocking;
-use crate::change::{self, After, Change, Changed, Current, Difference, LARGEST, check_elision};
+use crate::change::{
+    self, After, Change, Changed, Current, Difference, LARGEST, Region, Touch, check_elision,
+};
 use crate::lines;
 use crate::place::{fact_path, names_a_file};
+use crate::placeholders::{self, Placeholders};
 use crate::settings::WriteSettings;
 use crate::text::{Decoded, Encoding, decode};
 
@@ -102,6 +106,41 @@ struct Writing {
     encoding: Encoding,
 }
 
+/// The content with the secrets of the lines that stay.
+fn with_secrets<'c>(
+    args: &'c WriteFile,
+    old: Option<&str>,
+    redactor: &Redactor,
+) -> Result<(Cow<'c, str>, Option<Placeholders>), ToolError> {
+    let content = Cow::Borrowed(args.content.as_str());
+    let Some(old) = old.filter(|_| placeholders::are_in(&content)) else {
+        return Ok((content, None));
+    };
+    let Some(placeholders) = Placeholders::of(redactor, old) else {
+        return Ok((content, None));
+    };
+    let count = |text: &str| text.split_inclusive('\n').count();
+    let all = Region {
+        old: 0..count(old),
+        new: 0..count(&content),
+    };
+    let path = fact_path(&args.path);
+    let put_back = placeholders.put_back(redactor, &path, &content, &[all])?;
+    Ok((Cow::Owned(put_back), Some(placeholders)))
+}
+
+/// The lines of a text with secrets that stay in the other one.
+fn kept(placeholders: &Placeholders, old: &str, new: &str) -> Vec<u64> {
+    let difference = Difference::between(old, new);
+    let touched: Vec<Touch> = difference.touched().collect();
+    placeholders.kept(|line| {
+        touched.iter().any(|touch| match *touch {
+            Touch::Lines(first, last) => (first..=last).contains(&line),
+            Touch::Between(..) => false,
+        })
+    })
+}
+
 async fn write(args: WriteFile, cx: Arc<RunCtx>) -> Result<Output, ToolError> {
     let path = fact_path(&args.path);
     let with = Arc::clone(&cx);
@@ -153,7 +192,7 @@ async fn write(args: WriteFile, cx: Arc<RunCtx>) -> Result<Output, ToolError> {
 }
 
 /// Whether the file may be written, and with which bytes.
-fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
+fn look(mut args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
     let path = fact_path(&args.path);
     let current = Current::look(cx.sandbox(), &args.path)?;
     let decoded = current.as_ref().and_then(Current::decoded);
@@ -175,12 +214,24 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
         Some((text, encoding)) => (Some(text.into_owned()), encoding),
         None => (None, Encoding::Utf8),
     };
+    let (content, placeholders) = with_secrets(&args, old.as_deref(), cx.redactor())?;
+    args.content = content.into_owned();
     let replaced = old.as_deref().filter(|_| !args.allow_elision);
     if let Some(old) = replaced {
         check_elision(&path, old, &Difference::between(old, &args.content))?;
     }
     let bytes = encoding.encode(args.content.clone());
-    let after = After::content(bytes.map_err(|error| error.in_file(&path))?);
+    let mut after = After::content(bytes.map_err(|error| error.in_file(&path))?);
+    let mut stay = Vec::new();
+    if let (Some(placeholders), Some(old)) = (&placeholders, &old) {
+        stay = kept(placeholders, old, &args.content);
+        // The model still does not know what these lines say.
+        let mut known = LineRanges::all();
+        let hidden = Placeholders::of(cx.redactor(), &args.content);
+        let hidden = hidden.map_or_else(Vec::new, |hidden| hidden.kept(|_| false));
+        hidden.iter().for_each(|line| known.remove(*line, *line));
+        after.known = Some(known);
+    }
     if let Some(current) = &current {
         if *current.bytes == after.bytes {
             let now = cx.clock().now_ms();
@@ -196,7 +247,7 @@ fn look(args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
             ));
         }
         current.check_read(&path, cx)?;
-        current.check_all_seen(&path, old.as_deref(), cx)?;
+        current.check_all_seen(&path, old.as_deref(), &stay, cx)?;
     }
     Ok(Intent::Write(Box::new(Writing {
         // A file that is not there yet differs from nothing.
@@ -220,23 +271,25 @@ fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
     let size = seen.content.as_ref().map(Vec::len);
     let old = seen.content.and_then(|bytes| decode(bytes, true));
     let path = fact_path(&args.path);
+    let text = old.as_ref().map(|decoded| decoded.text.as_str());
+    let (content, _) = with_secrets(args, text, view.redactor())?;
     if let Some(Decoded { encoding, .. }) = &old {
-        let encoded = encoding.encode(args.content.clone());
+        let encoded = encoding.encode(content.clone().into_owned());
         encoded.map_err(|error| error.in_file(&path))?;
     }
     let old = old.map(|decoded| decoded.text);
     if let Some(old) = old.as_deref().filter(|_| !args.allow_elision) {
-        check_elision(&path, old, &Difference::between(old, &args.content))?;
+        check_elision(&path, old, &Difference::between(old, &content))?;
     }
-    view.check_content(&args.path, args.content.as_bytes())?;
-    let lines = lines::said(lines::count(&args.content));
+    view.check_content(&args.path, content.as_bytes())?;
+    let lines = lines::said(lines::count(&content));
     let name = preview_name(&path);
     let mut text = match (size, &old) {
-        (None, _) => format!("new file {name}, {lines}\n{}", args.content),
-        (Some(_), Some(old)) if *old == args.content => {
+        (None, _) => format!("new file {name}, {lines}\n{content}"),
+        (Some(_), Some(old)) if *old == content => {
             format!("{name} has this very content already\n")
         }
-        (Some(_), Some(old)) => Difference::between(old, &args.content).unified(&path, &path),
+        (Some(_), Some(old)) => Difference::between(old, &content).unified(&path, &path),
         (Some(size), None) => format!(
             "{name}: {size} bytes are replaced by {lines}\n{}",
             args.content

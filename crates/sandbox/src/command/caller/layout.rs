@@ -64,18 +64,17 @@ impl Watched {
 type Guarding = (Vec<Mask>, Vec<Watched>, Vec<Hidden>);
 
 impl Layout {
-    pub(crate) fn open(rules: &SandboxRules) -> Result<Self, SandboxError> {
+    /// Of the roots, and of the grants as they were opened.
+    pub(super) fn open(
+        rules: &SandboxRules,
+        granted: Vec<Directory>,
+    ) -> Result<Self, SandboxError> {
         refuse_own_in_system(rules)?;
         let mut directories = Vec::new();
         for (number, root) in rules.paths.roots().iter().enumerate() {
             directories.push(Directory::root(rules, number, root)?);
         }
-        for grant in &rules.grants {
-            directories.push(Directory::grant(rules, grant)?);
-        }
-        for directory in &directories {
-            directory.search_once(rules);
-        }
+        directories.extend(granted);
         Ok(Self {
             directories: directories.into_iter().map(Arc::new).collect(),
             own: OwnFiles::of(rules),

@@ -11,6 +11,7 @@ pub(crate) mod guards;
 pub(crate) mod layout;
 pub(crate) mod left_out;
 pub(crate) mod reach;
+pub(crate) mod remedy;
 pub(crate) mod running;
 pub(crate) mod sandbox;
 pub(crate) mod search;

@@ -100,7 +100,7 @@ impl CommandSandbox {
     /// Finds the highest level that a warden can reach. Sandboxes of one process share a warden
     /// where they would start the same one; the first starts it.
     pub fn start(rules: &SandboxRules) -> Result<Self, SandboxError> {
-        let (usable, left_out) = leave_out(rules);
+        let (usable, granted, left_out) = leave_out(rules);
         let rules = &usable;
         let warden = Connection::open(rules.warden.as_deref())?;
         let (level, stepped_down) = find_level(&warden, rules)?;
@@ -108,7 +108,7 @@ impl CommandSandbox {
             .map_err(SandboxError::Records)?;
         let (baseline, left) =
             Baseline::open(rules.records.as_deref()).map_err(SandboxError::Records)?;
-        let layout = Layout::open(rules)?;
+        let layout = Layout::open(rules, granted)?;
         let earlier = sweep_left_behind(rules, &layout, left);
         Ok(Self {
             inner: Arc::new(Inner {

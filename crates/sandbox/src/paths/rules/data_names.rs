@@ -229,6 +229,12 @@ pub(super) fn is_in_tree(directories: &[Cow<'_, [u8]>]) -> bool {
     })
 }
 
+/// Whether a file of certificates holds those of authorities, which are public. Package managers
+/// and TLS libraries bring one along.
+pub(super) fn is_authorities(name: &[u8]) -> bool {
+    name == b"cacert.pem"
+}
+
 /// Whether a name that begins with `.env.` is the one of a template without values.
 pub(super) fn is_env_template(name: &[u8]) -> bool {
     let ending = name.rsplit(|byte| *byte == b'.').next();

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::data_names::is_env_template;
+use super::data_names::{is_authorities, is_env_template};
 use super::executed::{PROTECTED, PROTECTED_FROM_TOOLS};
 use super::executed_config::PROTECTED_CONFIG;
 use super::patterns::Rule;
@@ -45,7 +45,7 @@ pub(crate) const DENIED: &[Rule<'static>] = &[
     Rule::new("id_rsa*"),
     Rule::new("id_ed25519*"),
     Rule::new("id_ecdsa*"),
-    Rule::new("*.pem"),
+    Rule::new("*.pem").unless(is_authorities),
     Rule::new("*.key"),
     Rule::new("*.p12"),
     Rule::new("*.pfx"),

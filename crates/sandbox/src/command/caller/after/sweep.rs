@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::placeholders::is_empty;
 use crate::command::caller::guards::Hidden;
-use crate::command::caller::reach::Remedy;
+use crate::command::caller::remedy::Remedy;
 use crate::command::caller::sandbox::bytes;
 use crate::command::caller::search::found::{After, Found, Guarded, Missed, Why};
 use crate::command::caller::search::owner::Reopened;
@@ -241,10 +241,11 @@ impl Tree<'_> {
         // The kernel takes names of 255 bytes.
         let free = || names.iter().filter(|name| name.len() <= 255);
         let aside = free().find(|name| rules.is_free(&join(directory, name)));
-        // In a denied directory every name is denied.
+        // In a directory with a name of data every other name is denied as well.
+        let is_protected = new.also.is_some() || matches!(new.why, Why::Protected(_));
         let aside = aside.or_else(|| {
             let harmless = |name: &&Vec<u8>| rules.is_harmless(&join(directory, name));
-            free().find(harmless).filter(|_| new.also.is_some())
+            free().find(harmless).filter(|_| is_protected)
         });
         let aside = aside.ok_or(Errno::EXIST)?;
         let rename = |to: &[u8]| {

@@ -6,6 +6,7 @@ pub(crate) mod entry;
 pub(crate) mod found;
 pub(crate) mod git_state;
 pub(crate) mod hard_links;
+mod lifted;
 pub(crate) mod link_targets;
 pub(crate) mod own_files;
 pub(crate) mod owner;

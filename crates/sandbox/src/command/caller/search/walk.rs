@@ -413,30 +413,6 @@ impl Search<'_> {
         self.protects(path, is_directory).map(Why::Protected)
     }
 
-    fn has_lifted_in(&self, directory: &Path) -> bool {
-        match self.denied {
-            Some(denied) => denied.has_lifted_in(directory),
-            None => {
-                let directory = directory.as_os_str().as_bytes();
-                self.root.is_some() && self.rules.has_lifted_in(self.root, directory)
-            }
-        }
-    }
-
-    /// What the user lifted the built-in denies of a path for.
-    fn lifted(&self, path: &Path) -> Option<Access> {
-        let lifted = |access| match (self.denied, self.root) {
-            (Some(denied), _) => denied.is_lifted(path, access),
-            (None, Some(root)) => {
-                let rel = path.as_os_str().as_bytes();
-                self.rules.is_lifted(root, rel, access)
-            }
-            (None, None) => false,
-        };
-        let mut all = [Access::Write, Access::Read].into_iter();
-        all.find(|access| lifted(*access))
-    }
-
     /// The rule that protects a path.
     fn protects(&self, path: &[u8], is_directory: bool) -> Option<String> {
         let name = Path::new(OsStr::from_bytes(path));

@@ -1,0 +1,66 @@
+//! What a user adds to the configuration to open something to commands.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::paths::RootAccess;
+
+/// The addition to the configuration. As text it is what to paste, see [`Remedy::told`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// A line under `[tools.sandbox]`.
+    Grant {
+        /// The directory to grant, or the protected path of the workspace to open.
+        path: PathBuf,
+        /// The access.
+        access: RootAccess,
+    },
+    /// A rule that names a path which a built-in pattern denies.
+    Rule {
+        /// The rule, as lines to append to a configuration file.
+        text: String,
+    },
+}
+
+impl Remedy {
+    /// Who does what with the text, for a model and its user.
+    pub fn told(&self) -> String {
+        match self {
+            Self::Grant { .. } => format!(
+                "The user can open it to commands: {self} under [tools.sandbox] in the user's configuration"
+            ),
+            Self::Rule { .. } => format!(
+                "The user can open it by adding this rule to the user's configuration:\n{self}\n"
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, access) = match self {
+            Self::Grant { path, access } => (quoted(&path.to_string_lossy()), access),
+            Self::Rule { text } => return f.write_str(text),
+        };
+        match access {
+            RootAccess::ReadOnly => write!(f, "grants = [{path}]"),
+            RootAccess::ReadWrite => {
+                write!(f, "grants = [{{ path = {path}, access = \"write\" }}]")
+            }
+        }
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut out = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            c if c.is_control() => out.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
