@@ -12,7 +12,6 @@
 #[allow(dead_code)]
 mod run;
 #[path = "support/program.rs"]
-#[allow(dead_code)]
 mod support;
 
 use std::os::unix::fs::{MetadataExt, chown};

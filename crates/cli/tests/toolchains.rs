@@ -1,13 +1,17 @@
 //! Toolchains of the user in commands, through the program, for root and for an ordinary user:
 //! `data/toolchains.jsonl`. A row says what a command prints with such an entry in `PATH`.
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing
+)]
 
 #[path = "cases/run.rs"]
 #[allow(dead_code)]
 mod run;
 #[path = "support/program.rs"]
-#[allow(dead_code)]
 mod support;
 
 use std::path::Path;

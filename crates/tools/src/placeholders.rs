@@ -109,7 +109,7 @@ impl Placeholders {
         let after = lines(redactor, &out);
         let shows = hidden.iter().find(|(number, shown)| {
             let line = after.get(*number);
-            !line.is_some_and(|line| body(&line.shown) == body(shown))
+            line.is_none_or(|line| body(&line.shown) != body(shown))
         });
         match shows {
             Some((number, _)) => Err(refused(

@@ -231,7 +231,7 @@ impl Patching {
             rests_on.push(seen.digest);
             Ok(seen.content)
         })
-        .as_shown(view.redactor(), self.holds_placeholders);
+        .with_placeholders(view.redactor(), self.holds_placeholders);
         let applied = apply::apply(&self.patch, &mut files);
         if applied.is_ok() {
             files.put_back()?;
@@ -317,7 +317,7 @@ fn look(patching: &Patching, cx: &RunCtx) -> Result<Look, ToolError> {
         found.insert(path.to_owned(), current);
         Ok(Some(bytes))
     })
-    .as_shown(cx.redactor(), patching.holds_placeholders);
+    .with_placeholders(cx.redactor(), patching.holds_placeholders);
     let applied = apply::apply(&patching.patch, &mut files);
     if applied.is_ok() {
         files.put_back()?;

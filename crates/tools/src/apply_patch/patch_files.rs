@@ -74,7 +74,11 @@ impl<'s> PatchFiles<'s> {
     }
 
     /// Opens files as they were shown, if the patch holds placeholders.
-    pub(super) fn as_shown(mut self, redactor: &Redactor, holds_placeholders: bool) -> Self {
+    pub(super) fn with_placeholders(
+        mut self,
+        redactor: &Redactor,
+        holds_placeholders: bool,
+    ) -> Self {
         self.redactor = holds_placeholders.then(|| redactor.clone());
         self
     }
