@@ -7,8 +7,8 @@ use toolgate_model::{Call, ErrorKind, EventKind, PlanRecord, ToolCall, ToolError
 use crate::execute::Stop;
 use crate::gate::Gate;
 use crate::journal::JournalErrorKind;
-use crate::pipeline::{BatchContext, finished};
-use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Planner};
+use crate::pipeline::BatchContext;
+use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Refusal};
 use crate::session::Session;
 
 /// A batch that a person answers.
@@ -37,32 +37,25 @@ impl Gate {
         calls: Vec<Call>,
         passage: &BatchContext,
     ) -> ByHand {
-        session.passes(&self.inner.chain);
-        let planned = match self.policy_for(session, &[]) {
-            Ok(policy) => {
-                let planner = self.planner(session, &policy, Stop::of(passage, session));
-                let mode = match planner.mode {
-                    Mode::Disabled => Mode::Disabled,
-                    Mode::ParseOnly | Mode::Enabled => Mode::ParseOnly,
-                };
-                Planner { mode, ..planner }.plan(calls).await
-            }
-            Err(error) => crate::pipeline::denied_all(calls, &error),
+        let mode = match self.inner.settings.mode {
+            Mode::Disabled => Mode::Disabled,
+            Mode::ParseOnly | Mode::Enabled => Mode::ParseOnly,
         };
+        let stop = Stop::of(passage, session);
+        let planned = self.plan_in(mode, session, calls, stop).await;
         let mut entries = self.opening(session, &planned);
         let (mut wanted, mut refused) = (Vec::new(), Vec::new());
         for (_, plan) in planned.slots {
             match plan {
                 Plan::Manual(ManualCall { shown }) => wanted.push(shown),
-                Plan::Settled(refusal) => refused.push(self.settled(session, *refusal)),
-                // Nothing else is planned where a person answers.
+                // In these modes nothing is asked about and nothing may run.
                 Plan::Ask(NeedsApproval { live }) | Plan::Go(Authorized { live }) => {
                     wanted.push(live.record);
                 }
+                Plan::Settled(refusal) => {
+                    refused.push(self.refuse(session, *refusal, &mut entries));
+                }
             }
-        }
-        for result in &refused {
-            entries.push(self.entry(session, &result.call_id, finished(result)));
         }
         if let Err(error) = self.record(session, entries, &passage.events).await {
             // The user's results would belong to no call on record.
@@ -70,18 +63,20 @@ impl Gate {
             let unwritten = error.clone();
             let error = ToolError::new(ErrorKind::Journal, error.to_string());
             let unkept = |plan: Arc<PlanRecord>| {
-                let result =
-                    ToolResult::failed(plan.call.id.clone(), plan.tool.clone(), error.clone());
-                // It follows its call on record, whenever that gets there.
-                let entry = self.entry(session, &result.call_id, finished(&result));
+                // Its result follows the call on record, whenever that gets there.
+                let refusal = Refusal::of_plan(&plan, error.clone());
+                let mut entry = Vec::new();
+                let result = self.refuse(session, refusal, &mut entry);
                 session.hub().undurable(
-                    std::iter::once(&entry),
+                    entry.iter(),
                     &unwritten,
                     &self.inner.redactor,
                     &passage.events,
                 );
                 if !lost {
-                    session.pending().note_sent(entry);
+                    entry
+                        .into_iter()
+                        .for_each(|entry| session.pending().note_sent(entry));
                 }
                 result
             };

@@ -16,7 +16,7 @@ use crate::execute::{
 };
 use crate::gate::{Gate, OnError};
 use crate::journal::{Entry, Record};
-use crate::plan::{Authorized, ManualCall, Plan, Planned, Planner, Refusal};
+use crate::plan::{Authorized, Mode, Plan, Planned, Planner, Refusal};
 use crate::session::Session;
 use crate::settle::{Outcome, Settler, Unsettled};
 
@@ -79,7 +79,6 @@ pub struct Ready {
 #[derive(Debug)]
 pub(crate) enum Fate {
     Refused(Box<Refusal>),
-    Manual(ManualCall),
     Run(Box<Authorized>),
 }
 
@@ -148,10 +147,24 @@ impl Gate {
     }
 
     async fn plan_until(&self, session: &Session, calls: Vec<Call>, stop: Stop<'_>) -> Planned {
+        let mode = self.inner.settings.mode;
+        self.plan_in(mode, session, calls, stop).await
+    }
+
+    pub(crate) async fn plan_in(
+        &self,
+        mode: Mode,
+        session: &Session,
+        calls: Vec<Call>,
+        stop: Stop<'_>,
+    ) -> Planned {
         session.passes(&self.inner.chain);
         match self.policy_for(session, &[]) {
-            Ok(policy) => self.planner(session, &policy, stop).plan(calls).await,
-            // A policy that cannot be made denies everything and says why.
+            Ok(policy) => {
+                let planner = self.planner(session, &policy, stop);
+                Planner { mode, ..planner }.plan(calls).await
+            }
+            // A policy that cannot be compiled denies everything and says why.
             Err(error) => denied_all(calls, &error),
         }
     }
@@ -199,7 +212,6 @@ impl Gate {
         for (index, fate) in fates.into_iter().enumerate() {
             let refusal = match fate {
                 Fate::Refused(refusal) => *refusal,
-                Fate::Manual(manual) => unsupplied(manual),
                 Fate::Run(mut authorized) => {
                     let begun = self.begin(
                         session,
@@ -219,12 +231,11 @@ impl Gate {
                             });
                             continue;
                         }
-                        Err(why) => given_up(*authorized, why),
+                        Err(why) => Refusal::of_plan(&authorized.live.record, why),
                     }
                 }
             };
-            let result = self.settled(session, refusal);
-            pending.push(self.entry(session, &result.call_id, finished(&result)));
+            let result = self.refuse(session, refusal, &mut pending);
             batch.place(index, result);
         }
         while let Some(done) = running.next().await {
@@ -296,9 +307,14 @@ impl Gate {
         Ok((claim, paths))
     }
 
-    /// The result of a call that ended before it ran.
-    pub(crate) fn settled(&self, session: &Session, refusal: Refusal) -> ToolResult {
-        self.settler(session).settle(
+    /// Settles a call that ended before it ran, and adds the entry of its result.
+    pub(crate) fn refuse(
+        &self,
+        session: &Session,
+        refusal: Refusal,
+        entries: &mut Vec<Entry>,
+    ) -> ToolResult {
+        let result = self.settler(session).settle(
             session,
             Unsettled {
                 call_id: refusal.call_id,
@@ -309,7 +325,16 @@ impl Gate {
                 still_running: false,
                 not_remembered: None,
             },
-        )
+        );
+        entries.push(self.finished(session, &result));
+        result
+    }
+
+    /// The entry of a result.
+    pub(crate) fn finished(&self, session: &Session, result: &ToolResult) -> Entry {
+        let result = Box::new(result.clone());
+        let call = result.call_id.clone();
+        self.entry(session, &call, Record::Finished { result })
     }
 
     pub(crate) fn settler(&self, session: &Session) -> Settler<'_> {
@@ -363,55 +388,14 @@ impl Gate {
     }
 }
 
-impl ManualCall {
-    /// The person's result for a call that was read and not run.
-    pub fn supply(self, content: impl Into<String>) -> ToolResult {
-        let call = &self.shown.call;
-        ToolResult::ok(call.id.clone(), call.name.clone(), content)
-    }
-}
-
-pub(crate) fn finished(result: &ToolResult) -> Record {
-    Record::Finished {
-        result: Box::new(result.clone()),
-    }
-}
-
-/// What planning makes of a batch that cannot be planned.
-pub(crate) fn denied_all(calls: Vec<Call>, error: &ToolError) -> Planned {
+/// The plans of a batch whose policy cannot be compiled.
+fn denied_all(calls: Vec<Call>, error: &ToolError) -> Planned {
+    let slots = calls.into_iter().map(|call| {
+        let refusal = Refusal::of_call(&call, error.clone());
+        (call, Plan::Settled(Box::new(refusal)))
+    });
     Planned {
-        slots: calls.into_iter().map(|call| deny(call, error)).collect(),
-    }
-}
-
-fn deny(call: Call, error: &ToolError) -> (Call, Plan) {
-    let refusal = Refusal {
-        call_id: call.id().clone(),
-        tool: call.name().unwrap_or_default().to_owned(),
-        error: error.clone(),
-        record: None,
-    };
-    (call, Plan::Settled(Box::new(refusal)))
-}
-
-fn unsupplied(manual: ManualCall) -> Refusal {
-    let call = manual.call();
-    let message = "the call was read and checked; tools are in parse_only mode, so a person has to supply its result";
-    Refusal {
-        call_id: call.id.clone(),
-        tool: call.name.clone(),
-        error: ToolError::new(ErrorKind::Disabled, message),
-        record: None,
-    }
-}
-
-fn given_up(authorized: Authorized, error: ToolError) -> Refusal {
-    let record = authorized.live.record;
-    Refusal {
-        call_id: record.call.id.clone(),
-        tool: record.tool.clone(),
-        error,
-        record: Some(record),
+        slots: slots.collect(),
     }
 }
 

@@ -9,6 +9,7 @@
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use toolgate_gate::BatchContext;
 use toolgate_gate::approve::Answer;
 use toolgate_gate::plan::{Mode, Plan};
 use toolgate_gate::registry::Alias;
@@ -69,16 +70,18 @@ fn t_mode_02_parse_only_mode_surfaces_pending_calls_without_execution() {
             matches!(plans[1], Plan::Settled(_)),
             "what does not fit is refused here too"
         );
-        let mut manual = planned.into_manual();
-        assert_eq!(
-            (manual.len(), manual[0].call().args["text"].as_str()),
-            (1, Some("x"))
-        );
-        let supplied = manual.remove(0).supply("by hand");
-        assert_eq!(
-            (supplied.call_id.as_str(), supplied.content.as_str()),
-            ("1", "by hand")
-        );
+        let context = BatchContext::default();
+        let by_hand = bench
+            .gate
+            .hand_over(&bench.session, calls(), &context)
+            .await;
+        let wanted: Vec<_> = by_hand
+            .wanted
+            .iter()
+            .map(|call| (call.id.as_str(), call.args["text"].as_str()))
+            .collect();
+        assert_eq!(wanted, [("1", Some("x"))]);
+        assert_eq!(by_hand.refused.len(), 1);
         let results = bench.run(calls()).await;
         assert_eq!(results[0].kind(), Some(ErrorKind::Disabled));
         assert!(

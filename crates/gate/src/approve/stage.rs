@@ -16,7 +16,7 @@ use crate::gate::Gate;
 use crate::journal::{Entry, Record};
 use crate::output::approval_text;
 use crate::pipeline::{BatchContext, Fate, Ready};
-use crate::plan::{Authorized, Live, NeedsApproval, Plan, Planned, Refusal, beyond};
+use crate::plan::{Authorized, Live, ManualCall, NeedsApproval, Plan, Planned, Refusal, beyond};
 use crate::session::Session;
 
 /// A plan whose ground keeps changing is asked so many times, then given up.
@@ -37,7 +37,7 @@ impl Gate {
         for (index, (_, plan)) in planned.slots.into_iter().enumerate() {
             let fate = match plan {
                 Plan::Settled(refusal) => Fate::Refused(refusal),
-                Plan::Manual(manual) => Fate::Manual(manual),
+                Plan::Manual(manual) => Fate::Refused(Box::new(unsupplied(&manual))),
                 Plan::Go(authorized) => Fate::Run(Box::new(authorized)),
                 Plan::Ask(needs) => {
                     // Its fate is not known yet; until it is, the answer is no.
@@ -301,7 +301,9 @@ impl Gate {
                             place(fates, index, Fate::Run(Box::new(authorized)))
                         }
                         Plan::Settled(refusal) => place(fates, index, Fate::Refused(refusal)),
-                        Plan::Manual(manual) => place(fates, index, Fate::Manual(manual)),
+                        Plan::Manual(manual) => {
+                            place(fates, index, Fate::Refused(Box::new(unsupplied(&manual))));
+                        }
                     }
                 }
             }
@@ -333,7 +335,7 @@ impl Gate {
                     .again(&needs.record().call)
                     .await,
             )),
-            Err(error) => Err(Box::new(Plan::Settled(Box::new(refusal(
+            Err(error) => Err(Box::new(Plan::Settled(Box::new(Refusal::of_plan(
                 &needs.live.record,
                 error,
             ))))),
@@ -431,17 +433,16 @@ fn place(fates: &mut [Fate], index: usize, fate: Fate) {
     }
 }
 
-fn refusal(record: &Arc<PlanRecord>, error: ToolError) -> Refusal {
-    Refusal {
-        call_id: record.call.id.clone(),
-        tool: record.tool.clone(),
-        error,
-        record: Some(Arc::clone(record)),
-    }
+fn refused(record: &Arc<PlanRecord>, error: ToolError) -> Fate {
+    Fate::Refused(Box::new(Refusal::of_plan(record, error)))
 }
 
-fn refused(record: &Arc<PlanRecord>, error: ToolError) -> Fate {
-    Fate::Refused(Box::new(refusal(record, error)))
+/// A call of a gate in `parse_only` mode that nobody was asked to answer.
+fn unsupplied(manual: &ManualCall) -> Refusal {
+    let call = manual.call();
+    let message = "the call was read and checked; tools are in parse_only mode, so a person has to supply its result";
+    let error = ToolError::new(ErrorKind::Disabled, message);
+    Refusal::new(call.id.clone(), call.name.as_str(), error)
 }
 
 fn nobody() -> ToolError {

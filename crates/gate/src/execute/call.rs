@@ -7,7 +7,7 @@ use toolgate_model::{ErrorKind, FileDigest, NeededDirectory, PlanRecord, ToolErr
 
 use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
 use crate::gate::Gate;
-use crate::pipeline::{BatchContext, finished};
+use crate::pipeline::BatchContext;
 use crate::plan::composed::{Lines, is_same_change};
 use crate::plan::{Authorized, Live, beyond};
 use crate::preconditions;
@@ -111,7 +111,7 @@ impl Gate {
         // is waited for.
         let ended = chunks.finish_now();
         let hold = (!ended).then(|| session.hub().ticket());
-        let entry = self.entry(session, &result.call_id, finished(&result));
+        let entry = self.finished(session, &result);
         let recorded = self.record(session, vec![entry], &passage.events).await;
         if let Err(error) = &recorded {
             // The effect has happened and the model has to know; the user is told as well. The

@@ -35,7 +35,7 @@ use leads::RealFacts;
 pub enum Mode {
     /// No tool is offered and every call is refused.
     Disabled,
-    /// Calls are read and checked; the person supplies the results.
+    /// Calls are read and checked; the user supplies the results.
     ParseOnly,
     /// Calls are planned, approved and run.
     #[default]
@@ -73,10 +73,10 @@ pub struct Authorized {
     pub(crate) live: Live,
 }
 
-/// A call that a person answers by hand.
+/// A call whose result the user supplies. [`Gate::hand_over`](crate::Gate::hand_over) asks for it.
 #[derive(Debug)]
 pub struct ManualCall {
-    /// The call as that person is shown it. It goes on record with the result, not before.
+    /// The call as the user is shown it. The journal has the call and no plan of it.
     pub(crate) shown: Arc<PlanRecord>,
 }
 
@@ -142,7 +142,7 @@ impl ManualCall {
 pub enum Plan {
     /// It ends here, with this error.
     Settled(Box<Refusal>),
-    /// The person supplies its result.
+    /// The user supplies its result.
     Manual(ManualCall),
     /// A person is asked.
     Ask(NeedsApproval),
@@ -161,6 +161,31 @@ pub struct Refusal {
     pub error: ToolError,
     /// As much of the plan as there was.
     pub record: Option<Arc<PlanRecord>>,
+}
+
+impl Refusal {
+    /// A call that ended before it had a plan.
+    pub(crate) fn new(call_id: CallId, tool: impl Into<String>, error: ToolError) -> Self {
+        Self {
+            call_id,
+            tool: tool.into(),
+            error,
+            record: None,
+        }
+    }
+
+    /// The same under the name that was called.
+    pub(crate) fn of_call(call: &Call, error: ToolError) -> Self {
+        Self::new(call.id().clone(), call.name().unwrap_or_default(), error)
+    }
+
+    /// A planned call that ended before it ran.
+    pub(crate) fn of_plan(plan: &Arc<PlanRecord>, error: ToolError) -> Self {
+        Self {
+            record: Some(Arc::clone(plan)),
+            ..Self::new(plan.call.id.clone(), plan.tool.as_str(), error)
+        }
+    }
 }
 
 impl Plan {
@@ -201,16 +226,5 @@ impl Planned {
     /// The plans, in call order.
     pub fn plans(&self) -> impl Iterator<Item = &Plan> {
         self.slots.iter().map(|(_, plan)| plan)
-    }
-
-    /// The calls that a person answers by hand, in call order, for `parse_only` mode.
-    pub fn into_manual(self) -> Vec<ManualCall> {
-        self.slots
-            .into_iter()
-            .filter_map(|(_, plan)| match plan {
-                Plan::Manual(manual) => Some(manual),
-                _ => None,
-            })
-            .collect()
     }
 }

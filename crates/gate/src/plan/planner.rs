@@ -5,8 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use toolgate_model::{
-    Action, BadCall, Call, CallId, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError,
-    json,
+    Action, BadCall, Call, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, json,
 };
 use toolgate_policy::{Policy, Stage, Validator};
 use toolgate_sandbox::paths::{PathSandbox, check_text};
@@ -46,13 +45,6 @@ pub(crate) struct Planner<'a> {
     pub(crate) command_sandbox: bool,
 }
 
-/// A call that ended early, before it has a place in the batch.
-struct Stop {
-    tool: String,
-    error: ToolError,
-    record: Option<Arc<PlanRecord>>,
-}
-
 impl Planner<'_> {
     /// Plans a batch. Every call gets a plan; a failure settles its own call only.
     pub(crate) async fn plan(&self, calls: Vec<Call>) -> Planned {
@@ -61,34 +53,24 @@ impl Planner<'_> {
         for (index, call) in calls.into_iter().enumerate() {
             let fresh = taken.insert(call.id().clone());
             let plan = match self.intake(index, fresh, &call) {
-                Err(stop) => refuse(call.id(), *stop),
-                Ok(whole) => match self.one(whole).await {
-                    Ok(plan) => plan,
-                    Err(stop) => refuse(call.id(), *stop),
-                },
+                Ok(whole) => self.one(whole).await,
+                Err(refusal) => Err(refusal),
             };
-            slots.push((call, plan));
+            slots.push((call, plan.unwrap_or_else(Plan::Settled)));
         }
         Planned { slots }
     }
 
     /// Plans again a call whose ground has changed. Middleware has rewritten it already.
     pub(crate) async fn again(&self, call: &ToolCall) -> Plan {
-        match self.planned(call.clone()).await {
-            Ok(plan) => plan,
-            Err(stop) => refuse(&call.id, *stop),
-        }
+        let plan = self.planned(call.clone()).await;
+        plan.unwrap_or_else(Plan::Settled)
     }
 
     /// What can be said without looking at the tool.
-    fn intake(&self, index: usize, fresh: bool, call: &Call) -> Result<ToolCall, Box<Stop>> {
-        let stop = |kind, message: String| {
-            Box::new(Stop {
-                tool: call.name().unwrap_or_default().to_owned(),
-                error: ToolError::new(kind, message),
-                record: None,
-            })
-        };
+    fn intake(&self, index: usize, fresh: bool, call: &Call) -> Result<ToolCall, Box<Refusal>> {
+        let refuse = |error| Box::new(Refusal::of_call(call, error));
+        let stop = |kind, message: String| refuse(ToolError::new(kind, message));
         if self.mode == Mode::Disabled {
             return Err(stop(ErrorKind::Disabled, DISABLED.into()));
         }
@@ -114,14 +96,7 @@ impl Planner<'_> {
         }
         let whole = match call {
             Call::Whole(whole) => whole,
-            Call::Bad(BadCall { name, error, .. }) => {
-                let tool = name.clone().unwrap_or_default();
-                return Err(Box::new(Stop {
-                    tool,
-                    error: error.clone(),
-                    record: None,
-                }));
-            }
+            Call::Bad(BadCall { error, .. }) => return Err(refuse(error.clone())),
         };
         let (bytes, most) = (whole.args_bytes(), self.limits.max_args_bytes);
         if bytes > most {
@@ -143,41 +118,32 @@ impl Planner<'_> {
         Ok(whole.clone())
     }
 
-    async fn one(&self, call: ToolCall) -> Result<Plan, Box<Stop>> {
-        let name = call.name.clone();
-        let rewritten = self.chain.rewrite(call).map_err(|error| {
-            Box::new(Stop {
-                tool: self.registry.canonical(&name),
-                error,
-                record: None,
-            })
-        })?;
+    async fn one(&self, call: ToolCall) -> Result<Plan, Box<Refusal>> {
+        let (id, name) = (call.id.clone(), call.name.clone());
+        let rewritten = self
+            .chain
+            .rewrite(call)
+            .map_err(|error| Box::new(Refusal::new(id, self.registry.canonical(&name), error)))?;
         self.planned(rewritten).await
     }
 
-    async fn planned(&self, call: ToolCall) -> Result<Plan, Box<Stop>> {
-        let stop = |tool: &str, error| {
-            Box::new(Stop {
-                tool: tool.to_owned(),
-                error,
-                record: None,
-            })
-        };
+    async fn planned(&self, call: ToolCall) -> Result<Plan, Box<Refusal>> {
         let ToolCall {
             id,
             name,
             args,
             reason,
         } = call;
+        let refuse = |tool: &str, error| Box::new(Refusal::new(id.clone(), tool, error));
         let resolved = self
             .registry
             .resolve(&name, args)
-            .map_err(|error| stop(&self.registry.canonical(&name), error))?;
+            .map_err(|error| refuse(&self.registry.canonical(&name), error))?;
         let tool = resolved.entry.spec().name.clone();
-        resolved.check().map_err(|error| stop(&tool, error))?;
+        resolved.check().map_err(|error| refuse(&tool, error))?;
         let entry = resolved.entry;
         let call = ToolCall {
-            id,
+            id: id.clone(),
             name: tool.clone(),
             args: resolved.args,
             reason,
@@ -187,7 +153,7 @@ impl Planner<'_> {
         }
         let live = self
             .understand(call, entry)
-            .map_err(|error| stop(&tool, error))?;
+            .map_err(|error| refuse(&tool, error))?;
         self.decide(live).await
     }
 
@@ -315,7 +281,7 @@ impl Planner<'_> {
         )
     }
 
-    async fn decide(&self, mut live: Live) -> Result<Plan, Box<Stop>> {
+    async fn decide(&self, mut live: Live) -> Result<Plan, Box<Refusal>> {
         let stage = self.judge(&mut live);
         // A default that denies comes after the sandbox: what they refuse is told first.
         let is_denied = live.record.decision.action == Action::Deny;
@@ -332,18 +298,12 @@ impl Planner<'_> {
             record.decision = tightened(record.decision.clone(), review);
         }
         match record.decision.action {
-            Action::Deny => Err(denied(live.record)),
+            Action::Deny => Err(denied(&live.record)),
             Action::Allow => Ok(Plan::Go(Authorized { live })),
             Action::Ask => {
-                let tool = live.record.tool.clone();
                 let preview = self.preview(&live).await;
-                let preview = preview.map_err(|error| {
-                    Box::new(Stop {
-                        tool,
-                        error,
-                        record: Some(live.record.clone()),
-                    })
-                })?;
+                let preview =
+                    preview.map_err(|error| Box::new(Refusal::of_plan(&live.record, error)))?;
                 let record = Arc::make_mut(&mut live.record);
                 let redactor = self.redactor;
                 live.exact.reason =
@@ -420,27 +380,9 @@ fn locations(facts: &Facts) -> Vec<String> {
     all
 }
 
-fn denied(record: Arc<PlanRecord>) -> Box<Stop> {
+fn denied(record: &Arc<PlanRecord>) -> Box<Refusal> {
     let decision = &record.decision;
     let kind = decision.kind.unwrap_or(ErrorKind::PolicyDenied);
     let error = ToolError::new(kind, decision.reason.clone());
-    Box::new(Stop {
-        tool: record.tool.clone(),
-        error,
-        record: Some(record),
-    })
-}
-
-fn refuse(call: &CallId, stop: Stop) -> Plan {
-    let Stop {
-        tool,
-        error,
-        record,
-    } = stop;
-    Plan::Settled(Box::new(Refusal {
-        call_id: call.clone(),
-        tool,
-        error,
-        record,
-    }))
+    Box::new(Refusal::of_plan(record, error))
 }
