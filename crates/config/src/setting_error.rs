@@ -40,6 +40,14 @@ pub enum SettingErrorKind {
         /// What to write instead, in words.
         instead: Option<String>,
     },
+    /// A key of a feature that does not exist yet.
+    #[error("`{key}` is not supported yet: this version has no {feature}")]
+    NotSupported {
+        /// The key.
+        key: String,
+        /// What it will be for.
+        feature: &'static str,
+    },
     /// A value of another type.
     #[error("`{key}` takes {expected}, not {found}")]
     WrongType {
@@ -155,6 +163,7 @@ impl SettingErrorKind {
     pub fn help(&self) -> Option<String> {
         match self {
             Self::UnknownKey { instead, .. } => instead.clone(),
+            Self::NotSupported { .. } => Some("remove it".to_owned()),
             Self::UnknownValue { nearest, .. } => nearest
                 .as_ref()
                 .map(|word| format!("did you mean `{word}`?")),

@@ -33,9 +33,6 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     /// `[search]`.
     pub search: Search,
-    /// `[mcp.NAME]`; used once there is MCP.
-    #[serde(default)]
-    pub mcp: BTreeMap<String, Mcp>,
     /// `[server]`; used once there is a server.
     pub server: Server,
     /// `[journal]`.
@@ -336,25 +333,6 @@ pub struct Searxng {
 pub struct Brave {
     /// The environment variable that holds the key.
     pub api_key_env: Option<String>,
-}
-
-/// `[mcp.NAME]`: a program or an address, never both.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Mcp {
-    /// The program that is the server.
-    pub command: Option<String>,
-    /// Its arguments.
-    pub args: Vec<String>,
-    /// Variables that it sees.
-    pub environment: Vec<String>,
-    /// Where the server is reached.
-    pub url: Option<String>,
-    /// Further headers.
-    #[serde(default)]
-    pub headers: BTreeMap<String, String>,
-    /// How long a call may take.
-    pub timeout_seconds: u64,
 }
 
 /// `[server]`.

@@ -85,7 +85,7 @@ fn the_example_of_the_page_has_no_mistake_and_every_key() {
         .map(|row| {
             let names: Vec<&str> = row.key.split('.').collect();
             match names.as_slice() {
-                [section @ ("presets" | "providers" | "mcp"), _, key] => {
+                [section @ ("presets" | "providers"), _, key] => {
                     format!("{section}.*.{key}")
                 }
                 _ => row.key.clone(),

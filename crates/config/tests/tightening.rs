@@ -214,7 +214,6 @@ fn an_untrusted_project_only_tightens() {
         ("providers.x.kind", "", "'ollama'", false),
         ("search.searxng.url", "", "'http://evil.example'", false),
         ("search.brave.api_key_env", "", "'HOME'", false),
-        ("mcp.x.command", "", "'evil'", false),
         ("server.host", "", "'0.0.0.0'", false),
         (
             "server.allowed_origins",

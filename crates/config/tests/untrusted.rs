@@ -120,7 +120,6 @@ const VALUES: &[(&str, &[&str])] = &[
     ("presets.x.trust", &["'autonomous'", "'supervised'"]),
     ("providers.x.kind", &["'ollama'", "'replay'"]),
     ("search.searxng.url", &["'http://a'", "'http://b'"]),
-    ("mcp.x.command", &["'a'", "'b'"]),
     ("server.host", &["'0.0.0.0'"]),
     ("journal.path", &["'/tmp/x'"]),
 ];
@@ -371,8 +370,8 @@ proptest! {
         prop_assert_eq!(&new.tools.profile, &old.tools.profile);
         prop_assert_eq!(&new.tools.definitions, &old.tools.definitions);
         prop_assert_eq!(
-            (&new.presets, &new.providers, &new.search, &new.mcp, &new.server, &new.journal),
-            (&old.presets, &old.providers, &old.search, &old.mcp, &old.server, &old.journal)
+            (&new.presets, &new.providers, &new.search, &new.server, &new.journal),
+            (&old.presets, &old.providers, &old.search, &old.server, &old.journal)
         );
 
         let (with, without) = (policy(&with), policy(&without));

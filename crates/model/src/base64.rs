@@ -1,6 +1,7 @@
 //! Base64 (RFC 4648, standard alphabet, with padding).
 
-const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+use base64::engine::general_purpose::STANDARD;
+use base64::{DecodeError, Engine};
 
 /// Why a text is not base64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -44,25 +45,13 @@ pub fn decoded_len(text: &str) -> usize {
 
 /// Appends `bytes` as base64 to `out`.
 pub fn encode_into(bytes: &[u8], out: &mut String) {
-    out.reserve(encoded_len(bytes.len()));
-    for group in bytes.chunks(3) {
-        let at = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let sextet = usize::try_from(bits >> (18 - 6 * place) & 0x3f).unwrap_or(0);
-            let letter = ALPHABET.get(sextet).copied().unwrap_or(b'=');
-            let padding = place > group.len();
-            out.push(char::from(if padding { b'=' } else { letter }));
-        }
-    }
+    STANDARD.encode_string(bytes, out);
 }
 
 /// `bytes` as base64.
 #[must_use]
 pub fn encode(bytes: &[u8]) -> String {
-    let mut text = String::new();
-    encode_into(bytes, &mut text);
-    text
+    STANDARD.encode(bytes)
 }
 
 /// The bytes of a base64 text.
@@ -74,40 +63,11 @@ pub fn decode(text: &str) -> Result<Vec<u8>, Base64Error> {
     if !length.is_multiple_of(4) {
         return Err(Base64Error::Length { length });
     }
-    let padding = fits(length) - decoded_len(text);
-    let mut bytes = Vec::with_capacity(fits(length));
-    let letters = length - padding;
-    for (number, group) in text.as_bytes().chunks(4).enumerate() {
-        let mut bits = 0_u32;
-        for (place, byte) in group.iter().enumerate() {
-            let at = number * 4 + place;
-            let sextet = match value(*byte) {
-                Some(sextet) if at < letters => sextet,
-                None if at >= letters => 0,
-                _ => return Err(Base64Error::Letter { at }),
-            };
-            bits = bits << 6 | sextet;
-        }
-        let [_, first, second, third] = bits.to_be_bytes();
-        bytes.extend([first, second, third]);
-    }
-    for _ in 0..padding {
-        if bytes.pop() != Some(0) {
-            return Err(Base64Error::Trailing);
-        }
-    }
-    Ok(bytes)
-}
-
-const fn value(byte: u8) -> Option<u32> {
-    Some(match byte {
-        b'A'..=b'Z' => byte - b'A',
-        b'a'..=b'z' => byte - b'a' + 26,
-        b'0'..=b'9' => byte - b'0' + 52,
-        b'+' => 62,
-        b'/' => 63,
-        _ => return None,
-    } as u32)
+    STANDARD.decode(text).map_err(|error| match error {
+        DecodeError::InvalidByte(at, _) => Base64Error::Letter { at },
+        DecodeError::InvalidLastSymbol { .. } => Base64Error::Trailing,
+        _ => Base64Error::Length { length },
+    })
 }
 
 #[cfg(test)]

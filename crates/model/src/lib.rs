@@ -20,6 +20,7 @@ pub mod error;
 pub mod event;
 pub mod facts;
 pub mod graphic;
+pub mod hex;
 pub mod ids;
 pub mod json;
 pub mod media;

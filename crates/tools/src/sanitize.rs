@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::output::{Bounder, Limits, Sanitizer, approval_text};
 use toolgate_gate::tool::{Output, RunCtx, TypedTool, typed};
-use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError};
+use toolgate_model::{Category, ErrorKind, Facts, Risk, ToolError, hex};
 
 use crate::blocking::{blocking, go_on};
 
@@ -114,17 +114,10 @@ impl Sanitize {
     }
 }
 
-fn bytes(hex: &str) -> Result<Vec<u8>, ToolError> {
-    let digits: Option<Vec<u8>> = hex
-        .chars()
-        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-        .collect();
-    let digits = digits.filter(|digits| digits.len().is_multiple_of(2));
-    let digits = digits.ok_or_else(|| {
+fn bytes(text: &str) -> Result<Vec<u8>, ToolError> {
+    hex::decode(text).ok_or_else(|| {
         ToolError::bad_args("bytes_hex: expected two hexadecimal digits for each byte")
-    })?;
-    let (pairs, _) = digits.as_chunks::<2>();
-    Ok(pairs.iter().map(|[high, low]| high << 4 | low).collect())
+    })
 }
 
 /// The tool.

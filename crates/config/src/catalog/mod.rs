@@ -254,11 +254,6 @@ pub(crate) const ROOT: &[Key] = &[
         "Where `web_search` asks.",
     ),
     Key::new(
-        "mcp",
-        Shape::Named(services::MCP),
-        "MCP servers whose tools are offered.",
-    ),
-    Key::new(
         "server",
         Shape::Table(services::SERVER),
         "What `toolgate serve` listens on.",
@@ -269,6 +264,10 @@ pub(crate) const ROOT: &[Key] = &[
         "Where the record is kept.",
     ),
 ];
+
+/// Sections of features that do not exist yet, each with what it will be for. They are refused:
+/// a section that was accepted and ignored would look as if it worked.
+pub(crate) const NOT_YET: &[(&str, &str)] = &[("mcp", "MCP servers")];
 
 /// A key in full, for documentation and editors.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! Presets, providers, search, MCP servers, the server and the journal.
+//! Presets, providers, search, the server and the journal.
 
 use super::{Check, Fallback, Key, MANY, Shape, YEAR_SECONDS};
 
@@ -119,29 +119,6 @@ pub(super) const SEARCH: &[Key] = &[
         )]),
         "Brave Search.",
     ),
-];
-
-/// The keys of `[mcp.NAME]`.
-pub(super) const MCP: &[Key] = &[
-    Key::new(
-        "command",
-        TEXT,
-        "The program that is the server; either this or `url`.",
-    ),
-    Key::new("args", TEXTS, "Its arguments.").or(Fallback::List(&[])),
-    Key::new(
-        "environment",
-        Shape::list(&VARIABLE),
-        "Variables that it sees besides those that every command sees.",
-    )
-    .or(Fallback::List(&[])),
-    Key::new(
-        "url",
-        URL,
-        "Where the server is reached; either this or `command`.",
-    ),
-    Key::new("headers", Shape::Texts, "Further headers of every request.").secret(),
-    Key::new("timeout_seconds", SECONDS, "How long a call may take.").or(Fallback::Count(60)),
 ];
 
 /// The keys of `[server]`.

@@ -8,20 +8,20 @@ use crate::setting_error::{SettingError, SettingErrorKind};
 
 /// What does not go together in the merged values.
 pub(crate) fn disagreements(merged: &Merged) -> Vec<SettingError> {
-    let mut sections: BTreeMap<(&str, &str), Section<'_>> = BTreeMap::new();
+    let mut sections: BTreeMap<&str, Section<'_>> = BTreeMap::new();
     for (path, setting) in &merged.settings {
         let [kind, name, key] = path.names() else {
             continue;
         };
         let given = setting.parts.last().filter(|part| part.places.is_some());
-        if let ("providers" | "mcp", Some(part)) = (kind.as_str(), given) {
-            let section = sections.entry((kind, name)).or_default();
+        if let ("providers", Some(part)) = (kind.as_str(), given) {
+            let section = sections.entry(name).or_default();
             section.insert(key, part);
         }
     }
     let sections = sections.iter();
     let mut all: Vec<SettingError> = sections
-        .filter_map(|((kind, name), section)| disagreement(kind, name, section))
+        .filter_map(|(name, section)| disagreement(name, section))
         .collect();
     all.extend(
         NOT_ABOVE
@@ -83,24 +83,9 @@ fn unreachable(merged: &Merged, rule: &NotAbove) -> Option<SettingError> {
 /// What files say in a section whose name they chose.
 type Section<'m> = BTreeMap<&'m str, &'m Part>;
 
-fn disagreement(kind: &str, name: &str, section: &Section<'_>) -> Option<SettingError> {
-    let title = KeyPath::of([kind, name]).section();
-    let given = |key: &str| section.get(key).copied();
-    let anything = section.values().next().copied();
-    let (part, fault) = match kind {
-        "providers" => provider(&title, section)?,
-        _ => match (given("command"), given("url")) {
-            (None, None) => {
-                let problem = "has neither `command` nor `url`; a server is one or the other";
-                (anything?, conflict(&title, problem))
-            }
-            (Some(_), Some(url)) => {
-                let problem = "has both `command` and `url`; a server is one or the other";
-                (url, conflict(&title, problem))
-            }
-            _ => return None,
-        },
-    };
+fn disagreement(name: &str, section: &Section<'_>) -> Option<SettingError> {
+    let title = KeyPath::of(["providers", name]).section();
+    let (part, fault) = provider(&title, section)?;
     let (source, places) = part.places.as_ref()?;
     Some(SettingError::new(source, places.span.clone(), fault))
 }

@@ -1,5 +1,6 @@
 //! Sections and the keys in them.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -7,7 +8,7 @@ use toml::de::{DeTable, DeValue};
 use toolgate_model::nearest::nearest;
 
 use super::{Found, Places, Reader};
-use crate::catalog::{Key, ROOT, Shape};
+use crate::catalog::{Key, NOT_YET, ROOT, Shape};
 use crate::key_path::{KeyPath, key_name};
 use crate::picture::quoted;
 use crate::setting_error::SettingErrorKind;
@@ -63,7 +64,11 @@ impl Reader<'_> {
         for (name, value) in table {
             let name_text = name.get_ref().as_ref();
             let Some(key) = keys.iter().find(|key| key.name == name_text) else {
-                self.unknown(&path.section(), keys, name_text, name.span());
+                let not_yet = NOT_YET.iter().find(|(section, _)| *section == name_text);
+                match not_yet.filter(|_| path.names().is_empty()) {
+                    Some((section, feature)) => self.not_supported(section, feature, name, value),
+                    None => self.unknown(&path.section(), keys, name_text, name.span()),
+                }
                 continue;
             };
             let path = path.with(name_text);
@@ -128,6 +133,31 @@ impl Reader<'_> {
                 self.mistake(value.span(), fault);
                 None
             }
+        }
+    }
+
+    /// Reports everything directly in a section of a feature that does not exist yet.
+    fn not_supported(
+        &mut self,
+        section: &str,
+        feature: &'static str,
+        name: &Spanned<Cow<'_, str>>,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let section = KeyPath::default().with(section);
+        let mut keys: Vec<_> = match value.get_ref() {
+            DeValue::Table(table) => table
+                .keys()
+                .map(|key| (section.with(key.get_ref()), key.span()))
+                .collect(),
+            _ => Vec::new(),
+        };
+        if keys.is_empty() {
+            keys.push((section, name.span()));
+        }
+        for (key, span) in keys {
+            let key = quoted(&key.to_string());
+            self.mistake(span, SettingErrorKind::NotSupported { key, feature });
         }
     }
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use toolgate_model::hex;
 
 use super::{Kept, Store, StoreError, VERSION, text};
 use crate::effective::Project;
@@ -141,8 +142,5 @@ fn place(file: &Path) -> Result<PathBuf, StoreError> {
 }
 
 fn hash(content: &[u8]) -> String {
-    Sha256::digest(content)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    hex::encode(&Sha256::digest(content))
 }

@@ -152,25 +152,12 @@ mod any_path {
             match path {
                 AnyPath::Text(text) => Ok(text.into()),
                 AnyPath::Bytes { hex } => {
-                    let bytes = unhex(&hex).ok_or("bytes of a path are hexadecimal")?;
+                    let bytes = toolgate_model::hex::decode(&hex)
+                        .ok_or("bytes of a path are hexadecimal")?;
                     Ok(OsString::from_vec(bytes).into())
                 }
             }
         }
-    }
-
-    fn unhex(text: &str) -> Option<Vec<u8>> {
-        let digit = |byte: &u8| {
-            char::from(*byte)
-                .to_digit(16)
-                .and_then(|d| u8::try_from(d).ok())
-        };
-        let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-        if !rest.is_empty() {
-            return None;
-        }
-        let byte = |[high, low]: &[u8; 2]| Some(digit(high)? << 4 | digit(low)?);
-        pairs.iter().map(byte).collect()
     }
 
     pub(super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {

@@ -32,8 +32,9 @@ pub(crate) use context::{ContextParts, Permit};
 pub use context::{OutputLimits, RunCtx};
 pub use described::Described;
 pub use read_args::read_args;
+pub use toolgate_model::hex::encode as hex;
 pub use typed::{TypedTool, typed};
-pub use view::{Seen, View, hex, path_error};
+pub use view::{Seen, View, path_error};
 
 use crate::output::{Limits, bound};
 

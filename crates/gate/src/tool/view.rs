@@ -1,7 +1,7 @@
 //! The window through which a plan may look: reading only.
 
 use sha2::{Digest, Sha256};
-use toolgate_model::{Access, FileDigest, ToolError};
+use toolgate_model::{Access, FileDigest, ToolError, hex};
 use toolgate_sandbox::paths::{PathError, PathSandbox, Resolved, Roots};
 
 use crate::output::Redactor;
@@ -88,7 +88,7 @@ impl<'a> View<'a> {
         let content = handle
             .read_all(max_bytes)
             .map_err(|error| path_error(&error))?;
-        let sha256 = hex(&Sha256::digest(&content));
+        let sha256 = hex::encode(&Sha256::digest(&content));
         Ok(Seen {
             digest: digest(Some(sha256)),
             content: Some(content),
@@ -99,12 +99,4 @@ impl<'a> View<'a> {
 /// The error of a path as the error of a call.
 pub fn path_error(error: &PathError) -> ToolError {
     ToolError::new(error.kind(), error.to_string())
-}
-
-/// Bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    let digits = |byte: &u8| [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16));
-    let mut text = String::with_capacity(bytes.len() * 2);
-    text.extend(bytes.iter().flat_map(digits).flatten());
-    text
 }

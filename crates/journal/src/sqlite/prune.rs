@@ -157,14 +157,5 @@ fn cutoff(db: &Connection, most: u64) -> rusqlite::Result<u64> {
 }
 
 pub(crate) fn unhex(text: &str) -> Option<Hash> {
-    let mut hash = Hash::default();
-    let (pairs, rest) = text.as_bytes().as_chunks::<2>();
-    if pairs.len() != hash.len() || !rest.is_empty() {
-        return None;
-    }
-    for (byte, pair) in hash.iter_mut().zip(pairs) {
-        let pair = std::str::from_utf8(pair).ok()?;
-        *byte = u8::from_str_radix(pair, 16).ok()?;
-    }
-    Some(hash)
+    toolgate_model::hex::decode(text)?.try_into().ok()
 }

@@ -373,5 +373,5 @@ fn random() -> Result<String, Errno> {
     if read < bytes.len() {
         return Err(Errno::AGAIN);
     }
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+    Ok(toolgate_model::hex::encode(&bytes))
 }
