@@ -54,8 +54,7 @@ pub fn plain_leading_words(words: &[String]) -> Option<Vec<String>> {
     while let Some(word) = rest.next() {
         options &= word.starts_with('-');
         let moves = row
-            .flags
-            .iter()
+            .flags()
             .any(|flag| flag.effect == Effect::Directory && flag.names.contains(&word.as_str()));
         let here = rest
             .peek()
@@ -233,7 +232,7 @@ fn named(name: &str, words: &[Field]) -> Option<usize> {
         if !text.starts_with('-') {
             return Some(script_words(name, words, at + 1));
         }
-        let takes = row.flags.iter().find(|flag| flag.names.contains(&text));
+        let takes = row.flags().find(|flag| flag.names.contains(&text));
         if text == "-m" {
             return match words.get(at + 1)?.text.as_str() {
                 "pip" => words.get(at + 2).map(|_| at + 3),

@@ -11,8 +11,7 @@ pub(super) struct Meant<'r> {
 /// The options a written name can mean: itself, or what it abbreviates.
 pub(super) fn matching<'r>(row: &'r Row, name: &str, long: bool) -> Meant<'r> {
     let exact: Vec<&Flag> = row
-        .flags
-        .iter()
+        .flags()
         .filter(|flag| flag.names.contains(&name))
         .collect();
     if !exact.is_empty() || !long {
@@ -23,8 +22,7 @@ pub(super) fn matching<'r>(row: &'r Row, name: &str, long: bool) -> Meant<'r> {
     }
     // `--config.*!`: everything that starts so is meant.
     let family: Vec<&Flag> = row
-        .flags
-        .iter()
+        .flags()
         .filter(|flag| flag.effect != Effect::Data)
         .filter(|flag| {
             let mut starts = flag.names.iter().filter_map(|full| full.strip_suffix('*'));
@@ -43,14 +41,14 @@ pub(super) fn matching<'r>(row: &'r Row, name: &str, long: bool) -> Meant<'r> {
             .any(|full| full.len() > 2 && full.starts_with(name))
     };
     Meant {
-        flags: row.flags.iter().filter(starts).collect(),
+        flags: row.flags().filter(starts).collect(),
         abbreviated: true,
     }
 }
 
 /// The option of several letters that a word of one dash starts with, and the length of its name.
 pub(super) fn glued<'r>(row: &'r Row, text: &str) -> Option<(&'r Flag, usize)> {
-    row.flags.iter().find_map(|flag| {
+    row.flags().find_map(|flag| {
         let name = flag.names.iter().find(|name| {
             // `-MFfile`: a short option of two letters.
             let short = name.len() == 2 || name.chars().skip(1).all(|c| c.is_ascii_uppercase());
@@ -65,7 +63,7 @@ pub(super) fn glued<'r>(row: &'r Row, text: &str) -> Option<(&'r Flag, usize)> {
 
 /// Whether the row lists every option that starts like this one: `-W*`.
 pub(super) fn family(row: &Row, text: &str) -> bool {
-    let mut names = row.flags.iter().flat_map(|flag| &flag.names);
+    let mut names = row.flags().flat_map(|flag| flag.names.iter());
     names.any(|name| {
         name.strip_suffix('*')
             .is_some_and(|start| text.starts_with(start))
@@ -74,5 +72,5 @@ pub(super) fn family(row: &Row, text: &str) -> bool {
 
 /// Whether a row lists `-` itself.
 pub(super) fn lists_dash(row: &Row) -> bool {
-    row.flags.iter().any(|flag| flag.names.contains(&"-"))
+    row.flags().any(|flag| flag.names.contains(&"-"))
 }

@@ -259,6 +259,6 @@ fn ends(program: &Program) -> bool {
     row.traits.deny.is_some()
         || DESTRUCTIVE_CODES.contains(&row.traits.code)
         || row.shape.before.iter().chain(&row.shape.many).any(takes)
-        || row.flags.iter().any(|flag| takes(&flag.effect))
+        || row.flags().any(|flag| takes(&flag.effect))
         || program.below().any(ends)
 }

@@ -187,8 +187,7 @@ impl Scan {
         }
         // Some rows list options of several letters with one dash.
         if let Some(flag) = row
-            .flags
-            .iter()
+            .flags()
             .find(|flag| text.len() > 2 && flag.names.contains(&text))
         {
             return self.take(flag, words, next, None);
@@ -198,7 +197,7 @@ impl Scan {
         }
         for (at, letter) in text.char_indices().skip(1) {
             let end = at + letter.len_utf8();
-            let known = row.flags.iter().find(|flag| {
+            let known = row.flags().find(|flag| {
                 flag.names.iter().any(|name| {
                     let mut characters = name.chars().skip(1);
                     characters.next() == Some(letter) && characters.next().is_none()
@@ -397,7 +396,7 @@ mod tests {
 
     fn readers() -> impl Iterator<Item = (&'static str, &'static Row)> {
         table::names().filter_map(|name| {
-            let row = &table::find(name)?.row;
+            let row = &*table::find(name)?.row;
             row.traits.both.then_some((name, row))
         })
     }
@@ -407,11 +406,7 @@ mod tests {
     fn no_option_of_a_reader_hides_the_path_behind_it() {
         let mut lines = Vec::new();
         for (name, row) in readers() {
-            let options: Vec<&str> = row
-                .flags
-                .iter()
-                .flat_map(|flag| flag.names.clone())
-                .collect();
+            let options: Vec<&str> = row.flags().flat_map(|flag| flag.names.clone()).collect();
             let letters: Vec<&str> = options
                 .iter()
                 .filter(|option| option.len() == 2)
@@ -476,7 +471,7 @@ mod tests {
             let Some(program) = table::find(name) else {
                 continue;
             };
-            let Row { shape, traits, .. } = &program.row;
+            let Row { shape, traits, .. } = &*program.row;
             let reads_all = shape.many == Some(Effect::Read)
                 && shape.before.is_empty()
                 && shape.after.is_empty()

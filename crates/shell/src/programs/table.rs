@@ -5,7 +5,7 @@
 //! until then its program counts as one that cannot be foreseen.
 
 use std::collections::HashMap;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 const TEXT: &str = include_str!("table.txt");
 
@@ -78,7 +78,7 @@ pub(crate) enum Replaces {
 /// One option of a program.
 #[derive(Clone, Debug)]
 pub(crate) struct Flag {
-    pub(crate) names: Vec<&'static str>,
+    pub(crate) names: Box<[&'static str]>,
     pub(crate) arity: Arity,
     pub(crate) effect: Effect,
     pub(crate) replaces: Replaces,
@@ -141,14 +141,22 @@ pub(crate) struct Traits {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Row {
     pub(crate) shape: Shape,
-    pub(crate) flags: Vec<Flag>,
+    /// One option often belongs to many rows: most rows of a program share a list.
+    flags: Vec<Arc<Flag>>,
     pub(crate) traits: Traits,
+}
+
+impl Row {
+    /// The options.
+    pub(crate) fn flags(&self) -> impl Iterator<Item = &Flag> {
+        self.flags.iter().map(Arc::as_ref)
+    }
 }
 
 /// A program with the rows of its subcommands.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Program {
-    pub(crate) row: Row,
+    pub(crate) row: Arc<Row>,
     subcommands: HashMap<&'static str, Program>,
 }
 
@@ -227,11 +235,12 @@ fn read(
         }
         let head = line.split('|').next().unwrap_or_default();
         let levels: Vec<&'static str> = head.split_whitespace().collect();
-        insert(&mut table, &levels, &row);
+        insert(&mut table, &levels, &Arc::new(row));
     }
     for program in table.values_mut() {
         if let Some(shared) = program.subcommands.remove("+") {
-            share_options(program, &shared.row.flags);
+            let shared: Vec<Arc<Flag>> = shared.row.flags.iter().map(as_shared).collect();
+            share_options(program, &shared);
         }
     }
     let names = runners.lines().filter(|line| !line.starts_with('#'));
@@ -241,41 +250,53 @@ fn read(
     (table, broken)
 }
 
+fn as_shared(flag: &Arc<Flag>) -> Arc<Flag> {
+    Arc::new(Flag {
+        shared: true,
+        ..Flag::clone(flag)
+    })
+}
+
 /// Gives options to all subcommands that do not list them themselves.
-fn share_options(program: &mut Program, shared: &[Flag]) {
+fn share_options(program: &mut Program, shared: &[Arc<Flag>]) {
     let below = program.subcommands.iter_mut();
     // Behind `--` the words are for another program.
     for (_, below) in below.filter(|(name, _)| **name != "--") {
+        let row = &below.row;
+        let mut flags = Vec::with_capacity(row.flags.len() + shared.len());
+        flags.extend_from_slice(&row.flags);
         for flag in shared {
-            let own = below.row.flags.iter().flat_map(|own| &own.names);
-            let own: Vec<&'static str> = own.copied().collect();
-            let mut flag = Flag {
-                shared: true,
-                ..flag.clone()
-            };
-            flag.names.retain(|name| !own.contains(name));
-            if !flag.names.is_empty() {
-                below.row.flags.push(flag);
+            let is_own = |name: &&str| flags.iter().any(|own| own.names.contains(name));
+            let (own, others): (Vec<_>, Vec<_>) = flag.names.iter().copied().partition(is_own);
+            if own.is_empty() {
+                flags.push(Arc::clone(flag));
+            } else if !others.is_empty() {
+                flags.push(Arc::new(Flag {
+                    names: others.into(),
+                    ..Flag::clone(flag)
+                }));
             }
         }
+        Arc::make_mut(&mut below.row).flags = flags;
         share_options(below, shared);
     }
 }
 
 fn mark_runner(program: &mut Program) {
-    program.row.traits.runner = true;
-    program.row.traits.closed |= !program.row.traits.open;
+    let traits = &mut Arc::make_mut(&mut program.row).traits;
+    traits.runner = true;
+    traits.closed |= !traits.open;
     program.subcommands.values_mut().for_each(mark_runner);
 }
 
-fn insert(table: &mut HashMap<&'static str, Program>, levels: &[&'static str], row: &Row) {
+fn insert(table: &mut HashMap<&'static str, Program>, levels: &[&'static str], row: &Arc<Row>) {
     let Some((names, below)) = levels.split_first() else {
         return;
     };
     for name in names.split(',') {
         let program = table.entry(name).or_default();
         if below.is_empty() {
-            program.row = row.clone();
+            program.row = Arc::clone(row);
         } else {
             insert(&mut program.subcommands, below, row);
         }
@@ -297,9 +318,10 @@ fn row(line: &'static str) -> Option<Row> {
     for token in options.split_whitespace() {
         match token.strip_prefix('@') {
             Some(name) => set_trait(&mut row.traits, name)?,
-            None => row.flags.push(flag(token)?),
+            None => row.flags.push(Arc::new(flag(token)?)),
         }
     }
+    row.flags.shrink_to_fit();
     Some(row)
 }
 
@@ -409,7 +431,7 @@ fn flag(token: &'static str) -> Option<Flag> {
             (Arity::None, Effect::Data)
         }
     };
-    let names: Vec<&'static str> = names.split(',').collect();
+    let names: Box<[&'static str]> = names.split(',').collect();
     if names.iter().any(|name| !name.starts_with('-')) {
         return None;
     }
@@ -447,7 +469,7 @@ mod tests {
     #[test]
     fn options_say_what_they_do() {
         let flag = flag("-e,--regexp=_<").unwrap();
-        assert_eq!(flag.names, ["-e", "--regexp"]);
+        assert_eq!(*flag.names, ["-e", "--regexp"]);
         assert_eq!(
             (flag.arity, flag.replaces),
             (Arity::Required, Replaces::First)

@@ -77,7 +77,7 @@ impl Walker {
                 Reach::More => self.option_opaque(name, word),
             }
             if let Some(pattern) = scan.operands.first()
-                && row.flags.iter().any(|flag| takes_place(flag, &shape))
+                && row.flags().any(|flag| takes_place(flag, &shape))
                 && looks_like_path(&pattern.text)
                 && !pattern.is_pattern()
             {
@@ -118,8 +118,7 @@ fn reach(row: &Row, shape: &str) -> Reach {
         return Reach::More;
     }
     let effects = || {
-        row.flags
-            .iter()
+        row.flags()
             .filter(|flag| has_effect(flag) && may_become(flag, shape))
     };
     if effects().next().is_none() {
@@ -200,7 +199,7 @@ mod tests {
             let Some(program) = table::find(name) else {
                 continue;
             };
-            if !program.row.flags.iter().any(has_effect) {
+            if !program.row.flags().any(has_effect) {
                 continue;
             }
             looked_at += 1;
