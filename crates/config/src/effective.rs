@@ -18,7 +18,7 @@ use crate::settings::Settings;
 use crate::source::Source;
 use crate::{read, sandboxes};
 
-/// The file of a project, and whether the person trusts it.
+/// The file of a project, and whether the user trusts it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Project {
     /// The file.

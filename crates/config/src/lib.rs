@@ -14,7 +14,7 @@
 //! and files with mistakes, all of which are reported with file, line and a
 //! caret; nothing is guessed and nothing is skipped.
 //!
-//! **A project's file can only tighten** until the person trusts it. What it says
+//! **A project's file can only tighten** until the user trusts it. What it says
 //! beyond that is ignored and listed by [`Effective::ignored`].
 //!
 //! The crate reads and writes only files whose paths it is given, and never the

@@ -78,8 +78,8 @@ pub(crate) fn layers(merged: &Merged, workspace: &Path) -> Result<Layers, Box<Se
     Ok(layers)
 }
 
-/// The lowest trusted word on commands where the person has switched their sandbox off: without
-/// it they would be refused for want of a sandbox, and any rule of the person's still comes
+/// The lowest trusted word on commands where the user has switched their sandbox off: without
+/// it they would be refused for want of a sandbox, and any rule of the user's still comes
 /// before it. A project that wants the sandbox back does not make anybody less careful.
 fn unsandboxed(origin: &Origin) -> RuleSpec {
     let mut rule = RuleSpec::new("*", Action::Ask);
@@ -165,7 +165,7 @@ impl<'m> PartsOf<'m> {
 /// The roots of an untrusted project as a fence of rules.
 ///
 /// They do not become roots of the sandbox: the first root is the directory that paths
-/// in rules start from, and moving it would change what the person's rules mean.
+/// in rules start from, and moving it would change what the user's rules mean.
 fn root_fence(merged: &Merged, workspace: &Path) -> Option<LayerSpec> {
     let setting = merged
         .settings

@@ -23,7 +23,7 @@ use crate::settings::ConfiguredDirectory;
 
 impl Effective {
     /// The settings of the gate. `commands_run` says whether commands run here at all: behind
-    /// a sandbox, or without one because the person said so.
+    /// a sandbox, or without one because the user said so.
     pub fn gate_settings(&self, commands_run: bool) -> GateSettings {
         let tools = &self.settings().tools;
         let seconds = Duration::from_secs;

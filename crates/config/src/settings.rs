@@ -91,7 +91,7 @@ pub struct Approval {
     pub enabled: bool,
     /// How much is done without a question.
     pub trust: Trust,
-    /// What happens to what nobody named, if it was said.
+    /// The default for tools without a rule, if it was said.
     pub mode: Option<Mode>,
     /// What replaces trust and mode, if it was said.
     pub default_action: Option<Action>,
@@ -280,7 +280,7 @@ pub struct ListDirectory {
     pub max_depth: usize,
 }
 
-/// A tool that a person answers for.
+/// A tool that the user answers for.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ManualTool {
@@ -300,7 +300,7 @@ pub struct Preset {
     pub description: Option<String>,
     /// The model to talk to.
     pub model: Option<String>,
-    /// What the model is told first.
+    /// The first instructions to the model.
     pub system_prompt: Option<String>,
     /// Under which names tools are offered.
     pub profile: Option<String>,

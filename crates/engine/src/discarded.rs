@@ -1,4 +1,4 @@
-//! Results of a batch that a person discarded after it was cut off.
+//! Results of a batch that the user discarded after it was cut off.
 //!
 //! The record keeps the one result each call has. What a model is told, and what an export
 //! shows, is that none of them counts, and how far each call had come.
@@ -15,7 +15,7 @@ const NO_RESULT: &str = "the program ended before this call had a result";
 /// The result of a call of a discarded batch.
 pub fn discarded(id: CallId, tool: String, result: Option<ToolResult>) -> ToolResult {
     let (tool, class, known) = match result {
-        // It had none when the person chose, and got one that says so.
+        // It had none when the user chose, and got one that says so.
         Some(result) if result.metadata.get("resumed") == Some(&json!("discard")) => {
             return result;
         }

@@ -68,7 +68,7 @@ impl History {
                 }
             }
             (_, Some(Record::Finished { result })) => {
-                // A person's own calls between two turns are no part of what was said.
+                // The user's own calls between two turns are no part of what was said.
                 self.settled(*result);
             }
             _ => {}
@@ -140,7 +140,7 @@ impl History {
         found.map(|(_, tool, _)| tool.as_str())
     }
 
-    /// Takes a person's results for the calls that wait; or names the calls for which one
+    /// Takes the user's results for the calls that wait; or names the calls for which one
     /// is still missing. A result that nobody waits for is not taken.
     pub fn supplied(&mut self, results: Vec<ToolResult>) -> Result<Supplied, Vec<CallId>> {
         let waited = |(.., result): &(CallId, String, Option<ToolResult>)| result.is_none();
@@ -196,7 +196,7 @@ impl History {
     }
 }
 
-/// All results of an answer whose calls waited for a person, in call order.
+/// All results of an answer whose calls waited for the user, in call order.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Supplied(Vec<(ToolResult, bool)>);
 
@@ -206,13 +206,13 @@ impl Supplied {
         self.0.iter().map(|(result, _)| result)
     }
 
-    /// What the person gave; the rest was on record before.
+    /// What the user gave; the rest was on record before.
     pub fn by_person(&self) -> impl Iterator<Item = &ToolResult> {
         let given = self.0.iter().filter(|(_, by_person)| *by_person);
         given.map(|(result, _)| result)
     }
 
-    /// The same, with what the person gave made fit to be seen.
+    /// The same, with what the user gave made fit to be seen.
     pub(crate) fn cleaned(self, clean: impl Fn(ToolResult) -> ToolResult) -> Self {
         let all = self.0.into_iter();
         let cleaned = all.map(|(result, by_person)| match by_person {

@@ -6,7 +6,7 @@
 //!              └────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! In: what a person says. Out: the model's answer, after as many rounds of tool calls as
+//! In: what the user says. Out: the model's answer, after as many rounds of tool calls as
 //! it takes, with exactly one result per call whatever happens in between. [`run_turn`] is
 //! the whole loop; [`Turn`] decides and can be driven by hand; what is said is noted in the session
 //! and gets into the same commits as what is done; [`History`] is a conversation read back from

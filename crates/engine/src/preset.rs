@@ -1,4 +1,4 @@
-//! What a model is told before everything else.
+//! The first instructions to a model.
 
 use toolgate_gate::registry::Definition;
 use toolgate_providers::fenced::Language;

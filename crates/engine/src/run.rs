@@ -17,10 +17,10 @@ use toolgate_providers::{Message, Provider, StreamError};
 use crate::shown::Shown;
 use crate::turn::{Effect, Finished, Input, Next, Prompt, Turn};
 
-/// So long something of an answer may stand nowhere but in memory.
+/// Longest time an answer may be unjournaled.
 const NOTED: Duration = Duration::from_millis(250);
 
-/// What stands around a turn.
+/// The context of a turn.
 #[derive(Clone)]
 pub struct TurnContext {
     /// Runs calls and puts everything on record.
@@ -29,9 +29,9 @@ pub struct TurnContext {
     pub session: Arc<Session>,
     /// Tells the time of entries.
     pub clock: Arc<dyn Clock>,
-    /// Who can be asked.
+    /// Answers questions; without one, calls that need approval are refused.
     pub approver: Option<Arc<dyn Approver>>,
-    /// Who listens; a slow listener makes the turn wait until it is stopped.
+    /// Gets the events; the turn waits for a slow listener until it is stopped.
     pub events: EventSink,
     /// Stops the turn wherever it is.
     pub cancel: CancellationToken,
@@ -182,12 +182,12 @@ impl TurnContext {
         done
     }
 
-    /// The line for one batch.
+    /// The pipeline for one batch.
     async fn run_batch(&self, calls: Vec<Call>) -> Vec<ToolResult> {
         self.gate.run(&self.session, calls, &self.passage()).await
     }
 
-    /// The same as far as a person takes over.
+    /// The same as far as the user takes over.
     async fn hand_over(&self, calls: Vec<Call>) -> ByHand {
         let passage = self.passage();
         self.gate.hand_over(&self.session, calls, &passage).await
@@ -201,7 +201,7 @@ impl TurnContext {
         }
     }
 
-    /// What a person says goes on without the secrets that are known, and the results they
+    /// What the user says goes on without the secrets that are known, and the results they
     /// supply are cleaned like those of tools.
     fn cleaned(&self, prompt: Prompt) -> Prompt {
         let hide = |text: &str| self.gate.redactor().hide_known(text).into_owned();

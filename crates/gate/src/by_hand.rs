@@ -1,4 +1,4 @@
-//! The line where a person answers the calls: checked like any other, and not run.
+//! Calls that the user answers: checked like any other, and not run.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::pipeline::BatchContext;
 use crate::plan::{Authorized, ManualCall, Mode, NeedsApproval, Plan, Refusal};
 use crate::session::Session;
 
-/// A batch that a person answers.
+/// A batch that the user answers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ByHand {
-    /// The calls whose results the person supplies, in call order.
+    /// The calls whose results the user supplies, in call order.
     pub wanted: Vec<ToolCall>,
     /// The results of the others: damaged calls, unknown tools, arguments that do not fit.
     pub refused: Vec<ToolResult>,
@@ -27,9 +27,9 @@ impl Gate {
         self.settler(session).foreign(session, result)
     }
 
-    /// Checks a batch for a person who answers it, and puts it on record.
+    /// Checks a batch for the user who answers it, and puts it on record.
     ///
-    /// Every call is either wanted or has its result: a person is never asked for the result
+    /// Every call is either wanted or has its result: the user is never asked for the result
     /// of a call that no tool would take.
     pub async fn hand_over(
         &self,

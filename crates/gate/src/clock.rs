@@ -22,7 +22,7 @@ impl Clock for SystemClock {
     }
 }
 
-/// Gives bits nobody can guess.
+/// Gives bits that cannot be guessed.
 pub trait Entropy: Send + Sync {
     /// 128 fresh bits, or nothing if the source is dry. Nothing means nothing is asked and nothing written.
     fn bits(&self) -> Option<u128>;

@@ -1,4 +1,4 @@
-//! The gate: everything the middle of the line needs, in one place.
+//! The gate: everything the middle of the pipeline needs, in one place.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -51,7 +51,7 @@ pub enum OnError {
     Stop,
 }
 
-/// Settings of the line.
+/// Settings of the pipeline.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// What tools are for.
@@ -163,7 +163,7 @@ impl Settings {
     }
 }
 
-/// The middle of the line. Cheap to clone; all clones are one gate.
+/// The middle of the pipeline. Cheap to clone; all clones are one gate.
 ///
 /// A call that runs keeps the gate. It ends with its passage, with its conversation, or when
 /// whoever waits for it goes away.

@@ -1,11 +1,11 @@
-//! The middle of the line: from a tool call to exactly one result.
+//! The middle of the pipeline: from a tool call to exactly one result.
 //!
 //! ```text
 //! Call ──▶ plan ──────────────▶ approve ───────▶ execute ──▶ settle ──▶ ToolResult
 //!          Settled | Ask | Go    one question     Output      sanitize, redact, bound, record
 //! ```
 //!
-//! [`Gate::run`] is the whole line for one batch. Every stage consumes what the stage
+//! [`Gate::run`] is the whole pipeline for one batch. Every stage consumes what the stage
 //! before it made, and only that stage can make it; a tool cannot run without the
 //! context that only `execute` can issue.
 

@@ -1,4 +1,4 @@
-//! The line itself: plan, approve, execute, settle, in this order, for every call.
+//! The pipeline itself: plan, approve, execute, settle, in this order, for every call.
 //!
 //! Each stage takes what the stage before it made, and only that stage can make it:
 //! [`Gate::plan`] makes [`Planned`], [`Gate::approve`] turns it into [`Ready`], and
@@ -23,12 +23,12 @@ use crate::settle::{Outcome, Settler, Unsettled};
 /// So long the end of a batch waits for events that another batch of the conversation holds.
 const HELD: Duration = Duration::from_secs(1);
 
-/// How one batch goes through the line.
+/// How one batch goes through the pipeline.
 #[derive(Clone, Default)]
 pub struct BatchContext {
-    /// Who can be asked. Nobody means that calls which need a yes settle as `no_approver`.
+    /// Answers questions; without one, calls that need approval settle as `no_approver`.
     pub approver: Option<Arc<dyn Approver>>,
-    /// Who listens.
+    /// Gets the events.
     pub events: EventSink,
     /// Stops the running call and settles the remaining ones.
     pub cancel: CancellationToken,
@@ -127,7 +127,7 @@ impl std::fmt::Debug for Authorized {
 }
 
 impl Gate {
-    /// The whole line for one batch: exactly one result per call, in call order.
+    /// The whole pipeline for one batch: exactly one result per call, in call order.
     pub async fn run(
         &self,
         session: &Arc<Session>,
@@ -140,7 +140,7 @@ impl Gate {
         self.execute(session, ready, context).await
     }
 
-    /// Plans a batch. Writes nothing, contacts nobody.
+    /// Plans a batch. Writes nothing and contacts nothing.
     pub async fn plan(&self, session: &Arc<Session>, calls: Vec<Call>) -> Planned {
         let stop = Stop::of_conversation(session);
         self.plan_until(session, calls, stop).await

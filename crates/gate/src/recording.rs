@@ -82,7 +82,7 @@ impl Gate {
     }
 
     /// Commits entries before an effect. After an error they are the caller's to offer again,
-    /// unless nobody knows whether they were written: then the session offers them again.
+    /// unless it is not known whether they were written: then the session offers them again.
     pub(crate) async fn commit(
         &self,
         session: &Session,

@@ -160,7 +160,7 @@ impl Schema {
     }
 }
 
-/// An object with names in it that nobody knows.
+/// An object with unknown names.
 struct Here<'a> {
     /// Where it is; nothing for the arguments themselves.
     place: Option<&'a str>,

@@ -17,7 +17,7 @@ use crate::output::{
 use crate::session::Session;
 use crate::tool::{Output, OutputLimits, Text};
 
-/// A person sees at most so many bytes of what a tool did not describe itself.
+/// The user sees at most so many bytes of what a tool did not describe itself.
 const DISPLAY_BYTES: usize = 2_000;
 
 /// More bytes of metadata than this are left out as a whole.
@@ -32,16 +32,16 @@ pub(crate) struct Unsettled<'a> {
     /// How long the tool ran; nothing if it never began.
     pub(crate) ran_for: Option<Duration>,
     pub(crate) still_running: bool,
-    /// Why a yes is not remembered although the person wanted that.
+    /// Why a yes is not remembered although the user wanted that.
     pub(crate) not_remembered: Option<String>,
 }
 
 pub(crate) enum Outcome {
     /// The tool ran to its end.
     Ran(Result<Output, ToolError>),
-    /// The line ended it; this is what it had so far.
+    /// The pipeline ended it; this is what it had so far.
     CutShort(Output, ToolError),
-    /// The line ended it, or it never began. The words are the line's, not the tool's.
+    /// The pipeline ended it, or it never began. The words are the pipeline's, not the tool's.
     Stopped(ToolError),
 }
 
@@ -58,7 +58,7 @@ impl Outcome {
 }
 
 /// Whether an error is a failure of the tool, which is told with its name, however early it was
-/// found. What was denied or cancelled did not fail, and what the line says is its own.
+/// found. What was denied or cancelled did not fail, and what the pipeline says is its own.
 fn is_of_the_tool(kind: ErrorKind, ran: bool) -> bool {
     use ErrorKind as Kind;
     match kind {
@@ -82,7 +82,7 @@ fn is_of_the_tool(kind: ErrorKind, ran: bool) -> bool {
     }
 }
 
-/// The name of a tool for people and logs. Names of tools are plain; an unknown one is
+/// The name of a tool for users and logs. Names of tools are plain; an unknown one is
 /// whatever the model wrote.
 pub(crate) fn shown_name(name: String) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.');

@@ -10,7 +10,7 @@
 //!
 //! In: entries, several at once. Out: the same entries, in order, all of a commit or
 //! none, chained so that a later change of any of them is found. [`SqliteJournal`]
-//! keeps them in one file of the person's own; [`MemoryJournal`] for as long as the
+//! keeps them in one file of the user's own; [`MemoryJournal`] for as long as the
 //! process lives.
 //!
 //! What can go wrong: the file cannot be written (disk full, directory read-only, another

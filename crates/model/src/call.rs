@@ -20,7 +20,7 @@ pub struct ToolCall {
     pub name: String,
     /// What the tool gets.
     pub args: Args,
-    /// The model's own words about why; shown to the person, marked as the model's.
+    /// The model's own words about why; shown to the user, marked as the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }

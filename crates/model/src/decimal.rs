@@ -2,7 +2,7 @@
 //!
 //! A number with a point or an exponent is kept as the nearest `f64`. Up to fifteen digits
 //! that is no loss: the shortest way to write it down again is the number that came. With
-//! more, what a person is shown and what runs could differ from what was said.
+//! more, what the user is shown and what runs could differ from what was said.
 
 use serde_json::Number;
 

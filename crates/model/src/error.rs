@@ -12,7 +12,7 @@ pub enum Status {
     Ok,
     /// It was tried, or could not be understood, and failed.
     Error,
-    /// A rule, a person or a sandbox said no.
+    /// A rule, the user or a sandbox said no.
     Denied,
     /// It was stopped before it was done.
     Cancelled,
@@ -108,7 +108,7 @@ kinds! {
     Disabled = "disabled" => Denied, 3;
     /// A rule said no.
     PolicyDenied = "policy_denied" => Denied, 3;
-    /// The person said no.
+    /// The user said no.
     UserDenied = "user_denied" => Denied, 3;
     /// The path is outside every root.
     OutsideSandbox = "outside_sandbox" => Denied, 3;
@@ -124,9 +124,9 @@ kinds! {
     SandboxUnavailable = "sandbox_unavailable" => Denied, 3;
     /// The call or the batch is larger than allowed.
     LimitExceeded = "limit_exceeded" => Denied, 3;
-    /// It needs a person's yes and nobody is there.
+    /// It needs approval and there is no approver.
     NoApprover = "no_approver" => Denied, 4;
-    /// Nobody answered in time.
+    /// No answer came in time.
     ApprovalExpired = "approval_expired" => Denied, 4;
     /// It was cancelled.
     Cancelled = "cancelled" => Cancelled, 130;

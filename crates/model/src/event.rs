@@ -121,7 +121,7 @@ pub enum EventKind {
         /// Everything known about it before it runs.
         plan: Arc<PlanRecord>,
     },
-    /// The user is asked.
+    /// It needs approval.
     ApprovalRequested {
         /// The whole question.
         #[serde(flatten)]

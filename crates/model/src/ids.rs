@@ -67,7 +67,7 @@ text_id! {
     PlanHash
 }
 
-/// A single-use 128-bit name of one question to a person.
+/// A single-use 128-bit name of one question to the user.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct ApprovalId(u128);
 

@@ -1,6 +1,6 @@
 //! Plain data of Toolgate.
 //!
-//! Everything that crosses a stage of the line, is shown to a person, hashed or
+//! Everything that crosses a stage of the pipeline, is shown to the user, hashed or
 //! written to the journal has its type here. There is no I/O and no async in
 //! this crate, and nothing here can make a tool run.
 //!

@@ -23,7 +23,7 @@ pub struct ToolResult {
     pub content: String,
     /// Typed parts, for models and clients that take them.
     pub blocks: Vec<ContentBlock>,
-    /// What the person sees, short.
+    /// What the user sees, short.
     pub display: String,
     /// Whether something was cut from `content`.
     pub truncated: bool,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use toolgate_model::Action;
 
-/// How much the person trusts the model.
+/// How much the user trusts the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Trust {
@@ -27,7 +27,7 @@ impl Trust {
     }
 }
 
-/// What is done with what nobody named.
+/// The default for tools without a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Mode {
@@ -56,7 +56,7 @@ impl Mode {
 pub struct Settings {
     /// Whether tools run at all.
     pub enabled: bool,
-    /// How much the person trusts the model.
+    /// How much the user trusts the model.
     pub trust: Trust,
     /// The mode, if it was given.
     pub mode: Option<Mode>,

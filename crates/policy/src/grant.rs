@@ -7,7 +7,7 @@ use crate::layer::{LayerSpec, LayerTrust};
 use crate::path;
 use crate::rule::RuleSpec;
 
-/// What a person said yes to, for longer than one call.
+/// What the user said yes to, for longer than one call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grant {

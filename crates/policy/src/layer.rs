@@ -17,7 +17,7 @@ use crate::text;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LayerTrust {
-    /// The person's own: built in, user, `--config`, grants, a trusted project.
+    /// The user's own: built in, user, `--config`, grants, a trusted project.
     Trusted,
     /// Somebody else's: it can only make an answer stricter.
     Untrusted,

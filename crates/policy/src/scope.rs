@@ -1,7 +1,7 @@
 //! A scope handed in by a caller: which tools, on which paths, for how long.
 //!
 //! A scope is an untrusted layer. It takes away and gives nothing: what it
-//! permits is still answered by the person's own rules and defaults.
+//! permits is still answered by the user's own rules and defaults.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;

@@ -12,7 +12,7 @@ use crate::question::Question;
 use crate::reason;
 use crate::rule::RuleSpec;
 
-/// Somebody who looks at a call before it may run.
+/// A check of a call before it may run.
 pub trait Validator: Send + Sync {
     /// The name that its denials are shown under.
     fn name(&self) -> &str;

@@ -1,4 +1,4 @@
-//! What can go wrong with an answer, in words for a person.
+//! What can go wrong with an answer, in words for the user.
 
 use serde::{Deserialize, Serialize};
 

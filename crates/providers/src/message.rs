@@ -10,7 +10,7 @@ use crate::event::Seal;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Role {
-    /// The person.
+    /// The user.
     User,
     /// The model.
     Assistant,
@@ -22,7 +22,7 @@ pub enum Role {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "role", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Message {
-    /// What the person says.
+    /// What the user says.
     User {
         /// The words.
         text: String,
@@ -40,7 +40,7 @@ pub enum Message {
 }
 
 impl Message {
-    /// Words of the person.
+    /// Words of the user.
     pub fn user(text: impl Into<String>) -> Self {
         Self::User { text: text.into() }
     }
@@ -86,7 +86,7 @@ impl Message {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Content {
-    /// Words to the person.
+    /// Words to the user.
     Text {
         /// The words.
         text: String,

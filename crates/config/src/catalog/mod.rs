@@ -63,7 +63,7 @@ pub(crate) enum Shape {
     Anything,
 }
 
-/// What holds when nobody says anything.
+/// The default of a key.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Fallback {
     /// Nothing.
@@ -85,7 +85,7 @@ pub(crate) enum Join {
     Fence,
 }
 
-/// What the file of a project may do with a key before the person trusts it.
+/// What the file of a project may do with a key before the user trusts it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Project {
     /// Nothing: the value is ignored, and that is said.

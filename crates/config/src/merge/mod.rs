@@ -52,7 +52,7 @@ pub(crate) struct Setting {
 pub(crate) struct Merged {
     pub(crate) settings: BTreeMap<KeyPath, Setting>,
     pub(crate) ignored: Vec<Ignored>,
-    /// Where the person switched the sandbox around commands off, whatever a project wants.
+    /// Where the user switched the sandbox around commands off, whatever a project wants.
     pub(crate) unsandboxed: Option<Origin>,
 }
 
@@ -212,7 +212,7 @@ impl Merged {
         setting.origins().pop().filter(|_| off)
     }
 
-    /// What the settings so far say should happen to what nobody named.
+    /// What the settings so far say is the default for tools without a rule.
     fn approval_mode(&self) -> Mode {
         let text = |key: &str| self.value(&["tools", "approval", key]);
         let settings = toolgate_policy::Settings {

@@ -1,4 +1,4 @@
-//! What the file of a project may do before the person trusts it.
+//! What the file of a project may do before the user trusts it.
 //!
 //! Each key has one direction that is stricter; a value in that direction
 //! counts, an equal one changes nothing, and any other is ignored. Rules, block
@@ -99,7 +99,7 @@ impl Merged {
         rules
     }
 
-    /// Takes directories out of an untrusted layer's roots that lie in none of the person's.
+    /// Takes directories out of an untrusted layer's roots that lie in none of the user's.
     pub(super) fn drop_foreign_roots(&mut self, workspace: &Path) {
         let key = KeyPath::of(["tools", "sandbox", "allowed_roots"]);
         let Some(setting) = self.settings.get_mut(&key) else {

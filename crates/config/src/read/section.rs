@@ -161,7 +161,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Reports a key that nobody knows, with what was probably meant.
+    /// Reports an unknown key, with what was probably meant.
     pub(super) fn unknown(
         &mut self,
         section: &str,

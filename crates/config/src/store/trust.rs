@@ -1,4 +1,4 @@
-//! Which files of projects the person trusts.
+//! Which files of projects the user trusts.
 
 use std::path::{Path, PathBuf};
 

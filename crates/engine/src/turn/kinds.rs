@@ -11,7 +11,7 @@ use toolgate_providers::{Message, Refused, StopReason, StreamError, StreamEvent}
 use crate::capacity::Context;
 use crate::history::Supplied;
 
-/// With what a person begins a turn.
+/// The input that begins a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Prompt {
     /// Words.
@@ -23,7 +23,7 @@ pub enum Prompt {
         /// The words.
         message: String,
     },
-    /// The results of the calls that the last turn left to the person.
+    /// The results of the calls that the last turn left to the user.
     Results(Supplied),
     /// Nothing new: the last question is asked again.
     GoOn,
@@ -35,7 +35,7 @@ pub enum ToolsFor {
     /// The gate.
     #[default]
     Gate,
-    /// The person: the turn ends with the calls, and the next begins with their results.
+    /// The user: the turn ends with the calls, and the next begins with their results.
     Person,
     /// Nobody: no tools are offered, and the gate refuses every call.
     Nobody,
@@ -197,11 +197,11 @@ pub enum Input {
     Heard(StreamEvent),
     /// The batch is done: one result per call.
     Results(Vec<ToolResult>),
-    /// What of the batch the person has to answer, and the results of the rest.
+    /// What of the batch the user has to answer, and the results of the rest.
     HandedOver(ByHand),
     /// The wait is over, or something of the answer has not been noted for a while.
     Elapsed,
-    /// The person wants to stop.
+    /// The user wants to stop.
     Cancel,
     /// Something that cannot be mended.
     Broken(StreamError),
@@ -222,7 +222,7 @@ pub enum Effect {
         /// One result each, in the same order.
         results: Vec<ToolResult>,
     },
-    /// Notes results of calls that a person was to answer.
+    /// Notes results of calls that the user was to answer.
     Supply(Vec<ToolResult>),
     /// Makes everything that was noted durable.
     Keep,
@@ -263,7 +263,7 @@ pub enum Next {
     },
     /// Run the batch, then come with [`Input::Results`].
     Run(Vec<Call>),
-    /// Check the batch for the person who answers it, then come with [`Input::HandedOver`].
+    /// Check the batch for the user who answers it, then come with [`Input::HandedOver`].
     HandOver(Vec<Call>),
     /// Come with [`Input::Elapsed`] after this long.
     Wait(Duration),
@@ -299,11 +299,11 @@ pub struct Finished {
 pub enum Outcome {
     /// The model has said what it had to say.
     Done(StopReason),
-    /// The person has to supply the results of these calls.
+    /// The user has to supply the results of these calls.
     ResultsWanted(Vec<ToolCall>),
     /// The model went on calling after the last round.
     MaxIterations,
-    /// The person stopped it.
+    /// The user stopped it.
     Cancelled,
     /// The provider failed.
     Failed(StreamError),
@@ -313,7 +313,7 @@ impl Outcome {
     /// The word for [`Outcome::ResultsWanted`].
     pub const RESULTS_WANTED: &'static str = "results_wanted";
 
-    /// The word for a turn that was cut off and that the person discarded.
+    /// The word for a turn that was cut off and that the user discarded.
     pub const DISCARDED: &'static str = "discarded";
 
     /// One word for it, for the record.

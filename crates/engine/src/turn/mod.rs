@@ -49,7 +49,7 @@ pub struct Turn {
     iterations: u32,
     /// How often the current question was refused.
     refused: u32,
-    /// Whether the person wants to stop while a batch runs.
+    /// Whether the user wants to stop while a batch runs.
     cancelled: bool,
     /// What the last answer cost, if the provider said so.
     used: Option<Usage>,
@@ -88,7 +88,7 @@ impl Turn {
         }
     }
 
-    /// Begins with what the person wants.
+    /// Begins with what the user wants.
     pub fn begin(&mut self, prompt: Prompt) -> Step {
         let turn = self.number;
         let mut effects = vec![Effect::Record(Record::TurnStarted {
@@ -293,7 +293,7 @@ impl Turn {
         self.ask(effects)
     }
 
-    /// What a person cannot answer has its result already; the rest ends the turn.
+    /// What the user cannot answer has its result already; the rest ends the turn.
     fn handed_over(&mut self, calls: &[Call], by_hand: ByHand) -> Step {
         let ByHand {
             wanted,

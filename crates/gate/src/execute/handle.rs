@@ -5,7 +5,7 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{CallId, ErrorKind, Event, ToolError, ToolResult};
 
-/// A call that goes through the line while its caller does something else.
+/// A call that goes through the pipeline while its caller does something else.
 ///
 /// Dropping the handle cancels the call.
 #[derive(Debug)]

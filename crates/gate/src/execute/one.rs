@@ -25,7 +25,7 @@ use crate::tool::{Ahead, Invocation, Output, RunCtx};
 const TO_NOTICE: Duration = Duration::from_millis(400);
 /// How long dropping its future may take after that. Together less than a second.
 const TO_DROP: Duration = Duration::from_millis(200);
-/// So many bytes of a tool's own error are told after the line's.
+/// So many bytes of a tool's own error are added after the pipeline's.
 const OWN_WORDS: usize = 1_000;
 /// A deadline that no clock can show is this far away instead.
 const FAR: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -210,7 +210,7 @@ impl Runner {
             hold.give_up(&self.stuck);
         }
         let outcome = match late {
-            // What it had so far is kept; how it ended is told by the line, not by the tool.
+            // What it had so far is kept; how it ended is told by the pipeline, not by the tool.
             Some(Ok(Ok(Ok(output)))) => Outcome::CutShort(output, why),
             Some(Ok(Ok(Err(own)))) => Outcome::Stopped(why_with(why, &own)),
             _ => Outcome::Stopped(why),
@@ -235,7 +235,7 @@ fn outcome(ended: Result<Ended, JoinError>) -> Outcome {
     }
 }
 
-/// Why the line ended a tool, and the tool's own words about it, if it has any.
+/// Why the pipeline ended a tool, and the tool's own words about it, if it has any.
 fn why_with(mut why: ToolError, own: &ToolError) -> ToolError {
     let words = own.message.trim();
     // That it was told to stop is known.
@@ -255,12 +255,12 @@ fn panicked(payload: &(dyn Any + Send)) -> ToolError {
     )
 }
 
-/// What a call that was stopped is told.
+/// The error of a call that was stopped.
 pub(crate) fn cancelled() -> ToolError {
     ToolError::new(ErrorKind::Cancelled, "Cancelled by user")
 }
 
-/// A time limit as people read it.
+/// A time limit in words.
 pub(crate) fn shown(limit: Duration) -> String {
     if limit.subsec_nanos() == 0 {
         format!("{} s", limit.as_secs())

@@ -46,7 +46,7 @@ impl JournalError {
         Self::new(JournalErrorKind::NotWritten, message)
     }
 
-    /// Nobody knows whether it was written.
+    /// It is not known whether it was written.
     pub fn unknown(message: impl Into<String>) -> Self {
         Self::new(JournalErrorKind::Unknown, message)
     }

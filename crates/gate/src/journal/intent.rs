@@ -102,7 +102,7 @@ pub enum Recovered {
     Forward,
     /// Every file is as it was before the change.
     Back,
-    /// Somebody else changed a file since, or a person gave up on one that could not be
+    /// Another program changed a file since, or the user gave up on one that could not be
     /// mended: nothing was touched further.
     LeftAlone,
 }
@@ -114,7 +114,7 @@ pub struct RecoveredFile {
     pub path: String,
     /// SHA-256 of what was found; nothing if there was no file.
     pub found: Option<String>,
-    /// What was found and done, for a person.
+    /// What was found and done, for the user.
     pub note: String,
 }
 

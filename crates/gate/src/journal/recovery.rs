@@ -11,7 +11,7 @@
 //! before the change or what the change wanted; one with a third content means that
 //! somebody went on working, and nothing is touched at all. A file that merely could not
 //! be looked at or mended decides nothing: the intent stays open, and whoever comes next
-//! tries again, unless the person gives it up.
+//! tries again, unless the user gives it up.
 
 use futures::future::BoxFuture;
 use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};

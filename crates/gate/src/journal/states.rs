@@ -32,9 +32,9 @@ pub enum State {
     Received,
     /// Policy decided.
     Planned,
-    /// A person was asked.
+    /// The user was asked.
     Asked,
-    /// The person answered.
+    /// The user answered.
     Answered,
     /// It began to run.
     Started,

@@ -13,7 +13,7 @@ pub struct AskAlways {
 }
 
 impl AskAlways {
-    /// Asks about `tool` and tells the person why.
+    /// Asks about `tool` and tells the user why.
     pub fn about(tool: impl Into<String>, reason: impl Into<String>) -> Self {
         Self {
             tool: tool.into(),

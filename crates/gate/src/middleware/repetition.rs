@@ -1,7 +1,7 @@
 //! The same call again and again.
 //!
 //! Third time in a row with the same arguments, the same result and nothing else
-//! in between: the person is asked. Fifth: it settles as `repeated_call`. Calls of
+//! in between: the user is asked. Fifth: it settles as `repeated_call`. Calls of
 //! one batch count before they have results, so a batch of equal calls is seen too.
 
 use std::collections::HashMap;

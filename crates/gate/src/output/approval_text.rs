@@ -1,4 +1,4 @@
-//! Approval mode: one line in which nothing is hidden from the person who decides.
+//! Approval mode: one line in which nothing is hidden from the user who decides.
 
 use super::chars::{clear, may_be_unclear};
 
@@ -32,7 +32,7 @@ pub fn approval_text(text: &str) -> String {
 }
 
 /// The same for a sentence whose names are written out already: its backslashes are those of
-/// escapes and stay, so that a person reads them once.
+/// escapes and stay, so that the user reads them once.
 ///
 /// ```
 /// # use toolgate_gate::output::approval_sentence;

@@ -1,4 +1,4 @@
-//! Text on its way out: to the model, to a terminal, to a person who has to decide.
+//! Text on its way out: to the model, to a terminal, to the user who has to decide.
 //!
 //! ```text
 //!  bytes of a command ─▶ Sanitizer ─▶ RedactStream ─▶ Bounder ─▶ what the model gets

@@ -1,4 +1,4 @@
-//! Preview mode: lines in which nothing is hidden from the person who decides.
+//! Preview mode: lines in which nothing is hidden from the user who decides.
 
 use std::borrow::Cow;
 

@@ -23,7 +23,7 @@ use crate::plan::{leads_for_approver, leads_text};
 type Change<'a> = &'a dyn Fn(&str) -> String;
 
 impl Redactor {
-    /// A text for people and clients: no escape sequences, nothing invisible, no secrets.
+    /// A text for users and clients: no escape sequences, nothing invisible, no secrets.
     #[must_use]
     pub fn shown(&self, text: &str) -> String {
         self.redact(&sanitize(text)).0.into_owned()
@@ -100,7 +100,7 @@ impl Redactor {
         call.args
     }
 
-    /// Every argument of a plan that its preview does not show, whole, as lines for a person.
+    /// Every argument of a plan that its preview does not show, whole, as lines for the user.
     #[must_use]
     pub fn whole(&self, plan: &PlanRecord) -> String {
         let mut args = self.redacted_args(&plan.call);
@@ -134,7 +134,7 @@ impl Redactor {
         leads_for_approver(&plan.leads_to, self) + &whole_args(&args)
     }
 
-    /// A plan for people and clients. The hash stays that of the exact call.
+    /// A plan for users and clients. The hash stays that of the exact call.
     #[must_use]
     pub fn shown_plan(&self, plan: &PlanRecord) -> PlanRecord {
         // Before anything invisible is taken out of the arguments.
@@ -168,7 +168,7 @@ impl Redactor {
         plan
     }
 
-    /// Facts for people and clients.
+    /// Facts for users and clients.
     #[must_use]
     pub fn shown_facts(&self, facts: &Facts) -> Facts {
         self.changed_facts(facts, &|text| self.shown(text))
@@ -178,7 +178,7 @@ impl Redactor {
         each_fact(facts, change, |words| self.beside_each_other(words))
     }
 
-    /// A decision for people and clients.
+    /// A decision for users and clients.
     #[must_use]
     pub fn shown_decision(&self, decision: &Decision) -> Decision {
         Decision {

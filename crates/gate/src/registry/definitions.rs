@@ -23,7 +23,7 @@ pub struct Definition {
     /// Whether it only reads.
     #[serde(skip)]
     pub read_only: bool,
-    /// Whether a person is always asked.
+    /// Whether it always needs approval.
     #[serde(skip)]
     pub requires_approval: bool,
 }

@@ -405,7 +405,7 @@ impl std::fmt::Debug for Registry {
 }
 
 /// Brings arguments to canonical spelling. The same argument in two spellings is refused:
-/// the person and the tool might see different ones.
+/// the user and the tool might see different ones.
 fn respell(args: &mut Args, spellings: &[Spelling]) -> Result<(), ToolError> {
     for spelling in spellings {
         let Some(value) = args.remove(&spelling.other) else {

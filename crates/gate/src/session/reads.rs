@@ -15,7 +15,7 @@ use crate::preconditions::Preconditions;
 pub enum Staleness {
     /// They have to.
     Checked,
-    /// A person made this one call and knows the file.
+    /// The user made this one call and knows the file.
     NotChecked,
 }
 
@@ -152,7 +152,7 @@ impl ReadLog {
     }
 
     /// Whether Toolgate itself made the file what it is now, after its first `before` writes.
-    /// What it wrote earlier does not count: the person was shown something else since.
+    /// What it wrote earlier does not count: the user was shown something else since.
     pub(crate) fn wrote_since(&self, now: &Preconditions, before: u64) -> bool {
         let Some(place) = &now.place else {
             return false;

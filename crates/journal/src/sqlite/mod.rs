@@ -1,4 +1,4 @@
-//! The record in one SQLite file of the person's own.
+//! The record in one SQLite file of the user's own.
 //!
 //! ```text
 //! SqliteJournal ──request──▶ desk ──▶ writer (one at a time) ──▶ work: leases, states, chain, bodies ──▶ file, mode 0600

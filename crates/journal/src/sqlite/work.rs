@@ -307,7 +307,7 @@ impl Work<'_> {
     }
 
     /// The calls of an id that an entry can be about: those of the batch that received it
-    /// last. Older ones that never got a result are for the recovery, not for the line.
+    /// last. Older ones that never got a result are for the recovery, not for the pipeline.
     fn standings(
         &self,
         conversation: &str,

@@ -11,7 +11,7 @@ use toolgate_model::{CallId, ConversationId, ErrorKind, ToolResult};
 
 use super::plan::Scope;
 
-/// The tool that takes changes back. Only a person has it.
+/// The tool that takes changes back. Only the user has it.
 pub const TOOL: &str = "undo";
 
 /// Whether a change that was intended has happened.
@@ -52,7 +52,7 @@ pub struct Changes {
     /// Calls that did more than the record can tell, with their turn.
     opaque: BTreeMap<(CallId, u64), Option<u64>>,
     planned_opaque: BTreeSet<(CallId, u64)>,
-    /// Calls by which a person took something back. An id says nothing: models choose theirs.
+    /// Calls by which the user took something back. An id says nothing: models choose theirs.
     takings_back: BTreeSet<(CallId, u64)>,
     turn: Option<u64>,
 }
@@ -160,7 +160,7 @@ impl Changes {
                     Some(Record::Intended { files }) => Some(files),
                     _ => None,
                 };
-                // A person who takes something back after a turn that was cut off is not
+                // The user who takes something back after a turn that was cut off is not
                 // part of that turn.
                 let by_person = self.takings_back.contains(&(call.clone(), nth));
                 let turn = self.turn.filter(|_| !by_person);

@@ -68,7 +68,7 @@ pub enum Refusal {
         /// Which there are, in words.
         there: String,
     },
-    /// Files were changed by somebody else.
+    /// Another program changed files.
     #[error("nothing was taken back: {}", listed(.0))]
     ChangedSince(Vec<Differs>),
     /// It is no longer known what was changed.

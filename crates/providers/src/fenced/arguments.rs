@@ -1,4 +1,4 @@
-//! The arguments of a tool, read from its JSON Schema for people and models to read.
+//! The arguments of a tool, read from its JSON Schema for users and models to read.
 
 use std::cell::Cell;
 

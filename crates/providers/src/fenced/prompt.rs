@@ -14,7 +14,7 @@ pub struct Definition {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub schema: Value,
-    /// Whether a person is asked before it runs.
+    /// Whether the user is asked before it runs.
     pub requires_approval: bool,
 }
 

@@ -17,7 +17,7 @@ const LIST_BYTES: usize = 8 * 1024 * 1024;
 pub struct ListedModel {
     /// The name to ask for it by.
     pub name: String,
-    /// What the provider calls it for people, if it does.
+    /// What the provider calls it for users, if it does.
     pub title: Option<String>,
 }
 

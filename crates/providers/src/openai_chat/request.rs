@@ -44,7 +44,7 @@ struct Spoken<'a> {
     tool_call_id: Option<&'a str>,
 }
 
-/// Words of the person that hold images.
+/// Words of the user that hold images.
 #[derive(Serialize)]
 struct Shown<'a> {
     role: &'static str,

@@ -13,7 +13,7 @@ use crate::fenced::{Definition, Language, Parser, Piece, render_results, system_
 use crate::message::{Content, Message};
 use crate::request::{HistoryError, Tools};
 
-/// The system prompt of a fenced conversation: what the person wants, then how to call tools.
+/// The system prompt of a fenced conversation: what the user wants, then how to call tools.
 pub fn fenced_system(
     wanted: Option<&str>,
     definitions: &[Definition],

@@ -1,4 +1,4 @@
-//! Whoever answers: one trait for a model behind HTTP, a recording, and what wraps them.
+//! One trait for a model behind HTTP, a recording, and what wraps them.
 //!
 //! ```text
 //! push(Message)… ──▶ ask(Tools) ──▶ hear() ──▶ StreamEvent … StreamEvent::End

@@ -37,7 +37,7 @@ pub struct Step {
 /// A part of an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Part {
-    /// Words to the person.
+    /// Words to the user.
     Text(String),
     /// Words in which the model refuses.
     Refusal(String),

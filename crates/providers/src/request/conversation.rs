@@ -82,7 +82,7 @@ pub enum HistoryError {
         /// The id in the result.
         call: CallId,
     },
-    /// A message of the person or the tools says nothing.
+    /// A message of the user or the tools says nothing.
     #[error("an empty message; wires refuse it, say something or leave it out")]
     Empty,
     /// A message cannot be written as JSON.

@@ -76,7 +76,7 @@ pub(crate) trait Form: Send + Sync {
         None
     }
 
-    /// Writes what the person says.
+    /// Writes what the user says.
     fn user(&self, text: &str, out: &mut Pieces) -> serde_json::Result<()>;
 
     /// Writes what the model said. Nothing to write means no message.

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 pub struct RequestOptions {
     /// The model's name at its provider.
     pub model: String,
-    /// What the model is told before everything else.
+    /// The first instructions to the model.
     pub system: Option<String>,
     /// The most tokens of one answer, thinking included.
     pub max_tokens: Option<u64>,
