@@ -22,6 +22,8 @@ const PATIENCE: u32 = 4;
 /// The log is made twice as long, at least and at most by this much.
 const LEAST: u64 = 256 * 1024;
 const MOST: u64 = 1024 * 1024;
+/// The zeros of one write.
+const PIECE: usize = 16 * 1024;
 /// Where less than so many times as much is free, it is left to whoever needs it.
 const SPARE: u64 = 16;
 
@@ -123,13 +125,23 @@ fn lengthen(log: &File) -> Result<u64> {
     if more == 0 || free < more.saturating_mul(SPARE) {
         return Err(ErrorKind::StorageFull.into());
     }
-    let zeros = vec![0; usize::try_from(more).map_err(Error::other)?];
-    let made = log
-        .write_all_at(&zeros, length)
-        .and_then(|()| log.sync_all());
+    let made = fill(log, length, more).and_then(|()| log.sync_all());
     if made.is_err() {
         // What was taken of a full disk is given back, while nobody can have written there.
         let _ = log.set_len(length);
     }
     made.map(|()| length + more)
+}
+
+/// Writes zeros piece by piece: all of them at once would stay with the process.
+fn fill(log: &File, from: u64, bytes: u64) -> Result<()> {
+    let zeros = [0; PIECE];
+    let mut written = 0;
+    while written < bytes {
+        let left = usize::try_from(bytes - written).unwrap_or(PIECE);
+        let piece = zeros.get(..left).unwrap_or(&zeros);
+        log.write_all_at(piece, from + written)?;
+        written += piece.len() as u64;
+    }
+    Ok(())
 }
