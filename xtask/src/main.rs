@@ -20,6 +20,7 @@ cargo xtask COMMAND
               documentation, packages
   typos       spelling alone (typos.toml)
   deny        licences, versions and sources of dependencies alone (deny.toml)
+  screenshots the screens of `toolgate chat`, as text and as pictures
   bench       the figures, as ratios in one run
   soak        long runs: a million races, fuzzing, mutants
   coverage    region coverage of model, policy and gate (needs LLVM's tools)
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
         ["test"] => test::run(),
         ["typos"] => tools::typos(),
         ["deny"] => tools::deny(),
+        ["screenshots"] => screenshots(),
         ["bench"] => bench::run(),
         ["soak"] => soak::run(),
         ["coverage"] => coverage::run(),
@@ -58,4 +60,12 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Writes the screens that tests compare and the README shows.
+fn screenshots() -> step::Done {
+    let args = ["test", "-p", "toolgate-tui", "--test", "screens"];
+    let mut command = std::process::Command::new("cargo");
+    command.args(args).env("TOOLGATE_SCREENS", "write");
+    step::step("screenshots", &mut command)
 }

@@ -7,7 +7,7 @@ use crate::step::{Done, has, say, step};
 /// A program, the option that prints its version, and its Debian package.
 type Needed = (&'static str, &'static str, &'static str);
 
-const FOR_TESTS: [Needed; 8] = [
+const FOR_TESTS: [Needed; 9] = [
     ("cc", "--version", "gcc"),
     ("git", "--version", "git"),
     ("make", "--version", "make"),
@@ -16,6 +16,7 @@ const FOR_TESTS: [Needed; 8] = [
     ("python3", "--version", "python3"),
     ("script", "--version", "bsdutils"),
     ("strace", "--version", "strace"),
+    ("tmux", "-V", "tmux"),
 ];
 
 /// Programs that the benches compare with.

@@ -133,13 +133,45 @@ fn children(of: Process) -> Vec<Process> {
 #[derive(Debug)]
 pub(crate) struct Noted {
     path: PathBuf,
-    over: Option<Sender<()>>,
+    over: Option<Sender<Work>>,
     looks: Option<JoinHandle<()>>,
+}
+
+/// Whether something runs that may start processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Work {
+    Begins,
+    Ends,
+    /// The run is over.
+    Over,
+}
+
+/// Work of a run, until this is dropped: what it starts is looked for.
+#[derive(Debug)]
+pub(crate) struct Busy(Sender<Work>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let _ = self.0.send(Work::Ends);
+    }
+}
+
+impl Noted {
+    /// Looks for what is started until the returned value is dropped, and once more then. A run
+    /// without work takes no time.
+    pub(crate) fn busy(&self) -> Option<Busy> {
+        let to = self.over.clone()?;
+        to.send(Work::Begins).ok()?;
+        Some(Busy(to))
+    }
 }
 
 impl Drop for Noted {
     fn drop(&mut self) {
-        drop(self.over.take());
+        if let Some(over) = self.over.take() {
+            // Work that has not ended holds nobody up.
+            let _ = over.send(Work::Over);
+        }
         if let Some(looks) = self.looks.take() {
             let _ = looks.join();
         }
@@ -159,7 +191,18 @@ pub(crate) fn note(directory: &Path) -> Option<Noted> {
     let (over, until) = channel();
     let place = path.clone();
     let look = move || {
-        while until.recv_timeout(LOOK) == Err(RecvTimeoutError::Timeout) {
+        let mut works = 0_usize;
+        loop {
+            let word = match works {
+                0 => until.recv().map_err(|_| RecvTimeoutError::Disconnected),
+                _ => until.recv_timeout(LOOK),
+            };
+            match word {
+                Ok(Work::Begins) => works += 1,
+                Ok(Work::Ends) => works = works.saturating_sub(1),
+                Err(RecvTimeoutError::Timeout) => {}
+                Ok(Work::Over) | Err(RecvTimeoutError::Disconnected) => return,
+            }
             let now = Run::this().filter(|now| *now != run);
             if let Some(now) = now.filter(|now| now.write(&place).is_ok()) {
                 run = now;
@@ -294,6 +337,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let place = directory.path().join("runs");
         let noted = note(&place).unwrap();
+        let _busy = noted.busy().unwrap();
         // Started later, and below another one.
         let mut shell = Command::new("sh")
             .args(["-c", "sleep 600 & wait"])

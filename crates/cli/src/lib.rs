@@ -26,6 +26,7 @@ mod question;
 mod signals;
 mod terminal;
 mod tty;
+mod watcher;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -41,8 +42,11 @@ use out::Out;
 
 /// Runs the program with these arguments.
 pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
-    panics::keep_quiet();
     let args: Vec<OsString> = args.into_iter().collect();
+    if watcher::serve(args.first()) {
+        return ExitCode::SUCCESS;
+    }
+    panics::keep_quiet();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return misread(error, &args),

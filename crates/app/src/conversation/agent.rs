@@ -40,7 +40,7 @@ pub(super) struct Agent {
     /// Held from the moment on in which it is journaled.
     working: Option<Working>,
     /// Names this process for the next one, should it be killed.
-    _noted: Option<Arc<Noted>>,
+    pub(super) noted: Option<Arc<Noted>>,
 }
 
 /// The model that answers.
@@ -94,7 +94,7 @@ impl Agent {
             recording,
             turns: 0,
             working: None,
-            _noted: noted,
+            noted,
         })
     }
 
@@ -119,7 +119,7 @@ impl Agent {
             recording: None,
             turns: 0,
             working: None,
-            _noted: None,
+            noted: None,
         })
     }
 

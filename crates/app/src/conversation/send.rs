@@ -118,6 +118,7 @@ impl Conversation {
             // Not before everything is in order: an error leaves no empty conversation.
             agent.begin().await;
         }
+        let busy = agent.noted.as_ref().and_then(|noted| noted.busy());
         let (project, recording) = (Arc::clone(&agent.project), agent.recording.clone());
         let Some(model) = &mut agent.model else {
             return Err(AppError::internal("there is no model"));
@@ -156,6 +157,7 @@ impl Conversation {
             let lost = matches!(finished.outcome, Outcome::Failed(StreamError::History(_)));
             over(state, number, (!lost).then_some(provider), &inner);
             drop(context);
+            drop(busy);
             finished
         });
         Ok(Turn {

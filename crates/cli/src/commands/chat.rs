@@ -13,6 +13,7 @@ use super::run::script_text;
 use crate::args::{Approve, ChatArgs, Common};
 use crate::failure::CliError;
 use crate::out::{self, Out};
+use crate::watcher::Watcher;
 use crate::{assembly, signals};
 
 pub(crate) async fn run(common: &Common, out: &Out, args: &ChatArgs) -> Result<u8, CliError> {
@@ -70,7 +71,13 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &ChatArgs) -> Result<u
         }),
         ..ChatOptions::new(app, directory)
     };
+    let watcher = if options.plain {
+        None
+    } else {
+        Watcher::start()
+    };
     let held = chat(options).await;
+    drop(watcher);
     let id = held.map_err(|error| match error {
         ChatError::App(error) => CliError::from(error),
         ChatError::Terminal(error) => CliError::internal(error.to_string()),

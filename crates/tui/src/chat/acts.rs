@@ -6,7 +6,7 @@ use toolgate_app::interrupted::{Choice, Interrupted};
 use toolgate_app::{Conversation, Input as Sent};
 
 use super::screen::{Next, Screen};
-use super::{ChatError, commands, work};
+use super::{ChatError, commands, paths, work};
 use crate::state::{Effect, Message, State};
 use crate::text::one_line;
 
@@ -41,7 +41,14 @@ impl Screen {
             }
             Effect::Cancel => conversation.cancel(),
             Effect::Answer(id, answer) => {
-                if let Err(error) = conversation.answer(id, answer) {
+                let approvals = self.options.app.approvals();
+                let asked = approvals
+                    .list()
+                    .into_iter()
+                    .find(|request| request.id == id);
+                let of =
+                    asked.map_or_else(|| conversation.id().clone(), |request| request.conversation);
+                if let Err(error) = approvals.answer(&of, id, answer) {
                     self.say(Message::Wrong(error.to_string()));
                 }
             }
@@ -49,6 +56,10 @@ impl Screen {
                 return self
                     .command(name, rest, conversation, interrupted, to)
                     .await;
+            }
+            Effect::Complete(path) => {
+                let names = paths::beginning_with(self.options.app.workspace(), &path);
+                self.say(Message::Completions(path, names));
             }
             Effect::Edit(text) => self.edit(text).await?,
             Effect::Page(title, text) => self.page(&title, &text).await?,

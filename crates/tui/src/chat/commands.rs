@@ -6,7 +6,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_app::export::ExportFormat;
 use toolgate_app::listing::Which;
 use toolgate_app::undo::{Scope, Undo};
-use toolgate_app::{App, AppError, ArgsText, Conversation, Purpose, presets, time};
+use toolgate_app::{App, AppError, ArgsText, Batch, Conversation, Purpose, presets, time};
+use toolgate_model::{Args, Call, ToolCall};
 
 use crate::text::one_line;
 
@@ -18,6 +19,7 @@ pub(super) async fn run(
     rest: &str,
 ) -> Result<Vec<String>, AppError> {
     match name {
+        "!" => command(app, rest).await,
         "/tools" => tools(app),
         "/policy" => policy(app),
         "/explain" => explain(app, rest).await,
@@ -28,6 +30,31 @@ pub(super) async fn run(
         "/resume" => list(app).await,
         other => Ok(vec![format!("{other} does nothing here.")]),
     }
+}
+
+/// Runs a command of the user through the same pipeline as the model's.
+async fn command(app: &App, words: &str) -> Result<Vec<String>, AppError> {
+    let mut args = Args::new();
+    args.insert("command".into(), words.into());
+    let call = Call::Whole(ToolCall::new("user", "run_command", args));
+    let batch = Batch {
+        by_user: true,
+        ..Batch::new(app.fresh_id("user")?, vec![call])
+    };
+    let project = app.project(Purpose::Run("run_command"))?;
+    let results = project.run(batch).await;
+    let mut lines = Vec::new();
+    for result in &results {
+        let shown = match result.display.is_empty() {
+            true => &result.content,
+            false => &result.display,
+        };
+        if let Some(error) = &result.error {
+            lines.extend(error.message.lines().map(str::to_owned));
+        }
+        lines.extend(shown.lines().map(str::to_owned));
+    }
+    Ok(lines)
 }
 
 fn tools(app: &App) -> Result<Vec<String>, AppError> {

@@ -16,6 +16,7 @@
 mod acts;
 mod commands;
 mod open;
+mod paths;
 mod plain;
 mod screen;
 mod work;

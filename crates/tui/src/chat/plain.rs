@@ -12,7 +12,7 @@ use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc::{Receiver, channel};
 use toolgate_app::approvals::{Answer, ApprovalRequest, Remember};
 use toolgate_app::interrupted::Choice;
-use toolgate_app::{Conversation, Input};
+use toolgate_app::{App, Conversation, Input};
 use toolgate_model::{ConversationId, Event};
 
 use super::open::{self, Opened};
@@ -58,7 +58,7 @@ pub(super) async fn chat(mut options: ChatOptions) -> Result<Option<Conversation
     show_again(&mut state, before)?;
     let tasks = [
         work::follow(subscription, to.clone()),
-        work::ask(options.app.clone(), conversation.id().clone(), to.clone()),
+        work::ask(options.app.clone(), to.clone()),
     ];
     let stop = std::mem::replace(&mut options.stop, Box::pin(futures::future::pending()));
     let talk = talk(&options, &conversation, &mut state, &mut arriving, &to);
@@ -125,14 +125,14 @@ async fn talk(
                 number,
                 to.clone(),
             ));
-            follow(conversation, state, arriving).await?;
+            follow(&options.app, state, arriving).await?;
         }
     }
 }
 
 /// Prints what happens until the turn is over.
 async fn follow(
-    conversation: &Conversation,
+    app: &App,
     state: &mut State,
     arriving: &mut Receiver<Message>,
 ) -> Result<(), ChatError> {
@@ -145,7 +145,10 @@ async fn follow(
                 for request in all {
                     print(state)?;
                     let answer = ask(&request).await?;
-                    if let Err(error) = conversation.answer(request.id, answer) {
+                    if let Err(error) =
+                        app.approvals()
+                            .answer(&request.conversation, request.id, answer)
+                    {
                         say([format!("error: {error}").as_str()])?;
                     }
                 }

@@ -138,11 +138,7 @@ impl Screen {
         self.show_again(before);
         let mut tasks = vec![
             work::follow(subscription, to.clone()),
-            work::ask(
-                self.options.app.clone(),
-                conversation.id().clone(),
-                to.clone(),
-            ),
+            work::ask(self.options.app.clone(), to.clone()),
         ];
         let next = self.turn_of_events(
             &conversation,

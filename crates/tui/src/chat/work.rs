@@ -5,7 +5,6 @@ use std::time::Duration;
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinHandle;
 use toolgate_app::{App, AppError, Conversation, Input, Subscription};
-use toolgate_model::ConversationId;
 
 use crate::state::Message;
 
@@ -32,19 +31,16 @@ pub(super) fn follow(mut subscription: Subscription, to: Sender<Message>) -> Joi
     })
 }
 
-/// Passes on the questions of a conversation, whenever they change.
-pub(super) fn ask(app: App, id: ConversationId, to: Sender<Message>) -> JoinHandle<()> {
+/// Passes on the questions of this app, whenever they change: of the conversation, and of
+/// commands of the user.
+pub(super) fn ask(app: App, to: Sender<Message>) -> JoinHandle<()> {
     tokio::spawn(async move {
         let mut shown = Vec::new();
         loop {
             let known = shown.clone();
             let changed = app.approvals().wait_for(|all| {
-                let own: Vec<_> = all
-                    .iter()
-                    .filter(|request| request.conversation == id)
-                    .collect();
-                let ids: Vec<_> = own.iter().map(|request| request.id).collect();
-                (ids != known).then(|| own.into_iter().cloned().collect::<Vec<_>>())
+                let ids: Vec<_> = all.iter().map(|request| request.id).collect();
+                (ids != known).then(|| all.to_vec())
             });
             let questions = changed.await;
             shown = questions.iter().map(|request| request.id).collect();

@@ -192,7 +192,7 @@ impl Tail {
             self.line("… output was left out here".to_owned());
         }
         self.bytes = offset + u64::try_from(piece.len()).unwrap_or(u64::MAX);
-        for part in piece.split_inclusive('\n') {
+        for part in self.kept_of(piece).split_inclusive('\n') {
             let room = LONGEST.saturating_sub(self.open.len());
             match part.strip_suffix('\n') {
                 Some(part) => {
@@ -202,6 +202,18 @@ impl Tail {
                 None => self.open.extend(part.chars().take(room)),
             }
         }
+    }
+
+    /// The end of a piece: lines that would be dropped at once are only counted.
+    fn kept_of<'a>(&mut self, piece: &'a str) -> &'a str {
+        let Some((at, _)) = piece.rmatch_indices('\n').nth(TAIL) else {
+            return piece;
+        };
+        let (skipped, kept) = piece.split_at_checked(at + 1).unwrap_or(("", piece));
+        let skipped = skipped.bytes().filter(|byte| *byte == b'\n').count();
+        self.dropped += u64::try_from(skipped).unwrap_or(0);
+        self.open.clear();
+        kept
     }
 
     fn end_line(&mut self) {

@@ -235,20 +235,56 @@ impl State {
         }
     }
 
-    /// Completes a command that was begun.
-    pub(crate) fn complete(&mut self) {
-        let before = self.editor.before().to_owned();
-        if before.starts_with('/') && !before.contains(char::is_whitespace) {
-            let fits: Vec<&str> = COMMANDS
-                .iter()
-                .map(|(name, ..)| *name)
-                .filter(|name| name.starts_with(&before))
-                .collect();
-            if let [only] = fits.as_slice() {
-                self.editor
-                    .insert(only.get(before.len()..).unwrap_or_default());
-                self.editor.insert(" ");
+    /// Completes a command or a path that was begun.
+    pub(crate) fn complete(&mut self) -> Vec<Effect> {
+        let before = self.editor.before();
+        let word = before
+            .rsplit(char::is_whitespace)
+            .next()
+            .unwrap_or_default();
+        if let Some(path) = word.strip_prefix('@') {
+            return vec![Effect::Complete(path.to_owned())];
+        }
+        if let [(only, ..)] = self.fitting().as_slice() {
+            let rest = only.get(before.len()..).unwrap_or_default();
+            self.editor.insert(&format!("{rest} "));
+        }
+        Vec::new()
+    }
+
+    /// Adds what all names have in common, and lists them where there are several.
+    pub(crate) fn completed(&mut self, path: &str, names: Vec<String>, now: Duration) {
+        let word = format!("@{path}");
+        if !self.editor.before().ends_with(&word) {
+            return;
+        }
+        let Some((first, others)) = names.split_first() else {
+            self.hint(format!("Nothing begins with {path}."), now);
+            return;
+        };
+        let mut common = first.as_str();
+        for name in others {
+            while !name.starts_with(common) {
+                let end = common.char_indices().next_back().map_or(0, |(at, _)| at);
+                common = common.get(..end).unwrap_or_default();
             }
+        }
+        if common.len() > path.len() {
+            self.editor.remove_before(word.len());
+            let end = if others.is_empty() && !common.ends_with('/') {
+                " "
+            } else {
+                ""
+            };
+            self.editor.insert(&format!("@{common}{end}"));
+        }
+        if !others.is_empty() {
+            let listed: Vec<String> = names
+                .iter()
+                .take(20)
+                .map(|name| text::one_line(name))
+                .collect();
+            self.hint(listed.join("  "), now);
         }
     }
 

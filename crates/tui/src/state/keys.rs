@@ -223,7 +223,7 @@ impl State {
             KeyCode::Right => editor.right(),
             KeyCode::Home => editor.home(),
             KeyCode::End => editor.end(),
-            KeyCode::Tab => self.complete(),
+            KeyCode::Tab => return self.complete(),
             KeyCode::Up if !self.editor.up() => self.older(),
             KeyCode::Down if !self.editor.down() => self.newer(),
             KeyCode::PageUp => self.scroll_output(PAGE),

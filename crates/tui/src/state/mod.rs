@@ -91,6 +91,8 @@ pub enum Message {
     Said(Vec<String>),
     /// What the user should know went wrong.
     Wrong(String),
+    /// Names that begin with a path that was asked for.
+    Completions(String, Vec<String>),
     /// The editor came back with this text.
     Edited(String),
 }
@@ -108,6 +110,8 @@ pub enum Effect {
     Answer(ApprovalId, Answer),
     /// A command of the program, with its argument.
     Command(&'static str, String),
+    /// Find names that begin with this path.
+    Complete(String),
     /// Open the draft in the user's editor.
     Edit(String),
     /// Show lines on the alternate screen.
@@ -304,6 +308,10 @@ impl State {
             }
             Message::Wrong(what) => {
                 self.wrong(&what);
+                Vec::new()
+            }
+            Message::Completions(path, names) => {
+                self.completed(&path, names, now);
                 Vec::new()
             }
             Message::Edited(text) => {

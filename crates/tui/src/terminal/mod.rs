@@ -23,8 +23,10 @@ mod modes;
 mod pager;
 pub mod probe;
 mod sgr;
+mod watch;
 
 pub use inline::{Frame, Inline, Size};
 pub use modes::{Modes, RESTORED, current_size};
 pub use pager::page;
 pub use sgr::Colours;
+pub use watch::{DONE, watch};
