@@ -127,7 +127,7 @@ fn each_path_is_reported_with_the_line_that_opens_it() {
         (
             "/home/ann/.cargo/registry/index/x",
             READ,
-            "outside; grants = [\"/home/ann/.cargo\"]".to_owned(),
+            "outside; grants = [\"/home/ann/.cargo/registry\"]".to_owned(),
         ),
         (
             "/home/ann/notes",

@@ -119,10 +119,15 @@ impl Capture {
 
     /// The first bytes of standard error, for what they say about a denial.
     pub(super) fn start_of_stderr(&mut self, most: u64) -> String {
-        let mut bytes = Vec::new();
-        // Unreadable output gives no hints.
-        let _ = self.stderr.1.reader().take(most).read_to_end(&mut bytes);
-        String::from_utf8_lossy(&bytes).into_owned()
+        start_of(&mut self.stderr.1, most)
+    }
+
+    /// The same of standard output, where that is all there is: `2>&1 | tail` has written it.
+    pub(super) fn start_of_stdout(&mut self, most: u64) -> String {
+        if self.stdout.1.total() > most {
+            return String::new();
+        }
+        start_of(&mut self.stdout.1, most)
     }
 
     /// The whole text: standard output, `[stderr]` and standard error, the last word.
@@ -171,6 +176,13 @@ impl Capture {
             }
         }
     }
+}
+
+fn start_of(spool: &mut Spool, most: u64) -> String {
+    let mut bytes = Vec::new();
+    // Unreadable output gives no hints.
+    let _ = spool.reader().take(most).read_to_end(&mut bytes);
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 fn unreadable(error: &std::io::Error) -> ToolError {

@@ -26,14 +26,46 @@ const COMPLAINTS: [&str; 7] = [
 /// Messages of programs whose system call was refused.
 const NOT_PERMITTED: &str = "operation not permitted";
 
-/// Messages of programs without a network.
-const UNREACHABLE: [&str; 6] = [
+/// Messages of programs without a network, in lower case: of the C library, and of the languages
+/// that put them in words of their own.
+const UNREACHABLE: [&str; 20] = [
     "network is unreachable",
     "could not resolve",
-    "name resolution",
+    "couldn't resolve",
+    "unable to resolve host",
+    "temporary failure in name resolution",
+    "temporary failure resolving",
     "name or service not known",
+    "no address associated with hostname",
+    "failed to lookup address",
+    "no such host",
     "couldn't connect",
     "failed to connect",
+    "failed to establish a new connection",
+    "cannot assign requested address",
+    "unknownhostexception",
+    "eai_again",
+    "enotfound",
+    "enetunreach",
+    "eaddrnotavail",
+    "err_name_not_resolved",
+];
+
+/// Messages about a server that is not there.
+const REFUSED: [&str; 2] = ["connection refused", "econnrefused"];
+
+/// Names of the machine itself.
+const LOOPBACK: [&str; 5] = ["localhost", "127.0.0.1", "[::1]", "::1", "0.0.0.0"];
+
+/// Programs that look for packages on the network, and where the user's machine has those that
+/// it knows already, in the home directory.
+const CACHES: [(&str, &[&str]); 6] = [
+    ("cargo", &[".cargo/registry", ".cargo/git"]),
+    ("go", &["go/pkg/mod"]),
+    ("npm", &[".npm"]),
+    ("npx", &[".npm"]),
+    ("pip", &[".cache/pip"]),
+    ("uv", &[".cache/uv"]),
 ];
 
 /// More hints than this do not help.
@@ -41,7 +73,8 @@ const MOST: usize = 3;
 
 /// The likely causes of a failure, a line each.
 pub(super) fn hints(
-    stderr: &str,
+    said: &str,
+    command: &str,
     cwd: &Path,
     network: Network,
     settings: &CommandSettings,
@@ -49,17 +82,19 @@ pub(super) fn hints(
     refused: &[Refused],
 ) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
-    for line in stderr.lines() {
+    // A plain "unreachable" names no address. Names of hosts fail earlier, so without another
+    // address it is most likely a server on the machine itself.
+    let is_about_loopback = LOOPBACK.iter().any(|name| said.contains(name))
+        || !(names_address(said) || names_address(command));
+    for line in said.lines() {
         let lower = line.to_lowercase();
         let mut found = Vec::new();
-        if network == Network::Off && UNREACHABLE.iter().any(|words| lower.contains(words)) {
-            found.push("the network is off for commands. The user can switch it on: network = \"on\" under [tools.sandbox] in the user's configuration".to_owned());
+        if let Some(hint) = of_network(&lower, is_about_loopback, network) {
+            found.extend(of_caches(command, settings));
+            found.push(hint);
         }
-        if let Some((_, program)) = line
-            .strip_suffix(": command not found")
-            .and_then(|rest| rest.rsplit_once(' '))
-        {
-            found.extend(unseen_program(program, settings));
+        if let Some(program) = not_found(line) {
+            found.push(unseen_program(program, settings));
         }
         if COMPLAINTS.iter().any(|words| lower.contains(words)) {
             let told = paths(line).filter_map(|path| about(path, cwd, reach));
@@ -81,40 +116,128 @@ pub(super) fn hints(
     hints
 }
 
-/// A program may stand in a directory of `PATH` that commands do not see.
-fn unseen_program(program: &str, settings: &CommandSettings) -> Option<String> {
-    let path = settings.env.iter().find(|(name, _)| name == "PATH")?;
-    let mut directories: Vec<String> = Vec::new();
-    for directory in std::env::split_paths(&path.1) {
-        let inside = settings
-            .roots
-            .iter()
-            .any(|root| directory.starts_with(root));
-        if inside
-            || seen_by_all(&directory)
-            || settings.grants.iter().any(|g| directory.starts_with(g))
-        {
-            continue;
-        }
-        // Programs of `x/bin` need what is in `x` beside it.
-        let whole = match directory.file_name() {
-            Some(name) if name == "bin" => directory.parent(),
-            _ => Some(directory.as_path()),
-        };
-        let whole = whole.and_then(Path::to_str).map(str::to_owned);
-        directories.extend(
-            whole.filter(|directory| directory.len() > 1 && !directories.contains(directory)),
-        );
+/// The lines that begin with the name of a program or with a word for an error: `curl: (6) …`.
+pub(super) fn complaints(said: &str) -> String {
+    let is_one = |line: &&str| {
+        let head = line.split_once(": ").map_or("", |(head, _)| head);
+        let is_name = |c: char| c.is_ascii_alphanumeric() || "-_./".contains(c);
+        let is_short = head.len() <= 40 && !head.is_empty();
+        is_short && (head.chars().all(is_name) || head.starts_with("/bin/bash: line"))
+    };
+    let lines: Vec<&str> = said.lines().filter(is_one).collect();
+    lines.join("\n")
+}
+
+/// What a message about the network comes from, with the line that opens just that.
+fn of_network(lower: &str, is_about_loopback: bool, network: Network) -> Option<String> {
+    let has = |all: &[&str]| all.iter().any(|words| lower.contains(words));
+    // A server that cannot listen says no more than this, and the address stands elsewhere.
+    let is_local = has(&LOOPBACK)
+        || has(&["cannot assign requested address", "eaddrnotavail"])
+        || (is_about_loopback && has(&["network is unreachable", "enetunreach"]));
+    let under = "under [tools.sandbox] in the user's configuration";
+    match network {
+        Network::Off if is_local && (has(&UNREACHABLE) || has(&REFUSED)) => Some(format!(
+            "the network is off for commands, and with it connections to localhost. A loopback of their own is enough for servers that the command itself starts. The user can allow it: network = \"loopback\" {under}"
+        )),
+        Network::Off if has(&UNREACHABLE) => Some(format!(
+            "the network is off for commands. The user can switch it on: network = \"on\" {under}"
+        )),
+        Network::Loopback if is_local && has(&REFUSED) => Some(format!(
+            "commands have a loopback of their own, where servers of the machine are not. The user can give them the machine's: network = \"on\" {under}"
+        )),
+        Network::Loopback if !is_local && has(&UNREACHABLE) => Some(format!(
+            "commands reach only a loopback of their own. The user can switch the network on: network = \"on\" {under}"
+        )),
+        _ => None,
     }
-    let list = directories
-        .iter()
-        .map(|directory| format!("\"{directory}\""));
-    let list = list.collect::<Vec<_>>().join(", ");
-    (!list.is_empty()).then(|| {
+}
+
+/// Whether a text names an address that is not the machine's own.
+fn names_address(text: &str) -> bool {
+    let mut words = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.'));
+    words.any(|word| {
+        let address = word.parse::<std::net::Ipv4Addr>();
+        address.is_ok_and(|address| !address.is_loopback() && !address.is_unspecified())
+    })
+}
+
+/// What the machine has already of the packages that a program asks the network for.
+fn of_caches(command: &str, settings: &CommandSettings) -> Option<String> {
+    let home = Path::new(settings.home.as_deref()?);
+    let is_named = |program: &str| {
+        let mut words = command.split(|c: char| !(c.is_alphanumeric() || "-_.".contains(c)));
+        words.any(|word| word == program)
+    };
+    let (program, caches) = CACHES.iter().find(|(program, _)| is_named(program))?;
+    let caches = caches.iter().map(|name| home.join(name));
+    let caches: Vec<String> = caches
+        .filter(|cache| cache.is_dir())
+        .filter(|cache| !settings.grants.iter().any(|grant| cache.starts_with(grant)))
+        .filter_map(|cache| Some(format!("\"{}\"", cache.to_str()?)))
+        .collect();
+    (!caches.is_empty()).then(|| {
         format!(
-            "{program} may be in a directory of PATH that commands do not see. The user can allow them: grants = [{list}] under [tools.sandbox] in the user's configuration"
+            "commands do not see what {program} has stored on this machine, which may be all that is needed. The user can allow it: grants = [{}] under [tools.sandbox] in the user's configuration",
+            caches.join(", ")
         )
     })
+}
+
+/// The program that a shell or `env` did not find.
+fn not_found(line: &str) -> Option<&str> {
+    let of_shell = line
+        .strip_suffix(": command not found")
+        .or_else(|| line.strip_suffix(": not found"))
+        .and_then(|rest| rest.rsplit_once(' '))
+        .map(|(_, program)| program);
+    let of_env = || {
+        let rest = line.strip_suffix(": No such file or directory")?;
+        let (who, program) = rest.split_once(": ")?;
+        let program = program.trim_matches(['\'', '‘', '’']);
+        (who.ends_with("env") && !program.contains([' ', '/'])).then_some(program)
+    };
+    let program = of_shell.or_else(of_env)?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.+".contains(c);
+    (!program.is_empty() && program.chars().all(is_name)).then_some(program)
+}
+
+/// Where a program is that commands do not see, or that it is nowhere.
+fn unseen_program(program: &str, settings: &CommandSettings) -> String {
+    let path = settings.env.iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, path)| path.as_os_str()).unwrap_or_default();
+    let found = std::env::split_paths(path).find(|directory| {
+        let is_seen = seen_by_all(directory)
+            || settings
+                .roots
+                .iter()
+                .any(|root| directory.starts_with(root))
+            || settings
+                .grants
+                .iter()
+                .any(|grant| directory.starts_with(grant));
+        !is_seen && directory.is_absolute() && directory.join(program).is_file()
+    });
+    let Some(directory) = found else {
+        return format!("{program} is not installed: no directory of PATH has it");
+    };
+    // Programs of `x/bin` need what is in `x` beside it, if that is not half the machine.
+    let whole = match directory.file_name() {
+        Some(name) if name == "bin" => directory.parent(),
+        _ => None,
+    };
+    let whole = whole.filter(|whole| !settings.is_too_much(whole));
+    let whole = whole.unwrap_or(&directory);
+    match whole.to_str().filter(|_| !settings.is_too_much(whole)) {
+        Some(whole) => format!(
+            "{program} is in {}, which commands do not see. The user can allow it: grants = [\"{whole}\"] under [tools.sandbox] in the user's configuration",
+            directory.display()
+        ),
+        None => format!(
+            "{program} is in {}, which commands do not see",
+            directory.display()
+        ),
+    }
 }
 
 /// Words of a line that look like paths.
@@ -122,7 +245,7 @@ fn paths(line: &str) -> impl Iterator<Item = &str> {
     let edges = |c: char| c.is_whitespace() || "'\"`‘’“”()[]{}<>,;=".contains(c);
     line.split(edges)
         .map(|word| word.trim_end_matches([':', '.']))
-        .filter(|word| word.contains('/') || word.starts_with('.'))
+        .filter(|word| word.contains('/') || word.contains('.'))
         .filter(|word| word.len() > 1 && !word.contains("://"))
 }
 
@@ -178,7 +301,8 @@ mod tests {
             ..CommandSettings::default()
         };
         let reach = SandboxRules::new(sandbox).reach(Level::Namespaces, &[]);
-        let hints = |stderr: &str, network| hints(stderr, &root, network, &settings, &reach, &[]);
+        let hints =
+            |said: &str, network| hints(said, "true", &root, network, &settings, &reach, &[]);
         let said = |stderr: &str| hints(stderr, Network::Off).join("\n");
         for (stderr, part) in [
             (
@@ -187,7 +311,7 @@ mod tests {
             ),
             (
                 "error: could not open '/home/ann/.cargo/registry/index': Permission denied",
-                "grants = [\"/home/ann/.cargo\"]",
+                "grants = [\"/home/ann/.cargo/registry\"]",
             ),
             (
                 "fatal: cannot mkdir .git: Permission denied",
@@ -203,8 +327,22 @@ mod tests {
             ),
             (
                 "/bin/bash: line 1: cargo: command not found",
-                "cargo may be in a directory of PATH that commands do not see. The user can allow them: grants = [\"/home/ann/.cargo\", \"/home/ann/tools\"]",
+                "cargo is not installed",
             ),
+            ("sh: 1: cargo: not found", "cargo is not installed"),
+            (
+                "/usr/bin/env: ‘cargo’: No such file or directory",
+                "cargo is not installed",
+            ),
+            (
+                "Error: connect ENETUNREACH 127.0.0.1:3000 - Local (0.0.0.0:0)",
+                "network = \"loopback\"",
+            ),
+            (
+                "getaddrinfo EAI_AGAIN registry.npmjs.org",
+                "network = \"on\"",
+            ),
+            ("Temporary failure in name resolution", "network = \"on\""),
             (
                 "curl: (6) Could not resolve host: example.org",
                 "network = \"on\"",
@@ -230,5 +368,8 @@ mod tests {
         assert_eq!(said(&many).lines().count(), MOST);
         let on = hints("could not resolve", Network::On);
         assert!(on.is_empty());
+        let refused = "curl: (7) Failed to connect to localhost port 1: Connection refused";
+        let own = hints(refused, Network::Loopback).join("\n");
+        assert!(own.contains("network = \"on\""), "{own}");
     }
 }

@@ -47,7 +47,7 @@ pub(super) async fn run(
         }
     };
     let (over, ()) = tokio::join!(driven, shown);
-    settle(over?, limits, around, cx)
+    settle(over?, limits, around, &args.command, cx)
 }
 
 /// The data that hints about denials need.
@@ -77,6 +77,7 @@ fn settle(
     over: Over,
     limits: Limits,
     around: &HintContext<'_>,
+    command: &str,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
     let Over {
@@ -86,8 +87,20 @@ fn settle(
     } = over;
     let mut ending = Ending::of(&finished, limits);
     let mut hints = Vec::new();
-    if ending.error.is_some() && finished.cause == Cause::Itself {
-        let stderr = capture.start_of_stderr(MOST_COMPLAINTS);
+    // The end of a pipe succeeds whatever its beginning says, and a program can wait for what it
+    // does not reach until it is ended.
+    let fails = ending.error.is_some() && finished.cause != Cause::Cancelled;
+    let may_hide = command.contains('|');
+    if fails || may_hide {
+        let mut said = capture.start_of_stderr(MOST_COMPLAINTS);
+        if may_hide || command.contains(">&1") {
+            said.push('\n');
+            said.push_str(&capture.start_of_stdout(MOST_COMPLAINTS));
+        }
+        if !fails {
+            // Without an error only what a program says of itself counts, and not text it shows.
+            said = denial::complaints(&said);
+        }
         let HintContext {
             cwd,
             settings,
@@ -96,7 +109,15 @@ fn settle(
         let more: Vec<Grant> = cx.opened().iter().map(opened).collect();
         let reach = sandbox.reach(&more);
         let refused = &finished.refused;
-        hints = denial::hints(&stderr, cwd, in_force.network, settings, &reach, refused);
+        hints = denial::hints(
+            &said,
+            command,
+            cwd,
+            in_force.network,
+            settings,
+            &reach,
+            refused,
+        );
         for hint in &hints {
             ending
                 .last_word

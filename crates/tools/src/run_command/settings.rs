@@ -108,7 +108,7 @@ impl CommandSettings {
         })
     }
 
-    fn is_too_much(&self, directory: &Path) -> bool {
+    pub(super) fn is_too_much(&self, directory: &Path) -> bool {
         let home = self.home.as_deref().map(Path::new);
         let real_home = home.and_then(|home| std::fs::canonicalize(home).ok());
         let mut homes = home.into_iter().chain(real_home.as_deref());

@@ -23,8 +23,9 @@ use crate::paths::{KEPT, PathSandbox, RootAccess, rule_that_names};
 const MOST_LINKS: usize = 40;
 
 /// Directories of well-known tools: of no use in part.
-const WHOLE: [&str; 14] = [
-    ".cargo",
+const WHOLE: [&str; 15] = [
+    ".cargo/registry",
+    ".cargo/git",
     ".rustup",
     ".npm",
     ".nvm",
