@@ -21,6 +21,8 @@ pub(crate) struct Preconditions {
     pub(crate) place: Option<String>,
     /// SHA-256 of its content, if it is there.
     pub(crate) sha256: Option<String>,
+    /// When it changed last, in milliseconds since 1970.
+    pub(crate) modified_ms: Option<u64>,
 }
 
 /// The name under which a conversation remembers a file: links resolved, root included.
@@ -47,6 +49,7 @@ pub(crate) fn look(sandbox: &PathSandbox, path: &str) -> Result<Preconditions, T
             return Ok(Preconditions {
                 place: None,
                 sha256: None,
+                modified_ms: None,
             });
         }
         Err(error) => return Err(path_error(&error)),
@@ -72,5 +75,6 @@ pub(crate) fn look(sandbox: &PathSandbox, path: &str) -> Result<Preconditions, T
     Ok(Preconditions {
         place: Some(place(&handle)),
         sha256: Some(hex(&hash.finalize())),
+        modified_ms: u64::try_from(handle.stat.modified_ms()).ok(),
     })
 }

@@ -262,10 +262,7 @@ fn refusals_say_what_to_do_instead() {
         place.make(line);
     }
     let sandbox = place.sandbox(METHODS[0]);
-    let inside = format!("{}/src//a.rs", place.ws().display());
     for (path, wanted) in [
-        (inside.as_str(), "Use `src/a.rs`"),
-        (place.ws().to_str().unwrap(), "Use `.`"),
         ("/etc/passwd", "does not lie there"),
         ("../x", "`..`"),
         ("src", "is a directory"),

@@ -51,6 +51,7 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Glob> {
     .check(|args| PathPattern::new("pattern", &args.pattern).map(drop))
     .summary(|args| format!("Find files that fit {} in {}", args.pattern, args.directory))
     .facts(|args| Facts::reading(fact_path(&args.directory)))
+    .paths(["directory"])
     .category(Category::File)
     .risk(Risk::Low)
     .spellings(

@@ -87,6 +87,10 @@ const TRIALS: &[Trial] = &[
         a_cancelled_command_ends_while_it_is_silent,
     ),
     (
+        "a_file_that_a_command_of_the_batch_changed_is_said_to_be_changed_by_it",
+        a_file_that_a_command_of_the_batch_changed_is_said_to_be_changed_by_it,
+    ),
+    (
         "without_a_sandbox_nothing_runs",
         without_a_sandbox_nothing_runs,
     ),
@@ -210,6 +214,82 @@ impl Bench {
         let (gate, session) = (self.gate.clone(), Arc::clone(session));
         async move { gate.run(&session, vec![call], &passage).await.remove(0) }
     }
+}
+
+fn a_file_that_a_command_of_the_batch_changed_is_said_to_be_changed_by_it() {
+    let bench = Bench::new();
+    let batch = |calls: Vec<(&str, Value)>| {
+        let calls = calls.into_iter().enumerate().map(|(n, (tool, args))| {
+            let args = args.as_object().unwrap().clone();
+            Call::Whole(ToolCall::new(format!("call_{n}"), tool, args))
+        });
+        let passage = bench.passage(EventSink::none());
+        let run = bench.gate.run(&bench.session, calls.collect(), &passage);
+        bench.runtime.block_on(run)
+    };
+    let edit =
+        |path: &str| json!({"path": path, "edits": [{"target": "one", "replacement": "two"}]});
+    for name in ["a.txt", "b.txt"] {
+        std::fs::write(bench.path(name), "one\n").unwrap();
+    }
+    batch(vec![(
+        "read_many_files",
+        json!({"paths": ["a.txt", "b.txt"]}),
+    )]);
+    let results = batch(vec![
+        ("run_command", json!({"command": "echo more >> a.txt"})),
+        ("edit_file", edit("a.txt")),
+        ("edit_file", edit("b.txt")),
+    ]);
+    assert_eq!(results[0].error, None);
+    let stale = results[1].error.clone().unwrap();
+    assert_eq!(stale.kind, ErrorKind::StaleFile);
+    assert!(
+        stale
+            .message
+            .contains("the command of call `call_0` changed the file"),
+        "{stale}"
+    );
+    assert_eq!(results[2].error, None, "it touched nothing of that file");
+    // Also where the change was not shown before: in the next batch.
+    let later = batch(vec![("edit_file", edit("a.txt"))])
+        .remove(0)
+        .error
+        .unwrap();
+    assert!(
+        later
+            .message
+            .contains("The command of call `call_0` changed it"),
+        "{later}"
+    );
+    // Somebody else's change is nobody's call's.
+    batch(vec![("read_file", json!({"path": "a.txt"}))]);
+    let file = std::fs::File::options()
+        .append(true)
+        .open(bench.path("a.txt"))
+        .unwrap();
+    std::io::Write::write_all(&mut &file, b"x\n").unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(3600);
+    file.set_modified(old).unwrap();
+    let other = batch(vec![("edit_file", edit("a.txt"))])
+        .remove(0)
+        .error
+        .unwrap();
+    assert!(!other.message.contains("command of call"), "{other}");
+    let plan = bench.gate.plan(
+        &bench.session,
+        vec![Call::Whole(ToolCall::new(
+            "c",
+            "run_command",
+            json!({"command": "ls", "cwd": "."})
+                .as_object()
+                .unwrap()
+                .clone(),
+        ))],
+    );
+    let planned = bench.runtime.block_on(plan);
+    let record = planned.plans().find_map(|plan| plan.record()).unwrap();
+    assert_eq!(record.locations[0], ".", "the directory it runs in");
 }
 
 fn law<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) {

@@ -190,7 +190,7 @@ const SANDBOX: &[Key] = &[
     Key::new(
         "allow_absolute",
         Shape::Flag,
-        "Whether absolute paths into a root are understood.",
+        "Changes only how absolute paths beyond the roots are refused; those into a root are always accepted.",
     )
     .or(Fallback::Flag(false))
     .project(Project::Sets(false)),

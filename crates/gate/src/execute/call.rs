@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ErrorKind, FileDigest, NeededDirectory, PlanRecord, ToolError, ToolResult};
+use toolgate_model::{
+    Category, ErrorKind, FileDigest, NeededDirectory, PlanRecord, ToolError, ToolResult,
+};
 
 use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
 use crate::gate::Gate;
@@ -77,6 +79,7 @@ impl Gate {
             journal: Arc::clone(&self.inner.journal),
         };
         let span = span(&record);
+        let is_command = live.entry.spec().category == Category::Exec;
         let job = Job {
             invocation: live.invocation,
             paths,
@@ -91,7 +94,12 @@ impl Gate {
             let rests_on = rests_on.as_deref().map_err(Clone::clone)?;
             self.ground_holds(session, &record, rests_on, live.own_writes)
         };
+        let begun = self.inner.clock.now_ms();
         let ending = self.inner.runner.run(job, ground).await;
+        if is_command {
+            let ended = self.inner.clock.now_ms();
+            session.reads(|log| log.ran(record.call.id.as_str(), begun, ended));
+        }
         if let Some(kind) = ending.outcome.kind() {
             span.record("error.type", kind.as_str());
         }
@@ -207,13 +215,19 @@ impl Gate {
             if now.sha256 == file.sha256 || by_arguments() {
                 continue;
             }
-            return Err(ToolError::new(
-                ErrorKind::StaleFile,
-                format!(
-                    "{}: the file changed after the person was asked; read it and try again",
-                    file.path
+            let by = now
+                .modified_ms
+                .and_then(|changed| session.reads(|log| log.ran_at(changed).map(str::to_owned)));
+            let path = &file.path;
+            let message = match by {
+                Some(call) => format!(
+                    "{path}: the command of call `{call}` changed the file after this change was shown; read it and send this call again"
                 ),
-            ));
+                None => format!(
+                    "{path}: the file changed after this change was shown; read it and send this call again"
+                ),
+            };
+            return Err(ToolError::new(ErrorKind::StaleFile, message));
         }
         Ok(())
     }

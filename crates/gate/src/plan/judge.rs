@@ -89,7 +89,7 @@ impl Planner<'_> {
         )
     }
 
-    fn says(&self, live: &Live, facts: &Facts) -> (Decision, Risk, Stage) {
+    pub(super) fn says(&self, live: &Live, facts: &Facts) -> (Decision, Risk, Stage) {
         let question = self.question(live, facts);
         let ask = AssertUnwindSafe(|| {
             let verdict = self.policy.judge(question);

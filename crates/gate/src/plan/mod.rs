@@ -9,10 +9,12 @@
 //! Nothing is written and nobody is contacted.
 
 pub(crate) mod beyond;
+mod canonical;
 pub(crate) mod composed;
 mod hash;
 mod judge;
 mod leads;
+mod left_out;
 mod planner;
 mod preflight;
 

@@ -13,7 +13,7 @@ use toolgate_sandbox::paths::{PathSandbox, check_text};
 use super::judge::tightened;
 use super::{
     Authorized, CallLimits, Exact, Live, ManualCall, Mode, NeedsApproval, Plan, Planned, Refusal,
-    Seen, beyond, plan_hash,
+    Seen, beyond, canonical, plan_hash,
 };
 use crate::execute;
 use crate::gate::Gate;
@@ -142,10 +142,12 @@ impl Planner<'_> {
         let tool = resolved.entry.spec().name.clone();
         resolved.check().map_err(|error| refuse(&tool, error))?;
         let entry = resolved.entry;
+        let mut args = resolved.args;
+        canonical::args(self.sandbox, &entry.spec().paths, &mut args);
         let call = ToolCall {
             id: id.clone(),
             name: tool.clone(),
-            args: resolved.args,
+            args,
             reason,
         };
         if self.mode == Mode::ParseOnly {
@@ -199,8 +201,9 @@ impl Planner<'_> {
         let read = AssertUnwindSafe(|| {
             let invocation = entry.tool().parse(&call.args)?;
             let summary = invocation.summary();
-            let facts = invocation.facts().clone();
+            let mut facts = invocation.facts().clone();
             check_names(&facts)?;
+            canonical::facts(self.sandbox, &mut facts);
             let risk = invocation.risk().unwrap_or(spec.risk);
             let asks = spec.requires_approval || invocation.requires_approval();
             let timeout = invocation.timeout();
@@ -282,6 +285,7 @@ impl Planner<'_> {
     }
 
     async fn decide(&self, mut live: Live) -> Result<Plan, Box<Refusal>> {
+        self.leave_out_denied(&mut live);
         let stage = self.judge(&mut live);
         // A default that denies comes after the sandbox: what they refuse is told first.
         let is_denied = live.record.decision.action == Action::Deny;
@@ -373,7 +377,7 @@ fn check_names(facts: &Facts) -> Result<(), ToolError> {
     paths.try_for_each(|(_, path)| check_text(path).map_err(|error| path_error(&error)))
 }
 
-fn locations(facts: &Facts) -> Vec<String> {
+pub(super) fn locations(facts: &Facts) -> Vec<String> {
     let mut all: Vec<String> = facts.paths().map(|(_, path)| path.to_owned()).collect();
     all.extend(facts.connects.iter().cloned());
     all.dedup();

@@ -3,7 +3,7 @@
 //! A file may be overwritten or edited only as the model knows it: it was read
 //! in this conversation (or written by Toolgate itself) and has not changed since.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use serde::{Deserialize, Serialize};
 use toolgate_model::{ErrorKind, ToolError};
@@ -93,7 +93,24 @@ pub struct ReadLog {
     /// Toolgate's own writes are numbered; this is the last one of each file.
     own: BTreeMap<String, u64>,
     writes: u64,
+    /// The last commands that ran.
+    #[serde(skip)]
+    commands: VecDeque<Ran>,
 }
+
+/// A command that ran, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Ran {
+    call: String,
+    begun_ms: u64,
+    ended_ms: u64,
+}
+
+/// How many commands are remembered.
+const COMMANDS: usize = 64;
+
+/// So much earlier than a change its time in the file system may be.
+const COARSE_MS: u64 = 20;
 
 impl ReadLog {
     /// Notes that these lines were read. Lines of the same content add up; other content replaces.
@@ -133,6 +150,27 @@ impl ReadLog {
         self.files.insert(place.to_owned(), seen);
         self.writes += 1;
         self.own.insert(place.to_owned(), self.writes);
+    }
+
+    /// Notes that the command of a call ran.
+    pub(crate) fn ran(&mut self, call: &str, begun_ms: u64, ended_ms: u64) {
+        if self.commands.len() == COMMANDS {
+            self.commands.pop_front();
+        }
+        self.commands.push_back(Ran {
+            call: call.to_owned(),
+            begun_ms,
+            ended_ms,
+        });
+    }
+
+    /// The call whose command ran when a file changed, if one did.
+    pub fn ran_at(&self, changed_ms: u64) -> Option<&str> {
+        let mut last_first = self.commands.iter().rev();
+        let ran = last_first.find(|ran| {
+            ran.begun_ms <= changed_ms.saturating_add(COARSE_MS) && changed_ms <= ran.ended_ms
+        });
+        ran.map(|ran| ran.call.as_str())
     }
 
     /// How many times Toolgate itself wrote a file in this conversation.

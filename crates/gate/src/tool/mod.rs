@@ -100,6 +100,9 @@ pub struct ToolSpec {
     pub timeout: Option<Duration>,
     /// Other spellings of its arguments.
     pub spellings: Vec<Spelling>,
+    /// Its arguments that are paths, or lists of paths. They are brought to the names under which
+    /// policy and journal know the places, before the tool reads them.
+    pub paths: Vec<String>,
     /// Whether it is offered to models. Diagnostic tools are callable by name only.
     pub advertised: bool,
     /// Whether the same call with the same result may come again and again.
@@ -119,6 +122,7 @@ impl ToolSpec {
             risk: Risk::Low,
             timeout: None,
             spellings: Vec::new(),
+            paths: Vec::new(),
             advertised: true,
             repeatable: false,
         }
@@ -150,6 +154,14 @@ pub trait Invocation: Send + Sync + 'static {
     /// Whether a person has to be asked about this very call, where the tool does not want it
     /// for every one. Like the facts, it follows from the arguments alone.
     fn requires_approval(&self) -> bool {
+        false
+    }
+
+    /// Takes paths that may not be read out of a call for several, each with the reason; the
+    /// call reports them instead of reading them, and they are gone from its facts. False where
+    /// the call is all or nothing, and then nothing has changed.
+    fn leave_out(&mut self, denied: &[(String, ToolError)]) -> bool {
+        let _ = denied;
         false
     }
 

@@ -22,6 +22,7 @@ type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError>
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
 type Opens<A> = dyn Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync;
 type Prepare<A> = dyn Fn(&mut A, &Ahead<'_>) + Send + Sync;
+type LeaveOut<A> = dyn Fn(&mut A, &[(String, ToolError)]) + Send + Sync;
 type Locations<A> = dyn Fn(&A) -> Vec<String> + Send + Sync;
 type Refused<A> = dyn Fn(&A, &Facts) -> Option<ToolError> + Send + Sync;
 type Limit<A> = dyn Fn(&A) -> Option<Duration> + Send + Sync;
@@ -36,6 +37,7 @@ struct Parts<A> {
     timeout: Box<Limit<A>>,
     opens: Box<Opens<A>>,
     locations: Box<Locations<A>>,
+    leave_out: Option<Box<LeaveOut<A>>>,
     refused: Box<Refused<A>>,
 }
 
@@ -89,6 +91,7 @@ where
             timeout: Box::new(|_| None),
             opens: Box::new(|_, _| Vec::new()),
             locations: Box::new(|_| Vec::new()),
+            leave_out: None,
             refused: Box::new(|_, _| None),
         }),
         args: PhantomData,
@@ -189,6 +192,22 @@ impl<A> TypedTool<A> {
         opens: impl Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync + 'static,
     ) -> Self {
         self.set(|parts| parts.opens = Box::new(opens))
+    }
+
+    /// How a call for several files goes on without some of them; see
+    /// [`Invocation::leave_out`]. The facts are stated again after it.
+    #[must_use]
+    pub fn leave_out(
+        self,
+        leave_out: impl Fn(&mut A, &[(String, ToolError)]) + Send + Sync + 'static,
+    ) -> Self {
+        self.set(|parts| parts.leave_out = Some(Box::new(leave_out)))
+    }
+
+    /// The arguments that are paths; see [`ToolSpec::paths`].
+    #[must_use]
+    pub fn paths<'p>(self, paths: impl IntoIterator<Item = &'p str>) -> Self {
+        self.spec(|spec| spec.paths.extend(paths.into_iter().map(str::to_owned)))
     }
 
     /// Places beside those of the facts; see [`Invocation::locations`].
@@ -299,6 +318,15 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
 
     fn opens(&self) -> Vec<NeededDirectory> {
         (self.parts.opens)(&self.args, &self.facts)
+    }
+
+    fn leave_out(&mut self, denied: &[(String, ToolError)]) -> bool {
+        let Some(leave_out) = &self.parts.leave_out else {
+            return false;
+        };
+        leave_out(&mut self.args, denied);
+        self.facts = (self.parts.facts)(&self.args);
+        true
     }
 
     fn locations(&self) -> Vec<String> {

@@ -40,11 +40,8 @@ impl fmt::Display for FileKind {
 pub enum Escape {
     /// It has a `..` component.
     DotDot,
-    /// It is absolute and absolute paths are off; the relative form, if it has one.
-    Absolute {
-        /// The path to use instead.
-        instead: Option<String>,
-    },
+    /// It is absolute, leads into no root, and absolute paths are off.
+    Absolute,
     /// It is absolute and in none of the roots.
     NoRoot,
     /// A link on the way leads out.

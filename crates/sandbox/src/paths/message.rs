@@ -112,13 +112,8 @@ fn outside(path: &str, how: &Escape) -> String {
         Escape::DotDot => format!(
             "`{path}` has a `..` component, which is never followed. Name the path from the working directory down."
         ),
-        Escape::Absolute {
-            instead: Some(instead),
-        } => format!(
-            "`{path}` is absolute; paths are relative to the working directory. Use `{instead}`."
-        ),
-        Escape::Absolute { instead: None } => format!(
-            "`{path}` is absolute; only paths relative to the working directory can be used, and it does not lie there."
+        Escape::Absolute => format!(
+            "`{path}` is absolute; only paths in the working directory can be used, and it does not lie there."
         ),
         Escape::NoRoot => format!("`{path}` lies in none of the allowed directories."),
         Escape::Link { link } => format!(

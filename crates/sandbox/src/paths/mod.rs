@@ -79,7 +79,9 @@ pub struct PathRules {
     /// Whether the built-in deny patterns count as well. The built-in protected
     /// paths always do.
     pub include_default_denies: bool,
-    /// Whether absolute paths into a root are understood.
+    /// Whether absolute paths are taken for names of places at all. Those that lead into a root
+    /// always are, also by another name of the root; the others lead nowhere, and only the
+    /// words of the refusal differ.
     pub allow_absolute: bool,
     /// Protected paths that a trusted rule names, and that may be written therefore.
     /// Exact paths, not patterns, and nothing beneath them.

@@ -57,8 +57,18 @@ impl Current {
         if cx.session().staleness() == Staleness::NotChecked {
             return Ok(());
         }
-        cx.session()
-            .reads(|log| log.check(&self.place, path, &self.sha256))
+        cx.session().reads(|log| {
+            let checked = log.check(&self.place, path, &self.sha256);
+            let changed = u64::try_from(self.stat.modified_ms()).ok();
+            let by = changed.and_then(|changed| log.ran_at(changed));
+            match by.filter(|_| log.seen(&self.place).is_some()) {
+                Some(call) => checked.map_err(|error| ToolError {
+                    message: format!("{} The command of call `{call}` changed it.", error.message),
+                    ..error
+                }),
+                None => checked,
+            }
+        })
     }
 
     /// Whether the conversation has seen all of its lines but for these, which stay.

@@ -122,6 +122,7 @@ pub(crate) fn tool(settings: WriteSettings) -> TypedTool<EditFile> {
     .summary(EditFile::summary)
     .facts(|args| Facts::writing(fact_path(&args.path)))
     .preview(preview)
+    .paths(["path"])
     .category(Category::File)
     .side_effects()
     .risk(Risk::Medium)

@@ -150,6 +150,7 @@ pub(crate) fn tool(settings: &SearchSettings) -> TypedTool<Grep> {
     .check(Grep::check)
     .summary(|args| format!("Search for {:?} in {}", args.pattern, args.directory))
     .facts(|args| Facts::reading(fact_path(&args.directory)))
+    .paths(["directory"])
     .category(Category::File)
     .risk(Risk::Low)
     .spellings(

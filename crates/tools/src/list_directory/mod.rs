@@ -136,6 +136,7 @@ pub(crate) fn tool(caps: ListSettings) -> TypedTool<ListDirectory> {
         depth => format!("List {} depth {depth}", args.path),
     })
     .facts(|args| Facts::reading(fact_path(&args.path)))
+    .paths(["path"])
     .category(Category::File)
     .risk(Risk::Low)
     // What a model that knows `ls` from elsewhere writes.

@@ -128,6 +128,7 @@ pub(crate) fn tool(settings: ReadSettings) -> TypedTool<ReadFile> {
     .check(|args| args.range().map(drop))
     .summary(ReadFile::summary)
     .facts(|args| Facts::reading(fact_path(&args.path)))
+    .paths(["path"])
     .category(Category::File)
     .risk(Risk::Low)
     .spellings([
@@ -309,7 +310,8 @@ impl<'a> Reading<'a> {
     fn part(mut self, range: LineRange) -> Result<Read, ToolError> {
         let limit = self.settings.max_scan_bytes;
         self.up_to(limit.max(SNIFF_BYTES))?;
-        let sha256 = self.digest()?;
+        let (mut hash, read) = (Sha256::new(), self.bytes.len() as u64);
+        hash.update(&self.bytes);
         let Some(decoded) = decode(std::mem::take(&mut self.bytes), self.whole) else {
             return Err(self.no_lines());
         };
@@ -324,15 +326,17 @@ impl<'a> Reading<'a> {
                 ),
             ));
         }
+        let sha256 = self.digest(hash, read)?;
         self.text(decoded, Some(range), sha256)
     }
 
-    /// SHA-256 of the whole file, of which a part was read so far. Nothing where it is larger
-    /// than any file that can be changed.
-    fn digest(&mut self) -> Result<Option<String>, ToolError> {
-        let mut hash = Sha256::new();
-        hash.update(&self.bytes);
-        let (mut total, mut ended) = (self.bytes.len() as u64, self.whole);
+    /// SHA-256 of the whole file, of which so many bytes went into the hash so far. Nothing where
+    /// it is larger than any file that can be changed.
+    fn digest(&mut self, mut hash: Sha256, read: u64) -> Result<Option<String>, ToolError> {
+        if self.handle.stat.len > LARGEST {
+            return Ok(None);
+        }
+        let (mut total, mut ended) = (read, self.whole);
         while !ended {
             go_on(self.cx.cancel())?;
             let piece = self.handle.read_up_to(HASHED_AT_ONCE);

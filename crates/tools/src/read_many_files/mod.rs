@@ -6,7 +6,7 @@
 //! ```
 //!
 //! What can go wrong with one file is told under its name and leaves the others
-//! alone. Only if no file could be read does the call itself fail, like the first
+//! alone, also where a rule or the sandbox denies it: such a file is not even opened. Only if no file could be read does the call itself fail, like the first
 //! of them. What was shown counts as read, line by line, as with `read_file`.
 
 use schemars::JsonSchema;
@@ -34,6 +34,9 @@ pub(crate) struct ReadManyFiles {
     /// The files, relative to the working directory, in the order in which they are wanted.
     #[schemars(length(min = 1, max = 200))]
     paths: Vec<String>,
+    /// Those that may not be read, and why.
+    #[serde(skip)]
+    denied: Vec<(String, ToolError)>,
 }
 
 impl ReadManyFiles {
@@ -46,6 +49,30 @@ impl ReadManyFiles {
             }
         }
         files
+    }
+
+    /// Why a file may not be read.
+    fn denial(&self, path: &str) -> Option<&ToolError> {
+        let mut denied = self.denied.iter();
+        denied.find_map(|(other, error)| (other == path).then_some(error))
+    }
+
+    /// Every file that may be read, once.
+    fn readable(&self) -> Vec<String> {
+        let mut files = self.files();
+        files.retain(|path| self.denial(path).is_none());
+        files
+    }
+
+    fn summary(&self) -> String {
+        let files = self.readable();
+        let denied: Vec<&str> = self.denied.iter().map(|(path, _)| path.as_str()).collect();
+        let without = if denied.is_empty() {
+            String::new()
+        } else {
+            format!(" (not read, as denied: {})", denied.join(", "))
+        };
+        format!("Read {} files: {}{without}", files.len(), files.join(", "))
     }
 }
 
@@ -60,17 +87,13 @@ pub(crate) fn tool(settings: ReadSettings) -> TypedTool<ReadManyFiles> {
         Some(at) => Err(ToolError::bad_args(format!("path {} is empty", at + 1))),
         None => Ok(()),
     })
-    .summary(|args| {
-        format!(
-            "Read {} files: {}",
-            args.files().len(),
-            args.files().join(", ")
-        )
-    })
+    .summary(ReadManyFiles::summary)
     .facts(|args| Facts {
-        reads: args.files(),
+        reads: args.readable(),
         ..Facts::none()
     })
+    .leave_out(|args, denied| args.denied.extend_from_slice(denied))
+    .paths(["paths"])
     .category(Category::File)
     .risk(Risk::Low)
 }
@@ -90,7 +113,11 @@ fn read(args: &ReadManyFiles, cx: &RunCtx, settings: ReadSettings) -> Result<Out
         let room = budget
             .saturating_sub(content.len() + header.len() + 1)
             .saturating_sub(still_to_come);
-        match read_whole(path, cx, settings, room) {
+        let read = match args.denial(path) {
+            Some(denied) => Err(denied.clone()),
+            None => read_whole(path, cx, settings, room),
+        };
+        match read {
             Ok(read) => {
                 let output = read.note(cx);
                 content.push_str(&header);

@@ -239,6 +239,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
         };
         Some(longest + TO_HAND_OVER)
     })
+    .paths(["cwd"])
     .category(Category::Exec)
     .side_effects()
     .requires_approval()

@@ -86,6 +86,7 @@ pub(crate) fn tool(settings: WriteSettings) -> TypedTool<WriteFile> {
     .summary(WriteFile::summary)
     .facts(|args| Facts::writing(fact_path(&args.path)))
     .preview(preview)
+    .paths(["path"])
     .category(Category::File)
     .side_effects()
     .risk(Risk::Medium)

@@ -9,6 +9,7 @@
     missing_docs
 )]
 
+mod absolute;
 mod changes;
 mod discovery_laws;
 mod edit;

@@ -1,8 +1,12 @@
 //! `read_many_files`: several files in one result.
 
 use serde_json::json;
-use toolgate_gate::place;
-use toolgate_model::ErrorKind;
+use toolgate_gate::registry::Registry;
+use toolgate_gate::{Rules, Settings, place};
+use toolgate_journal::MemoryJournal;
+use toolgate_model::{Action, ErrorKind};
+use toolgate_policy::{LayerSpec, LayerTrust, RuleSpec};
+use toolgate_tools::{ToolSettings, register_all};
 
 use crate::fixture::Workspace;
 
@@ -71,12 +75,6 @@ fn what_is_wrong_with_one_file_leaves_the_others_alone() {
     ] {
         assert_eq!(ws.fails("read_many_files", args).0, ErrorKind::BadArgs);
     }
-    // What a sandbox refuses is refused for the whole call, before anything is read.
-    assert_eq!(
-        ws.fails("read_many_files", json!({"paths": ["a.txt", ".env"]}))
-            .0,
-        ErrorKind::DeniedPattern
-    );
 }
 
 #[test]
@@ -132,4 +130,114 @@ fn secrets_are_masked_in_every_file() {
         .session
         .reads(|log| log.seen(&known).unwrap().lines.clone());
     assert_eq!(lines.as_slice(), [(1, 1)]);
+}
+
+#[test]
+fn a_denied_file_does_not_hide_the_others_and_is_not_shown() {
+    let ws = Workspace::new();
+    ws.put("a.txt", "plain\n");
+    ws.put(".env", "KEY=canary\n");
+    ws.put("b.txt", "more\n");
+    std::os::unix::fs::symlink(".env", ws.path("innocent.txt")).unwrap();
+    let all = json!({"paths": ["a.txt", ".env", "innocent.txt", "../out/x", "b.txt"]});
+    let plan = ws.plan("read_many_files", all.clone());
+    assert_eq!(plan.facts.reads, ["a.txt", "b.txt"]);
+    assert!(
+        plan.summary
+            .contains("not read, as denied: .env, innocent.txt"),
+        "{}",
+        plan.summary
+    );
+    let result = ws.call("read_many_files", all);
+    assert_eq!(result.error, None);
+    assert!(result.content.contains("plain") && result.content.contains("more"));
+    assert!(!result.content.contains("canary"), "{}", result.content);
+    let kinds: Vec<_> = result.metadata["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| {
+            file.get("error")
+                .and_then(|kind| kind.as_str())
+                .unwrap_or("read")
+                .to_owned()
+        })
+        .collect();
+    assert_eq!(
+        kinds,
+        [
+            "read",
+            "denied_pattern",
+            "denied_pattern",
+            "outside_sandbox",
+            "read"
+        ]
+    );
+    for paths in [json!([".env"]), json!([".env", "innocent.txt"])] {
+        let (kind, _) = ws.fails("read_many_files", json!({"paths": paths}));
+        assert_eq!(kind, ErrorKind::DeniedPattern, "all of it is denied");
+    }
+}
+
+#[test]
+fn rules_deny_and_ask_about_single_files_of_a_call() {
+    let rule = |action, pattern: &str| {
+        let mut rule = RuleSpec::new("*", action);
+        rule.reads = Some(vec![pattern.to_owned()]);
+        rule
+    };
+    let registry = Registry::new();
+    register_all(&registry, &ToolSettings::default()).unwrap();
+    let rules = Rules {
+        layers: vec![LayerSpec::new(
+            "user",
+            LayerTrust::Trusted,
+            vec![
+                rule(Action::Deny, "private/**"),
+                rule(Action::Ask, "asked/**"),
+            ],
+        )],
+        ..Rules::default()
+    };
+    let journal = std::sync::Arc::new(MemoryJournal::new());
+    let ws = Workspace::ruled(registry.into(), Settings::default(), journal, rules);
+    for file in ["a.txt", "private/p.txt", "asked/q.txt"] {
+        ws.put(file, "canary\n");
+    }
+    for (paths, action, reads) in [
+        (
+            json!(["a.txt", "private/p.txt"]),
+            Action::Allow,
+            vec!["a.txt"],
+        ),
+        (
+            json!(["a.txt", "private/p.txt", "asked/q.txt"]),
+            Action::Ask,
+            vec!["a.txt", "asked/q.txt"],
+        ),
+        (
+            json!(["private/p.txt"]),
+            Action::Deny,
+            vec!["private/p.txt"],
+        ),
+    ] {
+        let plan = ws.plan("read_many_files", json!({"paths": paths}));
+        assert_eq!(plan.decision.action, action, "{paths}");
+        assert_eq!(plan.facts.reads, reads);
+    }
+    let result = ws.call(
+        "read_many_files",
+        json!({"paths": ["a.txt", "private/p.txt"]}),
+    );
+    assert_eq!(
+        result.content.matches("canary").count(),
+        1,
+        "{}",
+        result.content
+    );
+    assert!(
+        result.content.contains("=== private/p.txt ===\nError:"),
+        "{}",
+        result.content
+    );
 }

@@ -108,21 +108,17 @@ fn absolute(
     raw: &[u8],
     parts: &[&[u8]],
 ) -> Result<(usize, usize), PathError> {
-    let named = roots.containing(parts);
-    if allowed {
-        return named
-            .or_else(|| roots.reached_by(parts))
-            .ok_or_else(|| outside(raw, Escape::NoRoot));
+    if let Some(found) = roots.containing(parts).or_else(|| roots.reached_by(parts)) {
+        return Ok(found);
     }
-    let instead = named.filter(|(root, _)| *root == 0).map(|(_, length)| {
-        let rest = parts.get(length..).unwrap_or_default().join(&b'/');
-        if rest.is_empty() {
-            ".".to_owned()
+    Err(outside(
+        raw,
+        if allowed {
+            Escape::NoRoot
         } else {
-            shown(&rest)
-        }
-    });
-    Err(outside(raw, Escape::Absolute { instead }))
+            Escape::Absolute
+        },
+    ))
 }
 
 fn outside(raw: &[u8], how: Escape) -> PathError {
