@@ -6,7 +6,10 @@ use std::path::Path;
 
 use toolgate_config::Effective;
 use toolgate_config::settings::{Preset, ProviderKind};
-use toolgate_engine::{Context, Retry, ToolsFor, TurnSettings, context_of, system_prompt};
+use toolgate_engine::{
+    Context, Retry, ToolsFor, TurnSettings, context_of, instructions_prompt, system_prompt,
+};
+use toolgate_gate::journal::Instructions;
 use toolgate_gate::plan::Mode;
 use toolgate_gate::{Entropy, SystemEntropy};
 use toolgate_providers::fenced::{Definition, Language};
@@ -19,6 +22,7 @@ use toolgate_providers::{Provider, StreamLimits};
 use crate::conversation::{ScriptText, StartOptions};
 use crate::error::AppError;
 use crate::options::{AppOptions, Environment};
+use crate::permissions;
 use crate::project::Project;
 use crate::provider_source::Source;
 use crate::secrets;
@@ -107,6 +111,7 @@ impl Asker {
         &self,
         project: &Project,
         preset: &Preset,
+        instructions: Option<&Instructions>,
     ) -> Result<Box<dyn Provider>, AppError> {
         let options = project.app.options();
         let limits = project.limits();
@@ -121,7 +126,14 @@ impl Asker {
         let language = language(&options.environment);
         let system = match &preset.system_prompt {
             Some(words) => words.clone(),
-            None => system_prompt(&tools, &workspace, language),
+            None => {
+                let permissions = permissions::of(project, &tools);
+                system_prompt(&tools, &workspace, language, &permissions)
+            }
+        };
+        let system = match instructions {
+            Some(told) => format!("{system}\n{}", instructions_prompt(told, language)),
+            None => system,
         };
         let definitions: Vec<Definition> = tools
             .into_iter()

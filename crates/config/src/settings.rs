@@ -53,6 +53,8 @@ pub struct Tools {
     pub max_tool_iterations_per_user_turn: usize,
     /// The most bytes of one call's arguments.
     pub max_tool_args_bytes: usize,
+    /// Whether models are told the project's instructions.
+    pub project_instructions: bool,
     /// How many calls may run side by side.
     pub max_concurrent: usize,
     /// What happens to the rest of a batch after a failure.

@@ -26,7 +26,7 @@ mod turn;
 pub use capacity::{Context, context_of};
 pub use discarded::{DISCARDED, discarded};
 pub use history::{History, Streamed, Supplied};
-pub use preset::{CODER, system_prompt};
+pub use preset::{CODER, Permissions, instructions_prompt, system_prompt};
 pub use run::{TurnContext, run_turn};
 pub use turn::{
     Effect, Finished, Input, Next, Outcome, Part, Prompt, Retry, Step, ToolsFor, Turn, TurnSettings,

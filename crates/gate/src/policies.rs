@@ -11,8 +11,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toolgate_model::{ErrorKind, ToolError};
-use toolgate_policy::{LayerSpec, Policy};
+use toolgate_model::{Action, Args, ErrorKind, ToolError};
+use toolgate_policy::{LayerSpec, Policy, Question};
 
 use crate::approve::{Grant, GrantStamp};
 use crate::gate::Gate;
@@ -111,6 +111,27 @@ impl Gate {
             let compile = || self.compile(session, &all());
             session.compiled().get(key, compile)
         }
+    }
+
+    /// What policy says about a call before anything is looked at: no path, no link, no network.
+    /// Nothing for a call that cannot be understood.
+    pub fn expected(&self, session: &Session, tool: &str, args: Args) -> Option<Action> {
+        let resolved = self.inner.registry.resolve(tool, args).ok()?;
+        resolved.check().ok()?;
+        let invocation = resolved.entry.tool().parse(&resolved.args).ok()?;
+        let spec = resolved.entry.spec();
+        let policy = self.policy_for(session, &[]).ok()?;
+        let verdict = policy.judge(Question {
+            tool: &spec.name,
+            args: &resolved.args,
+            facts: invocation.facts(),
+            side_effects: spec.side_effects,
+            requires_approval: spec.requires_approval || invocation.requires_approval(),
+            risk: invocation.risk().unwrap_or(spec.risk),
+            command_sandbox: self.inner.settings.command_sandbox,
+            sandbox_from_facts: false,
+        });
+        Some(verdict.decision.action)
     }
 
     /// The grants of the project, and a number that changes with them.

@@ -23,7 +23,7 @@
 
 pub use toolgate_engine::{
     CODER, Context as ModelContext, Effect as TurnEffect, Finished as TurnEnd, History,
-    Input as TurnInput, Next as TurnNext, Outcome as TurnOutcome, Prompt, Retry, Step as TurnStep,
-    Streamed, Supplied, ToolsFor, Turn, TurnContext, TurnSettings, context_of, run_turn,
-    system_prompt,
+    Input as TurnInput, Next as TurnNext, Outcome as TurnOutcome, Permissions, Prompt, Retry,
+    Step as TurnStep, Streamed, Supplied, ToolsFor, Turn, TurnContext, TurnSettings, context_of,
+    instructions_prompt, run_turn, system_prompt,
 };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use toolgate_config::Effective;
 use toolgate_config::settings::Preset;
 use toolgate_engine::{CODER, TurnSettings};
+use toolgate_gate::journal::Instructions;
 use toolgate_gate::session::Session;
 use toolgate_model::ConversationId;
 use toolgate_providers::Provider;
@@ -18,6 +19,7 @@ use crate::app::{App, Working};
 use crate::asker::Asker;
 use crate::configuration;
 use crate::error::AppError;
+use crate::instructions;
 use crate::interrupted::{Choice, Interrupted, SettledCall};
 use crate::last_turn::LastTurn;
 use crate::options::AppOptions;
@@ -49,6 +51,8 @@ pub(super) struct Model {
     preset: Preset,
     preset_name: Option<String>,
     provider_name: Option<String>,
+    /// What the project tells the model.
+    instructions: Option<Box<Instructions>>,
     /// Gone after an error that may have left it with another history than the journal's.
     pub(super) provider: Option<Box<dyn Provider>>,
     /// Whether it knows what was said before.
@@ -83,6 +87,7 @@ impl Agent {
             preset,
             preset_name: options.preset.clone(),
             provider_name: options.provider_name.clone(),
+            instructions: instructions::of(&project),
             provider: None,
             is_told: false,
         };
@@ -193,6 +198,7 @@ impl Agent {
         TurnSettings {
             conversation: self.session.id().clone(),
             preset: model.preset_name.clone(),
+            instructions: model.instructions.clone(),
             provider: model
                 .provider_name
                 .clone()
@@ -212,7 +218,9 @@ impl Model {
         if self.provider.is_some() {
             return Ok(());
         }
-        let mut provider = self.asker.provider(project, &self.preset)?;
+        let mut provider =
+            self.asker
+                .provider(project, &self.preset, self.instructions.as_deref())?;
         if let Some(recording) = recording {
             let keep = recording.clone();
             let model = Some(self.asker.model.clone());

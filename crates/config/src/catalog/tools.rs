@@ -78,6 +78,13 @@ pub(super) const TOOLS: &[Key] = &[
     )
     .or(Fallback::Text("continue")),
     Key::new("profile", TEXT, "Under which names tools are offered; canonical names without it."),
+    Key::new(
+        "project_instructions",
+        Shape::Flag,
+        "Whether a model is told what `AGENTS.md` of the workspace says, or `CLAUDE.md` or `GEMINI.md` where there is none.",
+    )
+    .or(Fallback::Flag(true))
+    .project(Project::Sets(false)),
     section("approval", APPROVAL, "What is asked, and what holds where no rule speaks."),
     Key::new(
         "rules",

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use toolgate_gate::ByHand;
+use toolgate_gate::journal::Instructions;
 use toolgate_gate::journal::Record;
 use toolgate_model::{Call, ConversationId, MessageId, ToolCall, ToolResult};
 use toolgate_providers::request::Tools;
@@ -108,6 +109,8 @@ pub struct TurnSettings {
     pub model: String,
     /// The preset's name, for the record.
     pub preset: Option<String>,
+    /// Instructions of the project that the model is told, for the record.
+    pub instructions: Option<Box<Instructions>>,
     /// Who runs calls.
     pub tools: ToolsFor,
     /// How many batches of calls one turn may have.
@@ -125,6 +128,7 @@ impl Default for TurnSettings {
             provider: String::new(),
             model: String::new(),
             preset: None,
+            instructions: None,
             tools: ToolsFor::default(),
             max_iterations: 200,
             retry: Retry::default(),

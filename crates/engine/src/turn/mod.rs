@@ -96,6 +96,7 @@ impl Turn {
             provider: self.settings.provider.clone(),
             model: self.settings.model.clone(),
             preset: self.settings.preset.clone(),
+            instructions: self.settings.instructions.clone(),
         })];
         match prompt {
             Prompt::Message(text) => {

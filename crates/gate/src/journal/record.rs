@@ -89,6 +89,9 @@ pub enum Record {
         /// How it works, where that has a name.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         preset: Option<String>,
+        /// The file of the project that the model was told to follow, as it was told.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        instructions: Option<Box<Instructions>>,
     },
     /// The person said something.
     UserMessage {
@@ -136,6 +139,20 @@ pub enum Record {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
     },
+}
+
+/// Words of a project for every model that works in it. They are the project's, not the user's.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instructions {
+    /// The file, from the workspace.
+    pub path: String,
+    /// SHA-256 of the file, as far as it was read.
+    pub sha256: String,
+    /// What the model was told of it: sanitized and redacted.
+    pub text: String,
+    /// Whether the file is longer than that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cut: bool,
 }
 
 impl Record {

@@ -254,6 +254,7 @@ fn turns_hold_what_began_in_them_and_no_undo() {
         provider: String::new(),
         model: String::new(),
         preset: None,
+        instructions: None,
     };
     history.add("", turn(1));
     history.change("1", &[("/a", Some("x".into()))], Went::Well);
@@ -280,6 +281,7 @@ fn a_model_that_calls_its_change_an_undo_hides_nothing_from_its_turn() {
         provider: String::new(),
         model: String::new(),
         preset: None,
+        instructions: None,
     };
     history.add("", turn);
     history.add("undo_1", planned("undo_1", "write_file"));
