@@ -24,10 +24,10 @@
 
 pub use toolgate_gate::journal::{
     Anchor, Batch, BatchKey, Class as CallClass, Conversation as RecordedConversation,
-    ConversationFilter, Entry as JournalEntry, Filter as ReadFilter, FullJournal, Image, Intended,
-    IntendedFile, Journal, JournalError, JournalErrorKind, LeaseJournal, Line, MemoryJournal,
-    PruneJournal, ReadJournal, Record, RecoverJournal, Recovered, RecoveredFile,
-    State as CallState, VerifyJournal,
+    ConversationFilter, Entry as JournalEntry, Filter as ReadFilter, FullJournal, Image,
+    Instructions, Intended, IntendedFile, Journal, JournalError, JournalErrorKind, LeaseJournal,
+    Line, MemoryJournal, PruneJournal, ReadJournal, Record, RecoverJournal, Recovered,
+    RecoveredFile, State as CallState, VerifyJournal,
 };
 #[cfg(feature = "sqlite")]
 pub use toolgate_journal::{Options as SqliteOptions, SqliteError, SqliteJournal, SqliteReader};
