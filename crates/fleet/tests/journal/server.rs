@@ -1,7 +1,7 @@
 //! A PostgreSQL server of the tests' own, on a socket in a directory of its own.
 //!
-//! It runs as an ordinary user, because it refuses to run as root. It ends with the thread that
-//! started it, which lives as long as the test program.
+//! It runs as an ordinary user, because it refuses to run as root. A shell ends it, and removes
+//! its directory, when the thread that started it ends; that lives as long as the test program.
 
 use std::io::{BufRead, BufReader};
 use std::os::unix::fs::PermissionsExt;
@@ -9,7 +9,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 
-/// The socket's directory, and where the programs are.
+/// Runs the server until the parent ends, and removes what it leaves.
+const WATCHED: &str = r#"
+directory=$1; shift
+"$@" & server=$!
+trap 'kill -INT "$server"' INT
+wait "$server" || wait "$server"
+rm -rf "$directory"
+"#;
+
+/// A server that runs.
 pub(crate) struct Server {
     pub(crate) socket: PathBuf,
 }
@@ -21,7 +30,7 @@ impl Server {
         SERVER.get_or_init(|| {
             let (started, told) = std::sync::mpsc::channel();
             std::thread::spawn(move || {
-                let (server, _child, _directory) = start();
+                let (server, _child) = start();
                 started.send(server).unwrap();
                 // The server ends when this thread does.
                 loop {
@@ -52,11 +61,11 @@ fn programs() -> PathBuf {
     versions.max_by_key(version).unwrap().join("bin")
 }
 
-fn start() -> (Server, Child, tempfile::TempDir) {
+fn start() -> (Server, Child) {
     // Short: the path of a socket has at most 107 bytes.
-    let directory = tempfile::tempdir_in("/tmp").unwrap();
-    std::fs::set_permissions(directory.path(), PermissionsExt::from_mode(0o777)).unwrap();
-    let data = directory.path().join("data");
+    let directory = tempfile::tempdir_in("/tmp").unwrap().keep();
+    std::fs::set_permissions(&directory, PermissionsExt::from_mode(0o777)).unwrap();
+    let data = directory.join("data");
     let programs = programs();
     let made = as_user(&programs.join("initdb"))
         .args(["--auth=trust", "--username=postgres", "--no-sync", "-D"])
@@ -64,11 +73,12 @@ fn start() -> (Server, Child, tempfile::TempDir) {
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");
-    let mut child = as_user(&programs.join("postgres"))
+    let mut child = until_the_parent_ends(&directory)
+        .arg(programs.join("postgres"))
         .arg("-D")
         .arg(&data)
         .arg("-k")
-        .arg(directory.path())
+        .arg(&directory)
         .args(["-c", "listen_addresses=", "-c", "fsync=off"])
         .args(["-c", "max_connections=200"])
         .stderr(Stdio::piped())
@@ -84,27 +94,42 @@ fn start() -> (Server, Child, tempfile::TempDir) {
     std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
     let made = as_user(Path::new("psql"))
         .arg("-h")
-        .arg(directory.path())
+        .arg(&directory)
         .args(["-U", "postgres", "-q", "-c", "CREATE ROLE toolgate LOGIN"])
         .args(["-c", "CREATE DATABASE toolgate OWNER toolgate"])
         .output()
         .unwrap();
     assert!(made.status.success(), "{made:?}");
-    let server = Server {
-        socket: directory.path().to_owned(),
-    };
-    (server, child, directory)
+    (Server { socket: directory }, child)
 }
 
-/// A program as an ordinary user, which gets a signal to end when this thread ends.
-fn as_user(program: &Path) -> Command {
+/// A program as an ordinary user, and a shell above it which ends it with this thread. The
+/// directory belongs to whoever made it, so the shell keeps the rights to remove it.
+fn until_the_parent_ends(directory: &Path) -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "INT"]);
-    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
-    if is_root {
-        command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]);
-    }
-    command.arg(program).current_dir("/");
+    command.args(["--pdeathsig", "INT", "sh", "-c", WATCHED, "sh"]);
+    command.arg(directory).args(user()).current_dir("/");
+    command
+}
+
+/// A program as an ordinary user.
+fn as_user(program: &Path) -> Command {
+    let mut command = Command::new("env");
+    command.args(user()).arg(program).current_dir("/");
     command.env_remove("PGHOST").env_remove("PGPORT");
     command
+}
+
+/// What comes before a program that must not run as root.
+fn user() -> &'static [&'static str] {
+    let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
+    if is_root {
+        return &[
+            "setpriv",
+            "--reuid=nobody",
+            "--regid=nogroup",
+            "--clear-groups",
+        ];
+    }
+    &["env"]
 }
