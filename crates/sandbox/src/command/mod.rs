@@ -51,6 +51,7 @@ pub use caller::driving::{Driving, Turn};
 pub use caller::exact::ExactDirectory;
 pub use caller::guards::Hidden;
 pub use caller::left_out::LeftOut;
+pub use caller::place::Place;
 pub use caller::reach::{Barrier, Denial, Reach, seen_by_all};
 pub use caller::remedy::Remedy;
 pub use caller::running::{Cause, Deadlines, Finished, Poised, Running, Stream};

@@ -6,15 +6,16 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::command::caller::exact::ExactDirectory;
+use crate::command::caller::place::Place;
 use crate::paths::{PathSandbox, RootAccess};
 
 /// The network of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Network {
-    /// Nothing, not even itself.
+    /// Nothing but, in a conversation's place, its own loopback.
     #[default]
     Off,
-    /// A loopback device of its own.
+    /// A loopback device of its own, or of the conversation's place.
     Loopback,
     /// The network of the machine.
     On,
@@ -118,6 +119,9 @@ pub struct SandboxRules {
     pub set_aside: SetAside,
     /// Layers to leave out. For tests of the other layers only.
     pub omit: Omit,
+    /// Whether commands run in places of conversations. What is prepared before the first command is
+    /// then prepared for one; a command without a place still runs.
+    pub shared: bool,
 }
 
 impl SandboxRules {
@@ -137,6 +141,7 @@ impl SandboxRules {
             scan_entries: 2_000_000,
             set_aside: SetAside::default(),
             omit: Omit::default(),
+            shared: false,
         }
     }
 }
@@ -170,6 +175,8 @@ pub struct CommandSpec {
     pub opened: Vec<ExactDirectory>,
     /// Its standard input; empty if there is none.
     pub stdin: Option<OwnedFd>,
+    /// What it shares with the other commands of its conversation; nothing if there is none.
+    pub place: Option<Place>,
 }
 
 impl CommandSpec {
@@ -184,6 +191,7 @@ impl CommandSpec {
             grants: Vec::new(),
             opened: Vec::new(),
             stdin: None,
+            place: None,
         }
     }
 }

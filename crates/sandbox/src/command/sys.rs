@@ -35,7 +35,10 @@ pub(super) fn clone3(flags: i32) -> Result<Side, Errno> {
     let mut args: libc::clone_args = unsafe { std::mem::zeroed() };
     args.flags = flags;
     args.pidfd = std::ptr::from_mut(&mut pidfd).expose_provenance() as u64;
-    args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
+    // A sibling gets the signal of this process.
+    if flags & u64::from(libc::CLONE_PARENT.unsigned_abs()) == 0 {
+        args.exit_signal = u64::from(libc::SIGCHLD.unsigned_abs());
+    }
     // SAFETY: `args` lives through the call and names no stack and no shared memory, so
     // the child gets a copy of this process as after `fork`. The process has one thread,
     // so no lock is held by a thread that the copy lacks.

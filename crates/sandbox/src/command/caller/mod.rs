@@ -10,6 +10,7 @@ pub(crate) mod exact;
 pub(crate) mod guards;
 pub(crate) mod layout;
 pub(crate) mod left_out;
+pub(crate) mod place;
 pub(crate) mod reach;
 pub(crate) mod remedy;
 pub(crate) mod running;

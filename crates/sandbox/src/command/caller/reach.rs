@@ -435,7 +435,7 @@ impl fmt::Display for Denial {
             Barrier::Outside => write!(f, "{path} is outside the roots and grants of commands"),
             Barrier::Private => write!(
                 f,
-                "{path} is private to each command and empty at its start; put files in the workspace"
+                "{path} is private to this conversation; put files in the workspace"
             ),
             Barrier::ReadOnly => write!(f, "{path} cannot be changed by commands"),
             Barrier::Own => write!(

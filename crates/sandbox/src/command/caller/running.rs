@@ -9,6 +9,7 @@ use rustix::net::RecvFlags;
 use super::connection::Connection;
 use super::guards::Hidden;
 use super::layout::Watched;
+use super::place::Place;
 use super::sandbox::{InForce, Inner, end_signal};
 use crate::command::caller::after::baseline::Listed;
 use crate::command::caller::after::placeholders::Held;
@@ -49,6 +50,8 @@ pub struct Running {
     pub(super) sandbox: Arc<Inner>,
     /// The warden that started it, whose end would be its own.
     pub(super) _warden: Arc<Connection>,
+    /// What it shares, which stays for as long as it runs.
+    pub(super) _place: Option<Place>,
     pub(super) in_force: InForce,
     /// None where nothing was started; then the outcome is there.
     pub(crate) pidfd: Option<OwnedFd>,

@@ -17,6 +17,7 @@ use super::connection::Connection;
 use super::directory::Directory;
 use super::layout::{Layout, Prepared};
 use super::left_out::{LeftOut, leave_out};
+use super::place::Place;
 use super::reach::Reach;
 use super::running::{Before, Poised, Running};
 use super::start::{find_level, try_level};
@@ -185,6 +186,7 @@ impl CommandSandbox {
             namespaces: inner.level == Level::Namespaces,
             network,
             omit: inner.rules.omit,
+            shared: inner.level == Level::Namespaces && spec.place.is_some(),
         };
         if !kind.namespaces && network == Network::Loopback {
             return Err(SandboxError::NoLoopback);
@@ -214,15 +216,14 @@ impl CommandSandbox {
                 hidden,
             };
             let sent = order.encode().map_err(SandboxError::from);
-            let stdin = spec.stdin.as_ref();
-            let sent = sent.and_then(|bytes| self.send(&bytes, stdin, kind, &directories));
+            let sent = sent.and_then(|bytes| self.send(&bytes, &spec, kind, &directories));
             match sent {
                 Err(error) => {
                     inner.release(&before);
                     return Err(error);
                 }
                 Ok(sent) => match moved_away(&sent) {
-                    None => return Ok(self.poised(sent, before, network)),
+                    None => return Ok(self.poised(sent, before, network, spec.place)),
                     Some(path) => moved = path,
                 },
             }
@@ -232,11 +233,12 @@ impl CommandSandbox {
         Err(SandboxError::Restless { path: moved })
     }
 
-    fn poised(&self, sent: Sent, before: Before, network: Network) -> Poised {
+    fn poised(&self, sent: Sent, before: Before, network: Network, place: Option<Place>) -> Poised {
         let inner = &self.inner;
         Poised(Running {
             sandbox: Arc::clone(inner),
             _warden: sent.warden,
+            _place: place,
             in_force: InForce {
                 level: inner.level,
                 omit: inner.rules.omit,
@@ -257,7 +259,7 @@ impl CommandSandbox {
     fn send(
         &self,
         order: &[u8],
-        stdin: Option<&OwnedFd>,
+        spec: &CommandSpec,
         kind: Kind,
         directories: &[Arc<Directory>],
     ) -> Result<Sent, SandboxError> {
@@ -268,7 +270,7 @@ impl CommandSandbox {
             rest = rest.get(written..).unwrap_or_default();
         }
         let nothing;
-        let stdin = match stdin {
+        let stdin = match &spec.stdin {
             Some(stdin) => stdin,
             None => {
                 let flags = OFlags::RDONLY | OFlags::CLOEXEC;
@@ -292,7 +294,9 @@ impl CommandSandbox {
         ];
         fds.extend(directories.iter().map(|directory| directory.handle()));
         let warden = self.inner.warden()?;
-        wire::send(warden.socket(), &serve::run_packet(kind), &fds)?;
+        let place = spec.place.as_ref().filter(|_| kind.shared);
+        let place = place.map(|place| place.within(&warden));
+        wire::send(warden.socket(), &serve::run_packet(kind, place), &fds)?;
         drop(status_in);
         let in_time = wire::readable(&status, PATIENCE)?;
         if !in_time {

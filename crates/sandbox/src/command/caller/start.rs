@@ -98,6 +98,7 @@ pub(super) fn try_level(
         namespaces,
         network: rules.network,
         omit: rules.omit,
+        shared: namespaces && rules.shared,
     };
     warden.ask(|socket| {
         wire::send(socket, &serve::try_packet(kind), &[])?;

@@ -36,6 +36,8 @@ pub(crate) struct Kind {
     pub(crate) namespaces: bool,
     pub(crate) network: Network,
     pub(crate) omit: Omit,
+    /// Whether it shares the place of a conversation.
+    pub(crate) shared: bool,
 }
 
 impl Kind {
@@ -315,6 +317,7 @@ fn prepare<'a>(template: &'a Blueprint<'_>) -> Result<Prepared<'a>, SetupError> 
         shown.chain(template.names.as_deref()),
         &limits,
         template.machine.own_pid_max,
+        template.kind.shared,
     )?;
     let populated = form.map(|form| Populated::from(form, &root)).transpose()?;
     confine::narrow().map_err(|errno| SetupError::new(Step::Privileges, errno))?;

@@ -9,6 +9,7 @@ pub(crate) mod landlock;
 pub(crate) mod mounts;
 pub(crate) mod populate;
 pub(crate) mod refusals;
+pub(crate) mod scratch;
 pub(crate) mod seccomp;
 pub(crate) mod shell;
 pub(crate) mod supervise;

@@ -16,6 +16,7 @@ use super::bind::{
     NODEV, NOSUID, RDONLY, beneath, bind, is_directory, is_link, is_within, mount_at,
     open_directory, proc, tmpfs,
 };
+use super::scratch;
 use super::system::Tree;
 use super::user_limits::{self, UserLimits};
 use crate::command::protocol::message::{Mask, MaskKind};
@@ -24,7 +25,7 @@ use crate::command::rules::Limits;
 use crate::command::sys;
 
 /// Where the new root hangs in the old tree.
-const PLACE: &str = "/proc";
+pub(super) const PLACE: &str = "/proc";
 /// Parts of the system that are shown, if they exist; links are copied as links.
 pub(crate) const SYSTEM: [&str; 11] = [
     "usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "etc", "opt", "nix", "gnu",
@@ -46,6 +47,8 @@ pub(crate) struct NewRoot {
     masks: OwnedFd,
     /// The covers of private system directories in which a directory is shown.
     covers: RefCell<Vec<OwnedFd>>,
+    /// The file system in memory that the sandboxes of a conversation share.
+    shared: Option<OwnedFd>,
 }
 
 /// A directory of the machine that is shown in the new root.
@@ -67,6 +70,7 @@ impl NewRoot {
         trees: Vec<Tree>,
         hidden: &[String],
         limits: &UserLimits,
+        scratch: Option<&OwnedFd>,
     ) -> Result<Self, SetupError> {
         rustix::mount::mount_change(
             "/",
@@ -80,10 +84,11 @@ impl NewRoot {
         .map_err(at(Step::NewRoot))?;
         let masks = mask_sources(root.as_fd()).map_err(at(Step::NewRoot))?;
         let covers = RefCell::default();
-        let new = Self {
+        let mut new = Self {
             root,
             masks,
             covers,
+            shared: None,
         };
         new.system(trees)?;
         for path in hidden {
@@ -91,6 +96,8 @@ impl NewRoot {
         }
         new.devices().map_err(at(Step::Devices))?;
         new.places().map_err(at(Step::Scratch))?;
+        let shared = scratch.map(|scratch| new.show_scratch(scratch)).transpose();
+        new.shared = shared.map_err(at(Step::Scratch))?;
         // The kernel allows a new one only if a full one is visible.
         proc(&format!("{PLACE}/proc")).map_err(at(Step::Proc))?;
         limits.set(new.root.as_fd()).map_err(at(Step::Limits))?;
@@ -107,6 +114,7 @@ impl NewRoot {
                 root,
                 masks,
                 covers,
+                shared: None,
             })
         })()
         .map_err(at(Step::NewRoot))
@@ -154,7 +162,19 @@ impl NewRoot {
             return Ok(());
         }
         rustix::fs::unlinkat(&self.root, VAR_TMP, AtFlags::empty())?;
-        self.mkdir(VAR_TMP, 0o755)
+        self.mkdir(VAR_TMP, 0o755)?;
+        self.shared
+            .as_ref()
+            .map_or(Ok(()), |of| self.show_var_tmp(of))
+    }
+
+    /// Sees to it that what the sandboxes of a conversation share is as large as a command may fill it.
+    pub(super) fn grow_shared(&self, limits: &Limits) -> Result<(), SetupError> {
+        let grown = self
+            .shared
+            .as_ref()
+            .map(|of| scratch::grow(of, limits.scratch_bytes));
+        grown.unwrap_or(Ok(())).map_err(at(Step::Scratch))
     }
 
     /// The entries that the new root itself has there. None where a directory above is shown: that
@@ -169,21 +189,24 @@ impl NewRoot {
         self.own_var_tmp() == Some(FileType::Directory)
     }
 
-    /// Mounts the file systems that no sandbox shares: memory for files, and `/proc`. Directories that
-    /// are shown beneath are carried over.
+    /// Mounts the file systems that no sandbox shares: memory for files, unless its conversation shares
+    /// that, and `/proc`. Directories that are shown beneath are carried over.
     pub(super) fn make_own<'a>(
         &self,
         shown: impl Iterator<Item = &'a [u8]>,
         limits: &Limits,
         own_pid_max: bool,
+        shares_scratch: bool,
     ) -> Result<(), SetupError> {
-        let carried = self.to_carry(shown)?;
-        self.scratch(limits.scratch_bytes)
-            .map_err(at(Step::Scratch))?;
-        for (path, from) in &carried {
-            let about = String::from_utf8_lossy(path).into_owned();
-            self.carry(path, from)
-                .map_err(|errno| SetupError::new(Step::Directory, errno).about(about))?;
+        if !shares_scratch {
+            let carried = self.to_carry(shown)?;
+            self.own_scratch(limits.scratch_bytes, self.covers_var_tmp())
+                .map_err(at(Step::Scratch))?;
+            for (path, from) in &carried {
+                let about = String::from_utf8_lossy(path).into_owned();
+                self.carry(path, from)
+                    .map_err(|errno| SetupError::new(Step::Directory, errno).about(about))?;
+            }
         }
         proc("/proc").map_err(at(Step::Proc))?;
         let root = self.root.as_fd();
@@ -224,31 +247,6 @@ impl NewRoot {
             self.make_file(path)?
         };
         bind(from, "", &target, "", 0).map(drop)
-    }
-
-    /// One file system in memory for all that is private: `/tmp`, the home directory and
-    /// shared memory.
-    fn scratch(&self, bytes: u64) -> Result<(), Errno> {
-        tmpfs("/run", &format!("mode=755,size={bytes},nr_inodes=1m"))?;
-        let run = open_directory(&self.root, "run")?;
-        let sticky = 0o1777;
-        let mut own = vec![
-            ("home", 0o700, None),
-            ("tmp", sticky, Some("tmp")),
-            ("shm", sticky, Some("dev/shm")),
-        ];
-        if self.covers_var_tmp() {
-            own.push(("var-tmp", sticky, Some(VAR_TMP)));
-        }
-        for (name, mode, place) in own {
-            rustix::fs::mkdirat(&run, name, Mode::from_raw_mode(mode))?;
-            // The umask applied to mkdir.
-            rustix::fs::chmodat(&run, name, Mode::from_raw_mode(mode), AtFlags::empty())?;
-            if let Some(place) = place {
-                bind(&run, name, &self.root, place, 0)?;
-            }
-        }
-        Ok(())
     }
 
     /// Opens a file of the new root, made where it is missing.

@@ -27,6 +27,7 @@ impl Form {
         root: &NewRoot,
         directories: &[OwnedFd],
     ) -> Result<Self, SetupError> {
+        root.grow_shared(&order.limits)?;
         let shown = directories
             .iter()
             .zip(&order.directories)

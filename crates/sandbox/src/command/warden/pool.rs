@@ -5,6 +5,7 @@
 //! itself compares its mounts with the order, so a wrong choice costs time and nothing else.
 
 use std::collections::VecDeque;
+use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -24,20 +25,21 @@ const MOST_READY: usize = 4;
 /// At most this many more than one are ready, in all pools together.
 const MOST_EXTRA: usize = 4;
 
-/// After this long without a command, a pool keeps one sandbox ready.
+/// After this long without commands that overlap, a pool keeps one sandbox ready.
 pub(super) const CALM: Duration = Duration::from_secs(10);
 
-/// Tells which template may fit an order: the kind of sandbox, and the directories by device and
-/// inode.
+/// Tells which template may fit an order: the kind of sandbox, the conversation's place, and the
+/// directories by device and inode.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) kind: Kind,
+    pub(super) place: Option<NonZeroU64>,
     directories: Vec<(u64, u64)>,
 }
 
 impl Key {
     /// The key of an order. On the lower level all sandboxes are alike.
-    pub(super) fn of(kind: Kind, packet: &Packet) -> Self {
+    pub(super) fn of(kind: Kind, place: Option<NonZeroU64>, packet: &Packet) -> Self {
         let identity = |fd: &OwnedFd| {
             let stat = rustix::fs::fstat(fd).ok();
             stat.map_or((0, 0), |stat| (stat.st_dev, stat.st_ino))
@@ -45,6 +47,7 @@ impl Key {
         let directories = Pattern::directories_in(packet);
         Self {
             kind,
+            place: place.filter(|_| kind.shared),
             directories: if kind.namespaces {
                 directories.iter().map(identity).collect()
             } else {
@@ -57,6 +60,7 @@ impl Key {
     pub(super) fn bare(kind: Kind) -> Self {
         Self {
             kind,
+            place: None,
             directories: Vec::new(),
         }
     }
@@ -75,7 +79,8 @@ pub(super) struct Pool {
     target: usize,
     /// Whether making one failed since the last command.
     failed: bool,
-    used: Instant,
+    /// When a command last ran beside another.
+    overlapped: Instant,
 }
 
 impl Pool {
@@ -87,7 +92,7 @@ impl Pool {
             ready: VecDeque::new(),
             target: 1,
             failed: false,
-            used: Instant::now(),
+            overlapped: Instant::now(),
         }
     }
 
@@ -120,10 +125,8 @@ impl Pools {
         }
     }
 
-    /// The pool of a command that has come, the last one from now on. `overlaps` says that other
-    /// commands run: where none is ready for it then, more are kept ready.
-    pub(super) fn of_command(&mut self, key: Key, overlaps: bool) -> &mut Pool {
-        let extra: usize = self.all.iter().map(|pool| pool.target - 1).sum();
+    /// The pool of a command that has come, the last one from now on.
+    pub(super) fn of_command(&mut self, key: Key) -> &mut Pool {
         let known = self.all.iter().position(|pool| pool.key == key);
         let mut pool = match known {
             Some(known) => self.all.remove(known),
@@ -135,12 +138,26 @@ impl Pools {
                 Pool::new(key)
             }
         };
-        let missing = known.is_some() && overlaps && pool.ready.is_empty();
-        if missing && pool.target < MOST_READY && extra < MOST_EXTRA {
-            pool.target += 1;
-        }
-        (pool.used, pool.failed) = (Instant::now(), false);
+        pool.failed = false;
         self.last_with(pool)
+    }
+
+    /// Whether there is a pool for a command, and nothing ready in it.
+    pub(super) fn is_used_up(&self, key: &Key) -> bool {
+        let pool = self.all.iter().find(|pool| pool.key == *key);
+        pool.is_some_and(|pool| pool.ready.is_empty())
+    }
+
+    /// Notes that a command of this pool runs beside another. If the pool was used up before it, more
+    /// are kept ready.
+    pub(super) fn overlapped(&mut self, key: &Key, was_used_up: bool) {
+        let extra: usize = self.all.iter().map(|pool| pool.target - 1).sum();
+        if let Some(pool) = self.all.iter_mut().find(|pool| pool.key == *key) {
+            pool.overlapped = Instant::now();
+            if was_used_up && pool.target < MOST_READY && extra < MOST_EXTRA {
+                pool.target += 1;
+            }
+        }
     }
 
     /// Puts a sandbox into its pool.
@@ -169,6 +186,16 @@ impl Pools {
         self.all.iter().any(Pool::is_wanting)
     }
 
+    /// Drops the pools of a place.
+    pub(super) fn leave(&mut self, place: NonZeroU64) {
+        for pool in self
+            .all
+            .extract_if(.., |pool| pool.key.place == Some(place))
+        {
+            self.discarded.extend(pool.ready);
+        }
+    }
+
     /// Sets sandboxes aside that do not fit any more.
     pub(super) fn discard(&mut self, ready: impl IntoIterator<Item = Ready>) {
         self.discarded.extend(ready);
@@ -179,10 +206,10 @@ impl Pools {
         std::mem::take(&mut self.discarded)
     }
 
-    /// Reduces pools that had no command for a while to one sandbox.
+    /// Reduces pools whose commands did not overlap for a while to one sandbox.
     pub(super) fn calm_down(&mut self) {
         for pool in &mut self.all {
-            if pool.target > 1 && pool.used.elapsed() >= CALM {
+            if pool.target > 1 && pool.overlapped.elapsed() >= CALM {
                 pool.target = 1;
                 self.discarded
                     .extend(pool.ready.drain(1.min(pool.ready.len())..));
@@ -193,7 +220,7 @@ impl Pools {
     /// When [`Self::calm_down`] has something to do.
     pub(super) fn calm_at(&self) -> Option<Instant> {
         let busy = self.all.iter().filter(|pool| pool.target > 1);
-        busy.map(|pool| pool.used + CALM).min()
+        busy.map(|pool| pool.overlapped + CALM).min()
     }
 
     /// Drops all templates and sandboxes: the machine's mounts changed.

@@ -5,6 +5,8 @@
 //! warden ends every command. It never looks into an order: it passes the packet on to a
 //! sandbox.
 
+use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
@@ -14,14 +16,16 @@ use rustix::io::Errno;
 use rustix::net::RecvFlags;
 use rustix::process::{Pid, PidfdFlags, Signal};
 
+use super::blank::{Blank, formed};
 use super::descendants;
 use super::machine::Machine;
+use super::place::Place;
 use super::pool::{Key, Pools};
 use super::ready::{Ready, first_word, give};
 use super::template::Template;
 use crate::command::inside::init::{self, Kind, Pattern};
 use crate::command::protocol::packets::{self, Wish};
-pub(crate) use crate::command::protocol::packets::{BEGUN, run_packet, try_packet};
+pub(crate) use crate::command::protocol::packets::{BEGUN, end_packet, run_packet, try_packet};
 use crate::command::protocol::report::{Outcome, Report, SetupError, Step};
 use crate::command::protocol::wire::{self, Packet};
 use crate::command::sys;
@@ -67,6 +71,7 @@ pub(crate) fn serve() -> ! {
             machine,
             mounts: std::fs::File::open("/proc/self/mountinfo").ok(),
             pools: Pools::new(most),
+            places: HashMap::new(),
             blank: None,
             awaited: None,
             ended: None,
@@ -109,8 +114,10 @@ struct Warden {
     mounts: Option<std::fs::File>,
     /// Prepared sandboxes.
     pools: Pools,
+    /// What the sandboxes of each conversation share.
+    places: HashMap<NonZeroU64, Place>,
     /// A template that has no form yet.
-    blank: Option<Template>,
+    blank: Option<Blank>,
     /// The kind to make one for once the system is searched.
     awaited: Option<Kind>,
     /// When the last command ended.
@@ -190,7 +197,7 @@ impl Warden {
         if !self.machine.system.is_searching()
             && let Some(kind) = self.awaited.take()
         {
-            self.blank = Template::start(kind, &self.machine).ok();
+            self.blank = Blank::make(kind, &self.machine).ok();
         }
     }
 
@@ -253,7 +260,8 @@ impl Warden {
     fn end_strays(&self) {
         let known = || self.pools.ready().chain(&self.at_work).chain(&self.over);
         let templates = known().filter_map(|ready| ready.template.as_deref());
-        let templates = templates.chain(self.pools.templates()).chain(&self.blank);
+        let templates = templates.chain(self.pools.templates());
+        let templates = templates.chain(self.blank.iter().map(|blank| &blank.template));
         let known: Vec<Pid> = known()
             .filter_map(|ready| ready.pid)
             .chain(templates.map(Template::pid))
@@ -285,31 +293,41 @@ impl Warden {
         let Some((wish, kind)) = packets::read(&packet.bytes) else {
             return;
         };
-        if wish == Wish::Try {
-            let said = match self.tries(kind) {
-                Ok(()) => Report::Ready,
-                Err(failure) => Report::Ended(Outcome::Setup(failure)),
-            };
-            let works = said == Report::Ready;
-            init::report(socket, &said);
-            self.awaited = Some(kind).filter(|_| works && kind.namespaces);
-            if works && !kind.namespaces {
-                self.machine.system.search_all();
+        match wish {
+            Wish::Try => {
+                let said = match self.tries(kind) {
+                    Ok(()) => Report::Ready,
+                    Err(failure) => Report::Ended(Outcome::Setup(failure)),
+                };
+                let works = said == Report::Ready;
+                init::report(socket, &said);
+                self.awaited = Some(kind).filter(|_| works && kind.namespaces);
+                if works && !kind.namespaces {
+                    self.machine.system.search_all();
+                }
+                self.make_blank();
             }
-            self.make_blank();
-        } else {
-            self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
-            self.start(kind, packet);
-            self.due = Some(Instant::now() + REST);
+            Wish::Run(place) => {
+                self.hurried = self.ended.is_some_and(|ended| ended.elapsed() < REST);
+                self.start(kind, place, packet);
+                self.due = Some(Instant::now() + REST);
+            }
+            Wish::End(place) => {
+                self.places.remove(&place);
+                self.pools.leave(place);
+                self.take_down(Duration::ZERO);
+            }
         }
     }
 
     /// Whether a sandbox of this kind can be made.
     fn tries(&mut self, kind: Kind) -> Result<(), SetupError> {
         if kind.namespaces {
-            let template = Template::start(kind, &self.machine)?;
+            let Blank { template, place } = Blank::make(kind, &self.machine)?;
             template.form(&[])?;
-            return first_word(&Ready::of(&Rc::new(template))?);
+            let tried = first_word(&Ready::of(&Rc::new(template))?);
+            drop(place);
+            return tried;
         }
         let ready = Ready::without_namespaces(kind, &self.machine)?;
         first_word(&ready)?;
@@ -318,7 +336,7 @@ impl Warden {
     }
 
     /// Gives the packet to a sandbox.
-    fn start(&mut self, kind: Kind, packet: Packet) {
+    fn start(&mut self, kind: Kind, place: Option<NonZeroU64>, packet: Packet) {
         let Some(status) = packet.fds.get(1) else {
             return;
         };
@@ -327,14 +345,27 @@ impl Warden {
             let busy = busy.about(format!("{} commands run already", self.at_work.len()));
             return init::report(status, &Report::Ended(Outcome::Setup(busy)));
         }
-        let key = Key::of(kind, &packet);
+        let key = Key::of(kind, place, &packet);
+        let was_used_up = self.pools.is_used_up(&key);
         match self.find(&key, &packet) {
-            Ok(ready) => self.at_work.push(ready),
+            Ok(ready) => {
+                if self.is_at_work() {
+                    self.pools.overlapped(&key, was_used_up);
+                }
+                self.at_work.push(ready);
+            }
             Err(failure) => init::report(status, &Report::Ended(Outcome::Setup(failure))),
         }
         if kind.namespaces {
-            self.pools.of_command(key, false).pattern = Pattern::of(packet);
+            self.pools.of_command(key).pattern = Pattern::of(packet);
         }
+    }
+
+    /// Whether a command runs. One whose end was reported to its caller, and not yet here when the
+    /// caller's next order came, has reported it here by the time that order is taken.
+    fn is_at_work(&self) -> bool {
+        let mut at_work = self.at_work.iter();
+        at_work.any(|ready| wire::readable(ready.end(), Duration::ZERO) == Ok(false))
     }
 
     /// A sandbox that has taken the packet: one that waits, or another copy of the template, or
@@ -348,8 +379,7 @@ impl Warden {
             self.forget();
             self.machine.system.finish()?;
         }
-        let overlaps = !self.at_work.is_empty();
-        let pool = self.pools.of_command(key.clone(), overlaps);
+        let pool = self.pools.of_command(key.clone());
         let ahead = pool.ready.pop_front();
         if !kind.namespaces {
             let ready = match ahead {
@@ -374,8 +404,9 @@ impl Warden {
         }
         let template = formed(
             &mut self.blank,
+            &mut self.places,
             &self.machine,
-            kind,
+            key,
             &Pattern::fds_in(packet),
         );
         self.replace_template(key, template.as_ref().ok());
@@ -390,7 +421,7 @@ impl Warden {
 
     /// Exchanges the template of a pool. Sandboxes of the old one do not fit any more.
     fn replace_template(&mut self, key: &Key, template: Option<&Rc<Template>>) {
-        let pool = self.pools.of_command(key.clone(), false);
+        let pool = self.pools.of_command(key.clone());
         pool.template = template.cloned();
         let old = std::mem::take(&mut pool.ready);
         self.pools.discard(old);
@@ -406,7 +437,8 @@ impl Warden {
             if pool.template.is_none()
                 && let Some(pattern) = &pool.pattern
             {
-                let template = formed(&mut self.blank, &self.machine, kind, &pattern.fds());
+                let (blank, places) = (&mut self.blank, &mut self.places);
+                let template = formed(blank, places, &self.machine, &pool.key, &pattern.fds());
                 pool.template = template.ok();
             }
             let template = pool.template.as_ref();
@@ -422,24 +454,4 @@ impl Warden {
             }
         }
     }
-}
-
-/// A new template in the form of an order, from one that was prepared if there is one.
-fn formed(
-    blank: &mut Option<Template>,
-    machine: &Machine,
-    kind: Kind,
-    pattern: &[BorrowedFd<'_>],
-) -> Result<Rc<Template>, SetupError> {
-    let blank = blank.take().filter(|template| template.kind == kind);
-    let blank = blank.filter(|template| template.form(pattern).is_ok());
-    let template = match blank {
-        Some(template) => template,
-        None => {
-            let template = Template::start(kind, machine)?;
-            template.form(pattern)?;
-            template
-        }
-    };
-    Ok(Rc::new(template))
 }

@@ -25,6 +25,7 @@ use rustix::process::{Pid, Signal};
 use rustix::thread::LinkNameSpaceType;
 
 use super::machine::Machine;
+use super::place::{self, Place};
 use crate::command::inside::init::{self, Blueprint, GO, Kind, Pattern, report};
 use crate::command::inside::mounts::NewRoot;
 use crate::command::inside::populate::Form;
@@ -67,11 +68,30 @@ pub(super) struct Made {
 
 impl Template {
     /// Starts a template, which then prepares what does not depend on a command.
-    pub(crate) fn start(kind: Kind, machine: &Machine) -> Result<Self, SetupError> {
+    pub(crate) fn start(
+        kind: Kind,
+        machine: &Machine,
+        place: Option<&Place>,
+    ) -> Result<Self, SetupError> {
         let failed = |errno| SetupError::new(Step::Clone, errno);
+        let trees = machine.system.trees()?;
+        if let Some(place) = place {
+            let names: Vec<&str> = trees.iter().map(|(name, _)| *name).collect();
+            let life = |theirs| live(theirs, kind, machine, &names);
+            let (child, control) = place.start(kind.network, life)?;
+            let mut fds: Vec<BorrowedFd<'_>> = trees.iter().map(|(_, fd)| fd.as_fd()).collect();
+            fds.push(place.mounts().as_fd());
+            wire::send(&control, GO, &fds).map_err(failed)?;
+            let spare = RefCell::default();
+            return Ok(Self {
+                kind,
+                child,
+                control,
+                spare,
+            });
+        }
         let (ours, theirs) = wire::pair().map_err(failed)?;
         let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID;
-        let trees = machine.system.trees()?;
         match sys::clone3(flags).map_err(failed)? {
             Side::Child => {
                 let names: Vec<&str> = trees.iter().map(|(name, _)| *name).collect();
@@ -154,7 +174,7 @@ impl Template {
     }
 }
 
-fn failure_in(bytes: &[u8]) -> SetupError {
+pub(super) fn failure_in(bytes: &[u8]) -> SetupError {
     match Report::decode(bytes) {
         Some(Report::Ended(Outcome::Setup(failure))) => failure,
         // It was ended.
@@ -169,9 +189,10 @@ fn live(control: OwnedFd, kind: Kind, machine: &Machine, names: &[&'static str])
     if let Ok(control) = sys::keep_only(control)
         && let Ok(packet) = wire::receive(&control, RecvFlags::empty())
         && packet.bytes == GO
-        && packet.fds.len() == names.len()
-        && let trees = names.iter().copied().zip(packet.fds).collect()
-        && let Err(failure) = serve(&control, kind, machine, trees)
+        && packet.fds.len() == names.len() + usize::from(kind.shared)
+        && let mut fds = packet.fds.into_iter()
+        && let trees = names.iter().copied().zip(fds.by_ref()).collect()
+        && let Err(failure) = serve(&control, kind, machine, trees, fds.next())
     {
         report(&control, &Report::Ended(Outcome::Setup(failure)));
     }
@@ -183,8 +204,13 @@ fn serve(
     kind: Kind,
     machine: &Machine,
     trees: Vec<Tree>,
+    place: Option<OwnedFd>,
 ) -> Result<(), SetupError> {
-    let root = NewRoot::prepare(trees, machine.system.hidden(), &machine.user_limits)?;
+    let scratch = place.as_ref().map(place::file_system).transpose();
+    let scratch = scratch.map_err(|errno| SetupError::new(Step::Scratch, errno))?;
+    drop(place);
+    let (hidden, limits) = (machine.system.hidden(), &machine.user_limits);
+    let root = NewRoot::prepare(trees, hidden, limits, scratch.as_ref())?;
     let names = match kind.network {
         Network::On => root.name_servers()?,
         Network::Off | Network::Loopback => None,
@@ -233,8 +259,13 @@ fn make(
     spare: Option<OwnedFd>,
 ) -> Result<(), SetupError> {
     let failed = |errno| SetupError::new(Step::Clone, errno);
-    let network = network(template.kind.network, spare)
-        .map_err(|errno| SetupError::new(Step::Network, errno))?;
+    // One that is shared is where this process is already.
+    let network = if template.kind.shared {
+        Ok(None)
+    } else {
+        network(template.kind.network, spare)
+    };
+    let network = network.map_err(|errno| SetupError::new(Step::Network, errno))?;
     let (ours, theirs) = wire::pair().map_err(failed)?;
     let flags = libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWPID | libc::CLONE_NEWIPC;
     template.machine.stay();
@@ -278,14 +309,18 @@ fn network(kind: Network, spare: Option<OwnedFd>) -> Result<Option<OwnedFd>, Err
     }
 }
 
-fn open(path: &str) -> Result<OwnedFd, Errno> {
+pub(super) fn open(path: &str) -> Result<OwnedFd, Errno> {
     use rustix::fs::{CWD, Mode, OFlags};
     rustix::fs::openat(CWD, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// Maps the ids of a process in a new user namespace, and tells it to go on. A process that
 /// gets no message, because the socket is closed, ends.
-fn let_go(child: &Child, line: &OwnedFd, fds: &[BorrowedFd<'_>]) -> Result<(), SetupError> {
+pub(super) fn let_go(
+    child: &Child,
+    line: &OwnedFd,
+    fds: &[BorrowedFd<'_>],
+) -> Result<(), SetupError> {
     write_maps(child)
         .and_then(|()| wire::send(line, GO, fds))
         .map_err(|errno| SetupError::new(Step::IdMaps, errno))
