@@ -219,6 +219,7 @@ pub(crate) fn sandbox_rules(
         Reach::On => Network::On,
     };
     rules.records = Some(options.home.sandbox_records());
+    rules.shared = true;
     if sandbox.command_sandbox == CommandSandboxMode::Off {
         // What is left is the supervisor, which ends everything a command started.
         rules.highest = Level::Landlock;

@@ -38,7 +38,6 @@ const SETUP: &str = r#"
     echo of-the-data > $OUT/data/file.txt
     printf '#!/bin/sh\necho of-the-tool\n' > $OUT/me/odd/mytool; chmod 755 $OUT/me/odd/mytool
     echo of-the-secret > $WS/secrets.json
-    printf 'import socket,sys\ns=socket.socket(); s.bind(("127.0.0.1",0)); s.listen()\nc=socket.create_connection(s.getsockname()); print("of-the-loopback")\n' > $WS/server.py
     printf 'could not resolve host: in a file\n' > $WS/notes.txt
 "#;
 

@@ -135,7 +135,7 @@ const ENGLISH: Words = Words {
     or: " or ",
     read_first: "Read a file with {} before you change it; a file that changed since has to be read again.",
     small_changes: "Change files with {}: no more than what the task needs, in the style that is there.",
-    commands: "Use {} to build and to run tests. Commands run in a sandbox: some paths and the network may be closed, and a refusal says why.",
+    commands: "Use {} to build and to run tests. Commands run in a sandbox: some paths and the network may be closed, and a refusal says why. They share /tmp, the home directory and a loopback of their own until the conversation ends.",
     search: "Find things with {} rather than by reading everything.",
     todos: "Keep track of longer tasks with {}.",
     always: [
@@ -161,7 +161,7 @@ const PORTUGUESE: Words = Words {
     or: " ou ",
     read_first: "Leia o arquivo com {} antes de alterá-lo; se ele mudou desde então, leia de novo.",
     small_changes: "Altere arquivos com {}: só o que a tarefa exige, no estilo que já existe.",
-    commands: "Use {} para compilar e executar testes. Os comandos rodam atrás de barreiras: alguns caminhos e a rede podem estar fechados, e a recusa diz por quê.",
+    commands: "Use {} para compilar e executar testes. Os comandos rodam atrás de barreiras: alguns caminhos e a rede podem estar fechados, e a recusa diz por quê. Eles compartilham /tmp, o diretório pessoal e um loopback próprio até o fim da conversa.",
     search: "Procure com {} em vez de ler tudo.",
     todos: "Acompanhe tarefas longas com {}.",
     always: [

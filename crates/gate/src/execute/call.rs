@@ -42,7 +42,7 @@ impl Gate {
         let opened = opened(&live.opened, session);
         Runner::prepare(
             &mut *live.invocation,
-            &Ahead::new(&self.inner.sandbox, &opened),
+            &Ahead::new(&self.inner.sandbox, &opened, session),
         )
     }
 

@@ -3,22 +3,38 @@
 use toolgate_model::NeededDirectory;
 use toolgate_sandbox::paths::PathSandbox;
 
+use crate::session::Session;
+
 /// The sandbox of a call that is about to start. There is no way in it to do what the call is
 /// for. It cannot be made outside the gate.
 #[derive(Clone, Copy)]
 pub struct Ahead<'a> {
     sandbox: &'a PathSandbox,
     opened: &'a [NeededDirectory],
+    session: &'a Session,
 }
 
 impl<'a> Ahead<'a> {
-    pub(crate) const fn new(sandbox: &'a PathSandbox, opened: &'a [NeededDirectory]) -> Self {
-        Self { sandbox, opened }
+    pub(crate) const fn new(
+        sandbox: &'a PathSandbox,
+        opened: &'a [NeededDirectory],
+        session: &'a Session,
+    ) -> Self {
+        Self {
+            sandbox,
+            opened,
+            session,
+        }
     }
 
     /// The path sandbox.
     pub const fn sandbox(&self) -> &'a PathSandbox {
         self.sandbox
+    }
+
+    /// The conversation.
+    pub const fn session(&self) -> &'a Session {
+        self.session
     }
 
     /// The directories beyond the sandbox that are open to the call so far.

@@ -32,6 +32,7 @@ impl Commands {
     pub(super) fn start(&self, paths: &PathSandbox, settings: &CommandSettings) -> Started {
         let mut rules = SandboxRules::new(paths.clone());
         rules.network = self.network;
+        rules.shared = true;
         let none: [&str; 0] = [];
         let variables = self.environment.iter().map(|(name, value)| (name, value));
         let sandbox = CommandSandbox::start(&rules).map_err(|error| error.to_string());

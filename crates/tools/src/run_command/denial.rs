@@ -82,14 +82,10 @@ pub(super) fn hints(
     refused: &[Refused],
 ) -> Vec<String> {
     let mut hints: Vec<String> = Vec::new();
-    // A plain "unreachable" names no address. Names of hosts fail earlier, so without another
-    // address it is most likely a server on the machine itself.
-    let is_about_loopback = LOOPBACK.iter().any(|name| said.contains(name))
-        || !(names_address(said) || names_address(command));
     for line in said.lines() {
         let lower = line.to_lowercase();
         let mut found = Vec::new();
-        if let Some(hint) = of_network(&lower, is_about_loopback, network) {
+        if let Some(hint) = of_network(&lower, network) {
             found.extend(of_caches(command, settings));
             found.push(hint);
         }
@@ -129,37 +125,25 @@ pub(super) fn complaints(said: &str) -> String {
 }
 
 /// What a message about the network comes from, with the line that opens just that.
-fn of_network(lower: &str, is_about_loopback: bool, network: Network) -> Option<String> {
+fn of_network(lower: &str, network: Network) -> Option<String> {
     let has = |all: &[&str]| all.iter().any(|words| lower.contains(words));
     // A server that cannot listen says no more than this, and the address stands elsewhere.
-    let is_local = has(&LOOPBACK)
-        || has(&["cannot assign requested address", "eaddrnotavail"])
-        || (is_about_loopback && has(&["network is unreachable", "enetunreach"]));
+    let is_local = has(&LOOPBACK) || has(&["cannot assign requested address", "eaddrnotavail"]);
     let under = "under [tools.sandbox] in the user's configuration";
     match network {
-        Network::Off if is_local && (has(&UNREACHABLE) || has(&REFUSED)) => Some(format!(
-            "the network is off for commands, and with it connections to localhost. A loopback of their own is enough for servers that the command itself starts. The user can allow it: network = \"loopback\" {under}"
-        )),
+        Network::Off | Network::Loopback if is_local && (has(&UNREACHABLE) || has(&REFUSED)) => {
+            Some(format!(
+                "commands have a loopback of their own, where servers of the machine are not. The user can give them the machine's: network = \"on\" {under}"
+            ))
+        }
         Network::Off if has(&UNREACHABLE) => Some(format!(
             "the network is off for commands. The user can switch it on: network = \"on\" {under}"
-        )),
-        Network::Loopback if is_local && has(&REFUSED) => Some(format!(
-            "commands have a loopback of their own, where servers of the machine are not. The user can give them the machine's: network = \"on\" {under}"
         )),
         Network::Loopback if !is_local && has(&UNREACHABLE) => Some(format!(
             "commands reach only a loopback of their own. The user can switch the network on: network = \"on\" {under}"
         )),
         _ => None,
     }
-}
-
-/// Whether a text names an address that is not the machine's own.
-fn names_address(text: &str) -> bool {
-    let mut words = text.split(|c: char| !(c.is_ascii_hexdigit() || c == '.'));
-    words.any(|word| {
-        let address = word.parse::<std::net::Ipv4Addr>();
-        address.is_ok_and(|address| !address.is_loopback() && !address.is_unspecified())
-    })
 }
 
 /// What the machine has already of the packages that a program asks the network for.
@@ -335,8 +319,8 @@ mod tests {
                 "cargo is not installed",
             ),
             (
-                "Error: connect ENETUNREACH 127.0.0.1:3000 - Local (0.0.0.0:0)",
-                "network = \"loopback\"",
+                "Error: connect ECONNREFUSED 127.0.0.1:3000",
+                "a loopback of their own",
             ),
             (
                 "getaddrinfo EAI_AGAIN registry.npmjs.org",

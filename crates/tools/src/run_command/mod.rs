@@ -24,6 +24,7 @@ mod ending;
 mod foreground;
 mod place;
 mod settings;
+mod shared;
 
 use std::num::NonZeroU64;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
+use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Ahead, Output, Preview, RunCtx, TypedTool, typed};
 use toolgate_model::{Access, Category, ErrorKind, Facts, NeededDirectory, Risk, ToolError};
 use toolgate_sandbox::command::{
@@ -43,6 +45,7 @@ pub(crate) use companions::{output_tool, stop_tool};
 use foreground::HintContext;
 use place::Place;
 pub use settings::CommandSettings;
+use shared::Shared;
 
 use crate::blocking::{Begun, cancelled};
 
@@ -50,7 +53,10 @@ const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standa
     then standard error under [stderr], and the exit code if it is not 0. The command runs in a \
     sandbox: it can change files of the workspace only, has no network unless that was granted, no \
     terminal and no standard input, and everything it starts ends with it. Start servers and other \
-    long work with background: true and read them with command_output.";
+    long work with background: true and read them with command_output. All commands of the \
+    conversation share /tmp, the home directory and, unless the network is on, a loopback of their \
+    own: a server in the background is reached by the next call, and all of it ends with the \
+    conversation.";
 
 /// The longest timeout: a day.
 const MOST_SECONDS: u64 = 24 * 60 * 60;
@@ -253,12 +259,14 @@ impl RunCommand {
         settings: &CommandSettings,
         paths: &PathSandbox,
         open: &[NeededDirectory],
+        session: &Session,
     ) -> Result<CommandSpec, ToolError> {
         let place = Place::of(self.cwd.as_deref(), &settings.roots)?;
         place.check(paths.roots(), |path| paths.preflight(path, Access::Read))?;
         let mut spec = CommandSpec::line(&self.command, place.absolute);
         spec.env.clone_from(&settings.env);
         spec.opened = open.iter().map(exact).collect();
+        spec.place = session.resource::<Shared>().place();
         Ok(spec)
     }
 }
@@ -268,7 +276,7 @@ impl RunCommand {
 fn prepare(args: &mut RunCommand, ahead: &Ahead<'_>, settings: &CommandSettings) {
     if !args.background
         && let Ok(sandbox) = settings.sandbox().cloned()
-        && let Ok(spec) = args.spec(settings, ahead.sandbox(), ahead.opened())
+        && let Ok(spec) = args.spec(settings, ahead.sandbox(), ahead.opened(), ahead.session())
     {
         args.ahead = Some(MadeAhead {
             opened: ahead.opened().to_vec(),
@@ -283,7 +291,7 @@ async fn run(
     settings: Arc<CommandSettings>,
 ) -> Result<Output, ToolError> {
     let sandbox = settings.sandbox()?;
-    let spec = args.spec(&settings, cx.sandbox(), cx.opened())?;
+    let spec = args.spec(&settings, cx.sandbox(), cx.opened(), cx.session())?;
     if args.background {
         return background::start(&args, spec, sandbox, &cx).await;
     }
