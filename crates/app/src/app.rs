@@ -17,6 +17,7 @@ use crate::approvals::Approvals;
 use crate::configuration;
 use crate::conversation::{Conversation, Inner};
 use crate::error::AppError;
+use crate::home::Home;
 use crate::options::{AppOptions, Approval};
 use crate::orphans::{self, Noted};
 use crate::project::{Plan, Project, Purpose};
@@ -112,6 +113,16 @@ impl App {
         &self.shared.journal
     }
 
+    /// The time, in milliseconds since 1970.
+    pub fn now_ms(&self) -> u64 {
+        self.shared.options.clock.now_ms()
+    }
+
+    /// Where Toolgate keeps its own files.
+    pub fn home(&self) -> &Home {
+        &self.shared.options.home
+    }
+
     pub(crate) fn options(&self) -> &AppOptions {
         &self.shared.options
     }
@@ -137,6 +148,7 @@ impl App {
             workspace: self.shared.workspace.clone(),
             config: self.shared.config.clone(),
             asked_with: Vec::new(),
+            scopes: Vec::new(),
         };
         Project::build(self, plan, |settings| {
             if unlimited {
@@ -152,6 +164,12 @@ impl App {
         let reader = self.reader()?;
         let all = reader.conversations(ConversationFilter::default()).await?;
         Ok(all)
+    }
+
+    /// Whether the journal has a conversation of this name.
+    pub async fn is_on_record(&self, id: &ConversationId) -> Result<bool, AppError> {
+        let found = self.reader()?.conversation(id).await?;
+        Ok(found.is_some())
     }
 
     /// A handle to a conversation that is in the journal. The same conversation has the same

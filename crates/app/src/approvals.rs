@@ -104,6 +104,11 @@ impl Approvals {
         }
     }
 
+    /// Reports that the list has changed.
+    pub fn changes(&self) -> watch::Receiver<u64> {
+        self.changed.subscribe()
+    }
+
     fn changed(&self) {
         self.changed
             .send_modify(|count| *count = count.wrapping_add(1));

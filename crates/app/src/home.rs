@@ -72,6 +72,11 @@ impl Home {
         self.data.join("journal.db")
     }
 
+    /// What a server knows: its tokens and its conversations.
+    pub fn server(&self) -> PathBuf {
+        self.data.join("server")
+    }
+
     /// Full outputs that `read_output` returns.
     pub(crate) fn outputs(&self) -> PathBuf {
         self.data.join("outputs")

@@ -13,6 +13,28 @@ pub(crate) struct LastTurn {
 }
 
 impl LastTurn {
+    /// The number of the last turn that the journal has; 0 if it has none.
+    pub(crate) async fn number(
+        reader: &dyn ReadJournal,
+        id: &ConversationId,
+    ) -> Result<u64, AppError> {
+        let filter = Filter {
+            kind: Some("turn_started".to_owned()),
+            ..Filter::of(id)
+        };
+        let mut last = 0;
+        let each = |line: Line| {
+            if let Body::Kept(record) = line.body
+                && let Record::TurnStarted { turn, .. } = *record
+            {
+                last = turn;
+            }
+            true
+        };
+        reader.each(filter, each).await?;
+        Ok(last)
+    }
+
     /// The last turn that the journal has.
     pub(crate) async fn of(
         reader: &dyn ReadJournal,

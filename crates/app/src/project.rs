@@ -11,6 +11,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, ToolError, ToolResult};
-use toolgate_policy::{Trust, misnamed};
+use toolgate_policy::{Scope, Trust, misnamed};
 use toolgate_sandbox::paths::PathSandbox;
 use toolgate_tools::CommandSettings;
 
@@ -50,6 +51,7 @@ pub struct Project {
     commands: Arc<CommandSettings>,
     pub(crate) record: Arc<Record>,
     pub(crate) workspace: PathBuf,
+    scopes: Vec<Scope>,
 }
 
 impl std::fmt::Debug for Project {
@@ -161,6 +163,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) config: Effective,
     /// Secrets with which a provider is asked: they are redacted.
     pub(crate) asked_with: Vec<(String, String)>,
+    /// What the caller permits, beside the rules.
+    pub(crate) scopes: Vec<Scope>,
 }
 
 impl Project {
@@ -175,6 +179,7 @@ impl Project {
             workspace,
             config,
             asked_with,
+            scopes,
         } = plan;
         let options = app.options();
         for ignored in config.ignored() {
@@ -254,6 +259,7 @@ impl Project {
             commands: around.settings,
             record,
             workspace,
+            scopes,
         })
     }
 
@@ -303,7 +309,9 @@ impl Project {
     }
 
     pub(crate) fn session(&self, id: impl Into<ConversationId>) -> Session {
-        Session::new(id).keeping_in(Arc::clone(&self.outputs) as Arc<_>)
+        let session = Session::new(id).keeping_in(Arc::clone(&self.outputs) as Arc<_>);
+        let scopes = self.scopes.iter().cloned();
+        scopes.fold(session, Session::scoped)
     }
 
     /// Ends a conversation: its calls, its entries that wait, and its lease. What was read in it
@@ -361,7 +369,7 @@ impl Project {
     }
 
     /// The tools that a model is offered: none where tools are off, the configured ones where
-    /// the user answers.
+    /// the user answers, and those alone that every scope permits.
     pub fn definitions(&self) -> Result<Vec<Definition>, AppError> {
         let tools = &self.config.settings().tools;
         if tools.mode == Mode::Disabled {
@@ -370,8 +378,18 @@ impl Project {
         let own = !described(&self.config).is_empty();
         let profile = tools.profile.as_deref().filter(|_| !own);
         let profile = profile.unwrap_or_default();
-        let found = self.gate.registry().definitions(profile);
-        found.map(|all| all.to_vec()).map_err(AppError::usage)
+        let registry = self.gate.registry();
+        let mut found = registry
+            .definitions(profile)
+            .map_err(AppError::usage)?
+            .to_vec();
+        for scope in &self.scopes {
+            let permitted = registry.list_for_scope(Some(scope));
+            let names = permitted.iter().map(|entry| entry.spec().name.as_str());
+            let names: BTreeSet<&str> = names.collect();
+            found.retain(|tool| names.contains(registry.canonical(&tool.name).as_str()));
+        }
+        Ok(found)
     }
 }
 

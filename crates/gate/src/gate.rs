@@ -359,10 +359,10 @@ impl Gate {
             _ => timeouts.default,
         };
         let limit = call.or(spec.timeout).unwrap_or(by_category);
-        let scoped = session.scope().and_then(|scope| {
-            scope.timeout(&spec.name, &|name| self.inner.registry.canonical(name))
-        });
-        scoped.map_or(limit, |scoped| limit.min(scoped))
+        let canonical = |name: &str| self.inner.registry.canonical(name);
+        let scopes = session.scopes().iter();
+        let scoped = scopes.filter_map(|scope| scope.timeout(&spec.name, &canonical));
+        scoped.min().map_or(limit, |scoped| limit.min(scoped))
     }
 }
 

@@ -96,7 +96,7 @@ impl Gate {
         let (project, of_project) = self.granted();
         let (conversation, own) = session.numbered_grants();
         let all = || [&of_project[..], &own, extra].concat();
-        let shared = own.is_empty() && session.scope().is_none();
+        let shared = own.is_empty() && session.scopes().is_empty();
         let key = Key {
             gate: policies.gate,
             names,
@@ -155,10 +155,10 @@ impl Gate {
     fn compile(&self, session: &Session, grants: &[Grant]) -> Result<Arc<Policy>, ToolError> {
         let rules = &self.inner.rules;
         let mut layers: Vec<LayerSpec> = rules.layers.clone();
-        if !grants.is_empty() || session.scope().is_some() {
+        if !grants.is_empty() || !session.scopes().is_empty() {
             layers.push(Grant::layer(grants));
         }
-        if let Some(scope) = session.scope() {
+        for scope in session.scopes() {
             let all = self.inner.registry.list();
             let read_only = all
                 .iter()

@@ -79,8 +79,13 @@ impl Agent {
             workspace,
             config,
             asked_with: asker.asked_with(),
+            scopes: options.scopes.clone(),
         };
-        let project = Project::build(app, plan, |_| {})?;
+        let project = Project::build(app, plan, |settings| {
+            if options.approver_expires {
+                settings.approval_timeout = None;
+            }
+        })?;
         let noted = app.note_run();
         let mut model = Model {
             asker,
@@ -115,6 +120,7 @@ impl Agent {
             workspace,
             config,
             asked_with: Vec::new(),
+            scopes: Vec::new(),
         };
         let project = Project::build(app, plan, |_| {})?;
         Ok(Self {
@@ -242,6 +248,7 @@ fn with_preset(
 ) -> Result<(Effective, Preset), AppError> {
     let mut with = options.clone();
     with.tools_mode = start.mode.or(with.tools_mode);
+    with.trust = start.trust.clone().or(with.trust);
     let config = configuration::configuration(&with, workspace)?;
     let preset = presets::named(&config, start.preset.as_deref().unwrap_or(CODER))?;
     let trust = preset.trust.map(|trust| trust.as_str().to_owned());

@@ -47,6 +47,7 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gate::approve::{Answer, ApprovalRequest};
 use toolgate_gate::plan::Mode as ToolsMode;
 use toolgate_model::{ApprovalId, ConversationId};
+use toolgate_policy::Scope;
 
 pub use events::Subscription;
 pub use send::{Input, Listen, SendOptions, Turn};
@@ -55,10 +56,11 @@ use crate::app::{App, locked};
 use crate::error::AppError;
 use crate::export::{self, ExportFormat};
 use crate::interrupted::{Choice, Interrupted, SettledCall};
+use crate::last_turn::LastTurn;
 use crate::options::Approval;
 use crate::provider_source::Asked;
 use crate::stored::Stored;
-use crate::undo::{self, Scope, Undo};
+use crate::undo::{self, Undo};
 use agent::Agent;
 use events::Signals;
 
@@ -93,6 +95,13 @@ pub struct StartOptions {
     pub approval: Option<Approval>,
     /// A new file that records what the model says.
     pub record: Option<PathBuf>,
+    /// The trust level [default: as the app's options, the preset or the configuration say].
+    pub trust: Option<String>,
+    /// What the caller permits, each of which only narrows: the tools that a model is offered,
+    /// their paths and their time.
+    pub scopes: Vec<Scope>,
+    /// Whether the approver says when a question expires, in place of the configured time.
+    pub approver_expires: bool,
 }
 
 /// A handle to a conversation. Clones are the same conversation.
@@ -154,7 +163,7 @@ impl App {
     }
 
     /// Plans the undo of what a conversation did to files.
-    pub async fn undo(&self, id: &ConversationId, scope: &Scope) -> Result<Undo, AppError> {
+    pub async fn undo(&self, id: &ConversationId, scope: &undo::Scope) -> Result<Undo, AppError> {
         let stored = Stored::find(self, id).await?;
         undo::plan(self, &stored, scope).await
     }
@@ -266,8 +275,27 @@ impl Conversation {
         Subscription::new(&self.inner.app, &self.inner.id, &self.inner.signals, after)
     }
 
+    /// The number of its last journal entry; 0 before the first.
+    pub async fn last_seq(&self) -> Result<u64, AppError> {
+        if !self.inner.app.journal_file().exists() {
+            return Ok(0);
+        }
+        let reader = self.inner.app.reader()?;
+        let found = reader.conversation(&self.inner.id).await?;
+        Ok(found.map_or(0, |found| found.entries))
+    }
+
+    /// The number of its last turn in the journal; 0 before the first.
+    pub async fn turns(&self) -> Result<u64, AppError> {
+        if !self.inner.app.journal_file().exists() {
+            return Ok(0);
+        }
+        let reader = self.inner.app.reader()?;
+        LastTurn::number(&*reader, &self.inner.id).await
+    }
+
     /// Plans the undo of what it did to files.
-    pub async fn undo(&self, scope: &Scope) -> Result<Undo, AppError> {
+    pub async fn undo(&self, scope: &undo::Scope) -> Result<Undo, AppError> {
         let _idle = self.idle()?;
         self.inner.app.undo(&self.inner.id, scope).await
     }

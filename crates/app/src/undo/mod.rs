@@ -147,6 +147,7 @@ pub(crate) async fn plan(app: &App, stored: &Stored, scope: &Scope) -> Result<Un
         workspace,
         config,
         asked_with: Vec::new(),
+        scopes: Vec::new(),
     };
     // A user undoes, no model: that works where tools are off, too.
     let project = Project::build(app, plan, |settings| settings.mode = Mode::Enabled)?;

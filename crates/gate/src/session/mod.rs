@@ -49,7 +49,7 @@ pub struct Session {
     resources: Resources,
     pending: Pending,
     hub: Arc<Hub>,
-    scope: Option<Scope>,
+    scopes: Vec<Scope>,
     capacity: AtomicUsize,
     cancel: CancellationToken,
 }
@@ -86,7 +86,7 @@ impl Session {
             opened: Mutex::new(Vec::new()),
             resources: Resources::default(),
             pending: Pending::default(),
-            scope: None,
+            scopes: Vec::new(),
             capacity: AtomicUsize::new(UNKNOWN_CAPACITY),
             cancel: CancellationToken::new(),
         }
@@ -99,10 +99,10 @@ impl Session {
         self
     }
 
-    /// The same under a scope handed in by a caller; it can only narrow.
+    /// The same under a further scope handed in by a caller; each can only narrow.
     #[must_use]
     pub fn scoped(mut self, scope: Scope) -> Self {
-        self.scope = Some(scope);
+        self.scopes.push(scope);
         self
     }
 
@@ -138,9 +138,9 @@ impl Session {
         &self.outputs
     }
 
-    /// The scope it runs under.
-    pub fn scope(&self) -> Option<&Scope> {
-        self.scope.as_ref()
+    /// The scopes it runs under: a call needs all of them.
+    pub fn scopes(&self) -> &[Scope] {
+        &self.scopes
     }
 
     /// The grants given for this conversation.
