@@ -33,7 +33,7 @@ pub struct Settings {
     pub providers: BTreeMap<String, Provider>,
     /// `[search]`.
     pub search: Search,
-    /// `[server]`; used once there is a server.
+    /// `[server]`.
     pub server: Server,
     /// `[journal]`.
     #[serde(default)]
@@ -349,6 +349,20 @@ pub struct Server {
     pub allowed_origins: Vec<String>,
     /// Names under which it may be called.
     pub allowed_hosts: Vec<String>,
+    /// Directories that conversations may be about.
+    pub workspaces: Vec<PathBuf>,
+    /// The certificates, PEM.
+    pub tls_certificate: Option<PathBuf>,
+    /// The key of the certificate, PEM.
+    pub tls_key: Option<PathBuf>,
+    /// Whether plain HTTP may be spoken beyond this machine.
+    pub allow_plain_remote: bool,
+    /// The most connections at once.
+    pub max_connections: usize,
+    /// The most conversations of one token that are open at once.
+    pub max_conversations: usize,
+    /// The most requests and frames of one token per second.
+    pub requests_per_second: u32,
 }
 
 /// `[tools.web_fetch]`.

@@ -145,6 +145,55 @@ pub(super) const SERVER: &[Key] = &[
         "Names, besides its own address, under which it may be called.",
     )
     .or(Fallback::List(&[])),
+    Key::new(
+        "workspaces",
+        Shape::list(&Shape::Text(Check::Path)),
+        "Directories, besides its own, that conversations may be about.",
+    )
+    .or(Fallback::List(&[])),
+    Key::new(
+        "tls_certificate",
+        Shape::Text(Check::Path),
+        "A file with its certificates, PEM; without it, plain HTTP.",
+    ),
+    Key::new(
+        "tls_key",
+        Shape::Text(Check::Path),
+        "The file with the key of the certificate, PEM.",
+    ),
+    Key::new(
+        "allow_plain_remote",
+        Shape::Flag,
+        "Whether plain HTTP may be spoken beyond this machine.",
+    )
+    .or(Fallback::Flag(false)),
+    Key::new(
+        "max_connections",
+        Shape::Count {
+            min: 1,
+            max: 65_535,
+        },
+        "The most connections at once.",
+    )
+    .or(Fallback::Count(2_048)),
+    Key::new(
+        "max_conversations",
+        Shape::Count {
+            min: 1,
+            max: 65_535,
+        },
+        "The most conversations of one token that are open at once.",
+    )
+    .or(Fallback::Count(2_048)),
+    Key::new(
+        "requests_per_second",
+        Shape::Count {
+            min: 1,
+            max: 100_000,
+        },
+        "The most requests and frames of one token per second; twice as many at once.",
+    )
+    .or(Fallback::Count(200)),
 ];
 
 /// The keys of `[journal]`.
