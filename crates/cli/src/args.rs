@@ -100,6 +100,9 @@ pub(crate) enum Command {
     /// Talk with a model in the terminal, and approve its calls
     #[command(after_help = CHAT_EXAMPLES)]
     Chat(ChatArgs),
+    /// Serve conversations over HTTP and WebSocket
+    #[command(after_help = SERVE_EXAMPLES)]
+    Serve(ServeArgs),
     /// Lists the configured providers and the models they offer
     Models(Asked),
     /// Reads calls out of a recorded answer of a model
@@ -147,6 +150,61 @@ pub(crate) enum Command {
     Man {
         /// The directory
         dir: Option<PathBuf>,
+    },
+}
+
+const SERVE_EXAMPLES: &str = "Examples:\n  toolgate serve\n  toolgate serve --port 0 --json\n  toolgate serve token create ci --role approver";
+
+const TOKEN_EXAMPLES: &str = "Examples:\n  toolgate serve token create ci --role approver\n  toolgate serve token create bot --directory /srv/project --scope scope.json";
+
+/// How a server listens.
+#[derive(Clone, Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct ServeArgs {
+    /// The address to listen on [default: as configured, 127.0.0.1]
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) host: Option<String>,
+    /// The port to listen on, 0 for any free one [default: as configured, 7433]
+    #[arg(long, value_name = "N")]
+    pub(crate) port: Option<u16>,
+    #[command(subcommand)]
+    pub(crate) command: Option<ServeCommand>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum ServeCommand {
+    /// Create, list and revoke tokens of users and programs
+    #[command(subcommand)]
+    Token(TokenCommand),
+    /// Print the OpenAPI document of the HTTP interface
+    Openapi,
+    /// Print the JSON Schema of the WebSocket's frames
+    Frames,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Create a token and print it once
+    #[command(after_help = TOKEN_EXAMPLES)]
+    Create {
+        /// Whose it is
+        name: String,
+        /// owner (own conversations), approver (watch and answer) or reader (watch)
+        #[arg(long, value_name = "ROLE", default_value = "owner")]
+        role: String,
+        /// A directory that it may use, again for more [default: the workspace]
+        #[arg(long = "directory", value_name = "DIR")]
+        directories: Vec<PathBuf>,
+        /// A file with the scope of its conversations: {"permissions": {TOOL: {"allowed": true}}}
+        #[arg(long, value_name = "FILE")]
+        scope: Option<PathBuf>,
+    },
+    /// List the tokens, without their secrets
+    List,
+    /// Revoke a token, by its id or name
+    Revoke {
+        /// Its id or name, from the list
+        token: String,
     },
 }
 

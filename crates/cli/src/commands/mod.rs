@@ -13,6 +13,7 @@ mod parse;
 mod policy;
 mod resume;
 mod run;
+mod serve;
 mod tools;
 mod trust;
 mod undo;
@@ -42,6 +43,7 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, CliError> {
         } => batch::run(&common, out, file.as_deref(), unlimited, conversation).await,
         Command::Run(asked) => run::run(&common, out, &asked).await,
         Command::Chat(args) => chat::run(&common, out, &args).await,
+        Command::Serve(served) => serve::run(&common, out, served).await,
         Command::Models(asked) => models::run(&common, out, &asked).await,
         Command::Parse { file, format } => parse::run(out, file.as_deref(), format),
         Command::Tools { format } => tools::run(&common, out, &format),
