@@ -109,6 +109,7 @@ mod tests {
             workspace: workspace.canonicalize().unwrap(),
             config: app.config().clone(),
             asked_with: Vec::new(),
+            scopes: Vec::new(),
         };
         Project::build(&app, plan, |_| {}).unwrap()
     }
