@@ -24,13 +24,14 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use toolgate_gate::journal::{
     Body, Conversation, ConversationFilter, Filter, Line, ReadJournal, Record,
 };
 use toolgate_gate::output::Redactor;
-use toolgate_model::ConversationId;
+use toolgate_model::{CallId, ConversationId};
 
 use crate::app::App;
 use crate::error::AppError;
@@ -147,6 +148,19 @@ impl App {
             true => self.find_id(text).await,
             false => Ok(text.into()),
         }
+    }
+
+    /// The call of a conversation that is meant: this one, or the only one that begins like it.
+    pub async fn find_call(&self, id: &ConversationId, text: &str) -> Result<CallId, AppError> {
+        let mut calls = BTreeSet::new();
+        let each = |line: Line| {
+            calls.insert(line.call.as_str().to_owned());
+            true
+        };
+        let reader = self.reader()?;
+        let reader: &dyn ReadJournal = &*reader;
+        reader.each(Filter::of(id), each).await?;
+        only_one(text, calls.iter().map(String::as_str)).map(CallId::from)
     }
 
     /// The last conversation of the app's workspace that a model took part in.

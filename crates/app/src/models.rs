@@ -38,6 +38,12 @@ impl ProviderInfo {
 }
 
 impl App {
+    /// The names by which a provider can be meant: those of the configuration, then the
+    /// built-in ones.
+    pub fn provider_names(&self) -> Vec<String> {
+        Source::names(self.config())
+    }
+
     /// The provider that is meant, or all of the configuration where none is named.
     pub fn providers(&self, asked: &Asked) -> Result<Vec<ProviderInfo>, AppError> {
         let config = self.config();

@@ -15,6 +15,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolgate_config::{Effective, GrantFile};
 use toolgate_gate::execute::EventSink;
@@ -366,6 +367,18 @@ impl Project {
             }
         }
         results
+    }
+
+    /// The JSON Schema of a tool's arguments, by its name or an alias.
+    pub fn schema(&self, tool: &str) -> Option<Value> {
+        let definitions = self.definitions().unwrap_or_default();
+        let offered = definitions.into_iter().find(|one| one.name == tool);
+        let by_profile = offered.map(|definition| definition.input_schema);
+        let registry = self.gate.registry();
+        by_profile.or_else(|| {
+            let entry = registry.get(&registry.canonical(tool))?;
+            Some(entry.spec().schema.clone())
+        })
     }
 
     /// The tools that a model is offered: none where tools are off, the configured ones where

@@ -116,6 +116,17 @@ impl Source {
         config.settings().providers.contains_key(name) || Self::built_in(name).is_some()
     }
 
+    /// The names of all providers: those of the configuration, then the built-in ones.
+    pub(crate) fn names(config: &Effective) -> Vec<String> {
+        let mut names: Vec<String> = config.settings().providers.keys().cloned().collect();
+        for (name, ..) in BUILT_IN {
+            if !names.iter().any(|known| known == name) {
+                names.push(name.to_owned());
+            }
+        }
+        names
+    }
+
     /// Every provider of the configuration.
     pub(crate) fn all(config: &Effective) -> Vec<Self> {
         let providers = config.settings().providers.iter();

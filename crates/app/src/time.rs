@@ -23,6 +23,45 @@ pub fn stamp(at_ms: u64) -> String {
     format!("{}.{:03}Z", shown(at_ms).replace(' ', "T"), at_ms % 1000)
 }
 
+/// The moment that a user means, as milliseconds since 1970: so long before now (`30m`, `2h`,
+/// `3d`, `1w`), or the beginning of a day in UTC (`2026-01-31`).
+///
+/// ```
+/// use toolgate_app::time::before;
+///
+/// assert_eq!(before("2h", 7_200_000), Some(0));
+/// assert_eq!(before("1970-01-02", 0), Some(86_400_000));
+/// assert_eq!(before("yesterday", 0), None);
+/// ```
+pub fn before(text: &str, now_ms: u64) -> Option<u64> {
+    let (number, unit) = text.split_at_checked(text.len().checked_sub(1)?)?;
+    let seconds = match unit {
+        "s" => 1,
+        "m" => 60,
+        "h" => 3_600,
+        "d" => 86_400,
+        "w" => 604_800,
+        _ => return day(text)?.checked_mul(86_400_000),
+    };
+    let age = number.parse::<u64>().ok()?.checked_mul(seconds * 1000)?;
+    Some(now_ms.saturating_sub(age))
+}
+
+/// The day since 1970 of a date.
+fn day(text: &str) -> Option<u64> {
+    let mut parts = text.split('-');
+    let mut part = |long: usize| {
+        let part = parts.next().filter(|part| part.len() == long)?;
+        part.parse::<u64>().ok()
+    };
+    let (year, month, of_month) = (part(4)?, part(2)?, part(2)?);
+    let near = year.checked_sub(1970)? * 365;
+    // Of the days that may be meant, the one whose date is this.
+    let wanted = (year, month, of_month);
+    let found = (near..near + 1_000).find(|days| date(*days) == wanted);
+    found.filter(|_| parts.next().is_none())
+}
+
 /// The date of a day since 1970. Years are counted from March, so that the leap day is the
 /// last of its year and every month but the last has its usual place.
 fn date(days: u64) -> (u64, u64, u64) {

@@ -3,10 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 
+use crate::complete;
 use crate::counted::Counted;
 
+mod examples;
 /// Stands between a language model and your machine: checks its tool calls, asks you,
 /// runs them in a sandbox and hands the results back.
 #[derive(Debug, Parser)]
@@ -25,6 +27,7 @@ pub(crate) struct Cli {
 
 /// Options of every command.
 #[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
 pub(crate) struct Common {
     /// The directory that tools may use [default: the current one]
     #[arg(long, global = true, value_name = "DIR")]
@@ -55,7 +58,7 @@ pub(crate) struct Common {
     /// Machine-readable output
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Say only what was asked for
+    /// Print only the result
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
 }
@@ -73,18 +76,21 @@ pub(crate) enum Approve {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Runs one call through the whole line and prints its result as a JSON line
+    /// Run one call and print its result as a JSON line
+    #[command(after_help = examples::EXEC)]
     Exec {
         /// The tool, by name or alias
+        #[arg(add = complete::tools())]
         tool: OsString,
-        /// Its arguments as a JSON object, or - for standard input
-        #[arg(allow_hyphen_values = true)]
-        args: OsString,
+        /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
+        #[arg(required = true, value_name = "ARGS")]
+        args: Vec<OsString>,
         /// Go on with this conversation: what was read in it is known, and has to be
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = complete::conversations())]
         conversation: Option<String>,
     },
-    /// Runs a batch: JSON lines of calls in, one result line each out, in call order
+    /// Run JSON lines of calls; print one result line each
+    #[command(after_help = examples::BATCH)]
     Batch {
         /// The file with the calls [default: standard input]
         file: Option<PathBuf>,
@@ -92,10 +98,11 @@ pub(crate) enum Command {
         #[arg(long)]
         unlimited: bool,
         /// Go on with this conversation [default: a new one]
-        #[arg(long, value_name = "ID")]
+        #[arg(long, value_name = "ID", add = complete::conversations())]
         conversation: Option<String>,
     },
-    /// Runs one turn with a model: asks it, runs its calls, until it is done
+    /// Run one turn with a model: its calls too, until it is done
+    #[command(after_help = examples::RUN)]
     Run(RunArgs),
     /// Talk with a model in the terminal, and approve its calls
     #[command(after_help = CHAT_EXAMPLES)]
@@ -103,9 +110,11 @@ pub(crate) enum Command {
     /// Serve conversations over HTTP and WebSocket
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(ServeArgs),
-    /// Lists the configured providers and the models they offer
+    /// List the configured providers and the models they offer
+    #[command(after_help = examples::MODELS)]
     Models(Asked),
-    /// Reads calls out of a recorded answer of a model
+    /// Read calls out of a recorded answer of a model
+    #[command(after_help = examples::PARSE)]
     Parse {
         /// The file with the answer [default: standard input]
         file: Option<PathBuf>,
@@ -113,40 +122,49 @@ pub(crate) enum Command {
         #[arg(long, value_enum)]
         format: ParseFormat,
     },
-    /// Shows the tools as a wire wants them
+    /// Show the tools as a wire format has them
+    #[command(after_help = examples::TOOLS)]
     Tools {
         /// toolgate, anthropic, openai-chat, openai-responses, ollama or mcp
         #[arg(long, default_value = "toolgate", value_name = "WIRE")]
         format: String,
     },
-    /// Explains and checks the rules
+    /// Explain and check the rules
     #[command(subcommand)]
     Policy(PolicyCommand),
-    /// Lets the project's own configuration widen, until its content changes
+    /// Trust this project's toolgate.toml until it changes
+    #[command(after_help = examples::TRUST, args_conflicts_with_subcommands = true)]
     Trust {
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
         #[command(subcommand)]
         command: Option<TrustCommand>,
     },
-    /// Looks at what is on record, checks it, makes it smaller
+    /// Show, export, check and prune what is on record
     #[command(subcommand)]
     Journal(JournalCommand),
-    /// Brings a conversation that was cut off to a state from which it can go on; runs nothing
+    /// Repair an interrupted conversation without running anything
+    #[command(after_help = examples::RESUME)]
     Resume(Resumed),
-    /// Gives files back what they held before a conversation, a turn or a call
+    /// Give files back what they held before a conversation or call
+    #[command(after_help = examples::UNDO)]
     Undo(Undone),
-    /// Shows the configuration
+    /// Show the configuration
     #[command(subcommand)]
     Config(ConfigCommand),
-    /// Says which sandboxes stand around commands on this machine, and what to do where one does not
+    /// Say which sandboxes this machine has, and how to get others
     Doctor,
-    /// Shows what Toolgate does, on a throw-away workspace, with nothing configured
+    /// Show what Toolgate does, with nothing configured
     Demo,
-    /// Prints a completion script for a shell
+    /// Print a completion script for a shell
+    #[command(after_help = examples::COMPLETIONS)]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Writes the manual pages into a directory, or the main one to standard output
+    /// Print the manual page, or write all into a directory
+    #[command(after_help = examples::MAN)]
     Man {
         /// The directory
         dir: Option<PathBuf>,
@@ -212,10 +230,10 @@ pub(crate) enum TokenCommand {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Asked {
     /// A provider of the configuration, or anthropic, openai-chat, openai-responses or ollama
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::providers())]
     pub(crate) provider: Option<String>,
     /// The model [default: the preset's, else the provider's]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::models())]
     pub(crate) model: Option<String>,
     /// Where the provider is, as its own SDK takes it: http://host, for OpenAI http://host/v1
     #[arg(long, value_name = "URL")]
@@ -234,6 +252,7 @@ impl From<&Asked> for toolgate_app::Asked {
 
 /// One turn.
 #[derive(Clone, Debug, Args)]
+#[command(group(ArgGroup::new("which").args(["conversation", "go_on"])))]
 pub(crate) struct RunArgs {
     /// What to do, or - for standard input [default: standard input]
     #[arg(conflicts_with = "file")]
@@ -242,13 +261,16 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
     /// Go on with this conversation [default: a new one]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversations())]
     pub(crate) conversation: Option<String>,
+    /// Go on with the last conversation of this workspace
+    #[arg(long = "continue", short = 'c', conflicts_with = "history")]
+    pub(crate) go_on: bool,
     /// A conversation to go on with that was held elsewhere, as `journal export --format json` writes it
     #[arg(long, value_name = "FILE", conflicts_with_all = ["conversation", "results"])]
     pub(crate) history: Option<PathBuf>,
     /// Results of the calls that the last turn left to you: JSON lines {"call_id", "content"}, or "error" instead of "content"
-    #[arg(long, value_name = "FILE", requires = "conversation", conflicts_with_all = ["prompt", "file"])]
+    #[arg(long, value_name = "FILE", requires = "which", conflicts_with_all = ["prompt", "file"])]
     pub(crate) results: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) asked: Asked,
@@ -259,7 +281,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
     /// How the model works: a name from `toolgate config presets` [default: coder]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::presets())]
     pub(crate) preset: Option<String>,
 }
 
@@ -291,7 +313,8 @@ pub(crate) struct ChatArgs {
 /// What becomes of calls that were cut off.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Resumed {
-    /// The conversation, from `toolgate journal list`
+    /// The conversation, from `toolgate journal list`, or the beginning of its id
+    #[arg(add = complete::conversations())]
     pub(crate) conversation: String,
     /// Go on with what there is: the model is told what is known of each call
     #[arg(long, conflicts_with = "discard")]
@@ -304,8 +327,9 @@ pub(crate) struct Resumed {
 /// What is taken back.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct Undone {
-    /// The conversation, from `toolgate journal list`
-    pub(crate) conversation: String,
+    /// The conversation, or the beginning of its id [default: the last one here that changed files]
+    #[arg(add = complete::conversations())]
+    pub(crate) conversation: Option<String>,
     /// Only what this call did
     #[arg(long, value_name = "ID", conflicts_with = "turn")]
     pub(crate) call: Option<String>,
@@ -367,17 +391,19 @@ impl From<ParseFormat> for toolgate_app::answers::AnswerFormat {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicyCommand {
-    /// Says what would be decided about a call, and why, without running anything
+    /// Say what would be decided about a call, and why; run nothing
+    #[command(after_help = examples::EXPLAIN)]
     Explain {
         /// The tool, by name or alias
+        #[arg(add = complete::tools())]
         tool: OsString,
-        /// Its arguments as a JSON object, or - for standard input
-        #[arg(allow_hyphen_values = true)]
-        args: OsString,
+        /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
+        #[arg(required = true, value_name = "ARGS")]
+        args: Vec<OsString>,
     },
-    /// Runs the rules' examples and finds rules that can never match
+    /// Run the rules' examples and find rules that never match
     Check,
-    /// Lists the remembered approvals of this project
+    /// List the remembered approvals of this project
     Grants {
         #[command(subcommand)]
         command: Option<GrantsCommand>,
@@ -386,20 +412,31 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum GrantsCommand {
-    /// Takes a remembered approval back
+    /// Take a remembered approval back
+    #[command(after_help = examples::REVOKE_GRANT)]
     Revoke {
-        /// Its id, from the list
+        /// Its id, from the list, or the beginning of it
         id: String,
     },
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum JournalCommand {
-    /// Lists the conversations on record
-    List,
-    /// Shows the entries of a conversation, in order
+    /// List the conversations on record, the newest first
+    #[command(after_help = examples::LIST)]
+    List {
+        /// At most so many
+        #[arg(long, short = 'n', value_name = "N")]
+        limit: Option<usize>,
+        /// Only those that went on since then: 2h, 3d, 1w, or a date like 2026-01-31
+        #[arg(long, value_name = "WHEN")]
+        since: Option<String>,
+    },
+    /// Show what happened in a conversation, in order
+    #[command(after_help = examples::SHOW)]
     Show {
-        /// The conversation, from the list
+        /// The conversation, from the list, or the beginning of its id
+        #[arg(add = complete::conversations())]
         conversation: String,
         /// Only of this call
         #[arg(long, value_name = "ID")]
@@ -407,10 +444,15 @@ pub(crate) enum JournalCommand {
         /// Only of this kind: received, planned, asked, answered, started, intended, finished, …
         #[arg(long)]
         kind: Option<String>,
+        /// Everything that each entry says
+        #[arg(long)]
+        full: bool,
     },
-    /// Writes a conversation for people or other programs; contents of files are left out
+    /// Write a conversation for people or other programs
+    #[command(after_help = examples::EXPORT)]
     Export {
-        /// The conversation, from the list
+        /// The conversation, from the list, or the beginning of its id
+        #[arg(add = complete::conversations())]
         conversation: String,
         /// How it is written
         #[arg(long, value_enum)]
@@ -419,13 +461,15 @@ pub(crate) enum JournalCommand {
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
     },
-    /// Checks that nothing on record was changed, removed or put in since it was written
+    /// Check that nothing on record was changed, removed or added
+    #[command(after_help = examples::VERIFY)]
     Verify {
         /// A file with an anchor from an earlier check: the record has to contain it
         #[arg(long, value_name = "FILE")]
         against: Option<PathBuf>,
     },
-    /// Lets old contents go; what happened, and in which order, stays on record
+    /// Remove old contents; what happened stays on record
+    #[command(after_help = examples::PRUNE)]
     Prune {
         /// What was mentioned last more than so many days ago
         #[arg(long, value_name = "DAYS", required_unless_present = "to_bytes")]
@@ -438,9 +482,9 @@ pub(crate) enum JournalCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum TrustCommand {
-    /// Lists the trusted files
+    /// List the trusted files
     List,
-    /// Takes trust back
+    /// Take trust back
     Revoke {
         /// The file [default: the project's]
         file: Option<PathBuf>,
@@ -449,10 +493,10 @@ pub(crate) enum TrustCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Shows every value in force and where it comes from
+    /// Show every value in force and where it comes from
     Show,
-    /// Prints the JSON Schema of the configuration, for editors
+    /// Print the JSON Schema of the configuration, for editors
     Schema,
-    /// Lists the presets and what each is for
+    /// List the presets and what each is for
     Presets,
 }

@@ -12,7 +12,7 @@ use crate::out::Out;
 use crate::terminal::Terminal;
 
 /// The variables that this program was started with.
-fn environment() -> Environment {
+pub(crate) fn environment() -> Environment {
     Environment::of(std::env::vars_os())
 }
 

@@ -69,6 +69,17 @@ impl From<AppError> for CliError {
             AppError::NoTurns(_) => {
                 Self::usage(format!("{error}; `toolgate journal list` shows what is"))
             }
+            AppError::Ambiguous { prefix, candidates } => {
+                let lines = candidates.iter().map(Clean::line);
+                Self::usage(say!(
+                    "{} is the beginning of more than one id:\n{}",
+                    prefix,
+                    Clean::join(lines, "\n")
+                ))
+            }
+            AppError::NoneHere(_) => {
+                Self::usage(format!("{error}; `toolgate journal list` shows what is"))
+            }
             AppError::OtherWorkspace { .. } => {
                 Self::usage(format!("{error}; leave --workspace out"))
             }

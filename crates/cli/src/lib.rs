@@ -13,6 +13,7 @@ mod assembly;
 mod clean;
 mod clock;
 mod commands;
+mod complete;
 mod counted;
 mod difference;
 mod failure;
@@ -27,6 +28,7 @@ mod signals;
 mod terminal;
 mod tty;
 mod watcher;
+mod words;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -47,6 +49,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     panics::keep_quiet();
+    if let Some(code) = complete::answer(&args) {
+        return code;
+    }
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return misread(error, &args),

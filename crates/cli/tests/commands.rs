@@ -308,7 +308,7 @@ fn a_project_can_only_tighten_until_it_is_trusted() {
         Some(3),
         "its denies count"
     );
-    let trusted = bench.run(&["trust"]);
+    let trusted = bench.run(&["trust", "--yes"]);
     assert_eq!(trusted.code, Some(0));
     assert!(trusted.stderr.contains("line 1: "), "{trusted:?}");
     assert!(
@@ -331,7 +331,7 @@ fn a_project_can_only_tighten_until_it_is_trusted() {
     let listed = bench.run(&["trust", "list"]);
     assert!(listed.stdout.contains("changed since"), "{listed:?}");
     bench.write("toolgate.toml", "not TOML");
-    let refused = bench.run(&["trust"]);
+    let refused = bench.run(&["trust", "--yes"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     bench.write("toolgate.toml", &text);
     assert_eq!(

@@ -206,12 +206,18 @@ fn a_record_of_hostile_texts_is_shown_harmlessly_by_every_command() {
     );
     let shown = bench.run(&["journal", "show", NAME]);
     assert!(
+        shown.stdout.matches(r"\u{1b}]0;title\u{7}").count() > 15,
+        "{shown:?}"
+    );
+    let shown = bench.run(&["journal", "show", NAME, "--full"]);
+    assert!(
         shown.stdout.matches(r"\u{1b}]0;title\u{7}").count() > 30,
         "{shown:?}"
     );
     for args in [
         &["journal", "list"][..],
         &["journal", "show", NAME],
+        &["journal", "show", NAME, "--full"],
         &["journal", "show", NAME, "--call", NAME],
         &["journal", "show", "no\u{1b}such\nFORGED"],
         &["journal", "show", NAME, "--kind", NAME],

@@ -48,7 +48,7 @@ pub(crate) async fn run(
     };
     let calls = read(&bytes, limits);
     let id = match conversation {
-        Some(id) => id.into(),
+        Some(id) => app.find_id_or_new(&id).await?,
         None => app.fresh_id("batch")?,
     };
     let batch = Batch {

@@ -1,6 +1,6 @@
 //! `toolgate exec`: one call by a user.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 
 use toolgate_app::{Batch, Purpose};
 use toolgate_model::ToolResult;
@@ -8,9 +8,9 @@ use toolgate_model::ToolResult;
 use crate::args::Common;
 use crate::assembly;
 use crate::failure::CliError;
-use crate::input;
 use crate::out::Out;
 use crate::signals;
+use crate::words;
 
 /// The id of a call that is the only one.
 pub(crate) const CALL: &str = "call_1";
@@ -19,7 +19,7 @@ pub(crate) async fn run(
     common: &Common,
     out: &Out,
     tool: &str,
-    args: &OsStr,
+    args: &[OsString],
     conversation: Option<String>,
 ) -> Result<u8, CliError> {
     let app = assembly::app_with_approver(common, out)?;
@@ -29,10 +29,13 @@ pub(crate) async fn run(
     // a model may have calls of any usual name, and this one must answer none of them.
     let by_user = conversation.is_none();
     let (id, call_id) = match conversation {
-        Some(conversation) => (conversation.into(), fresh.as_str().to_owned()),
+        Some(conversation) => {
+            let id = app.find_id_or_new(&conversation).await?;
+            (id, fresh.as_str().to_owned())
+        }
         None => (fresh, CALL.to_owned()),
     };
-    let args = input::arguments(args, project.limits().max_bytes)?;
+    let args = words::arguments(&project, tool, args)?;
     let call = project.call_from(&call_id, tool, args);
     let batch = Batch {
         by_user,

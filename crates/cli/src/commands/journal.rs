@@ -1,21 +1,20 @@
 //! `toolgate journal`: what is on record.
 
+mod list;
+mod show;
+
 use std::path::Path;
 
 use serde_json::{Value, json};
 use toolgate_app::App;
-use toolgate_app::journal::{
-    Anchor, Conversation, Coverage, Filter, Prune, ShownEntry, State, Verified,
-};
-use toolgate_app::text::whole_value;
-use toolgate_app::time::shown;
+use toolgate_app::journal::{Anchor, Coverage, Filter, Prune, State, Verified};
 
 use crate::args::{Common, JournalCommand};
 use crate::assembly;
-use crate::clean::style::{BOLD, DIM, GREEN, RED};
+use crate::clean::style::{BOLD, GREEN, RED};
 use crate::clean::{Clean, say};
 use crate::clock;
-use crate::failure::{CliError, nothing_of};
+use crate::failure::CliError;
 use crate::out::Out;
 
 const DAY_MS: u64 = 24 * 60 * 60 * 1000;
@@ -27,26 +26,34 @@ pub(crate) async fn run(
 ) -> Result<u8, CliError> {
     let app = assembly::app(common, out)?;
     match command {
-        JournalCommand::List => list(&app, out).await,
+        JournalCommand::List { limit, since } => {
+            list::list(&app, common, out, limit, since.as_deref()).await
+        }
         JournalCommand::Show {
             conversation,
             call,
             kind,
+            full,
         } => {
+            let id = app.find_id(&conversation).await?;
+            let call = match call {
+                Some(call) => Some(app.find_call(&id, &call).await?),
+                None => None,
+            };
             let filter = Filter {
-                conversation: Some(conversation.as_str().into()),
-                call: call.map(Into::into),
+                conversation: Some(id),
+                call,
                 kind,
                 ..Filter::default()
             };
-            show(&app, filter, &conversation, out).await
+            show::show(&app, filter, full, out).await
         }
         JournalCommand::Export {
             conversation,
             format,
             output,
         } => {
-            let id = conversation.as_str().into();
+            let id = app.find_id(&conversation).await?;
             let page = app.export(&id, format.into()).await?;
             written(&page, output.as_deref(), out)
         }
@@ -65,112 +72,11 @@ pub(crate) async fn run(
     }
 }
 
-async fn list(app: &App, out: &Out) -> Result<u8, CliError> {
-    let all = app.conversations().await?;
-    for conversation in &all {
-        if out.json {
-            out.json_line(&listed(conversation))?;
-        } else {
-            out.text(pictured(conversation))?;
-        }
-    }
-    out.remark(say!(
-        "{} conversations in {}",
-        all.len(),
-        app.journal_file()
-    ));
-    Ok(0)
-}
-
-fn listed(conversation: &Conversation) -> Value {
-    json!({
-        "conversation": conversation.id,
-        "workspace": conversation.workspace,
-        "started_ms": conversation.started_ms,
-        "last_ms": conversation.last_ms,
-        "entries": conversation.entries,
-        "calls": counted(&conversation.calls),
-        "bytes": conversation.bytes,
-        "held_by": conversation.held_by,
-    })
-}
-
 fn counted(calls: &std::collections::BTreeMap<State, u64>) -> Value {
     let counts = calls
         .iter()
         .map(|(state, count)| (state.as_str().to_owned(), json!(count)));
     Value::Object(counts.collect())
-}
-
-fn pictured(conversation: &Conversation) -> Clean {
-    let calls: u64 = conversation.calls.values().sum();
-    let noun = if calls == 1 { "call" } else { "calls" };
-    let finished = conversation.calls.get(&State::Finished);
-    let open = calls - finished.copied().unwrap_or(0);
-    let open = if open == 0 {
-        Clean::default()
-    } else {
-        say!(", {}", RED.on(say!("{} without a result", open)))
-    };
-    let held = conversation
-        .held_by
-        .map(|process| say!(", in use by process {}", process));
-    say!(
-        "{}  {}  {} {}{}{}  {}",
-        BOLD.on(&conversation.id),
-        shown(conversation.started_ms),
-        calls,
-        noun,
-        open,
-        held,
-        DIM.on(conversation.workspace.as_deref())
-    )
-}
-
-async fn show(app: &App, filter: Filter, conversation: &str, out: &Out) -> Result<u8, CliError> {
-    let mut stopped = None;
-    let each = |shown: ShownEntry| {
-        let written = if out.json {
-            out.json_line(&entry(&shown))
-        } else {
-            out.text(entry_pictured(&shown))
-        };
-        stopped = written.err();
-        stopped.is_none()
-    };
-    let count = app.show_journal(filter, each).await?;
-    match (stopped, count) {
-        (Some(failure), _) => Err(failure),
-        (None, 0) => Err(CliError::internal(nothing_of(&conversation.into()))),
-        (None, _) => Ok(0),
-    }
-}
-
-fn entry(ShownEntry { line, body }: &ShownEntry) -> Value {
-    json!({
-        "conversation": line.conversation,
-        "seq": line.seq,
-        "kind": line.kind,
-        "call": line.call,
-        "nth": line.nth,
-        "at_ms": line.at_ms,
-        "hash": line.hash,
-        "body": body,
-    })
-}
-
-/// An entry for a user: what it is in a line, and all that it says below.
-fn entry_pictured(ShownEntry { line, body }: &ShownEntry) -> Clean {
-    let mut pictured = say!(
-        "{}  {}  {}",
-        DIM.on(say!("{:>5}  {}", line.seq, shown(line.at_ms))),
-        BOLD.on(&line.kind),
-        line.call
-    );
-    for text in whole_value(body).lines() {
-        pictured.push(say!("\n       {}", DIM.on(Clean::lines(text))));
-    }
-    pictured
 }
 
 fn written(page: &str, output: Option<&Path>, out: &Out) -> Result<u8, CliError> {

@@ -18,10 +18,8 @@ mod tools;
 mod trust;
 mod undo;
 
-use clap::CommandFactory;
-
 use crate::args::{Cli, Command};
-use crate::clean::Clean;
+use crate::complete;
 use crate::failure::CliError;
 use crate::out::Out;
 
@@ -48,19 +46,14 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, CliError> {
         Command::Parse { file, format } => parse::run(out, file.as_deref(), format),
         Command::Tools { format } => tools::run(&common, out, &format),
         Command::Policy(command) => policy::run(&common, out, command).await,
-        Command::Trust { command } => trust::run(&common, out, command),
+        Command::Trust { yes, command } => trust::run(&common, out, yes, command).await,
         Command::Journal(command) => journal::run(&common, out, command).await,
         Command::Resume(resumed) => resume::run(&common, out, &resumed).await,
         Command::Undo(undone) => undo::run(&common, out, undone).await,
         Command::Config(command) => config::run(&common, out, &command),
         Command::Demo => demo::run(out).await,
         Command::Doctor => doctor::run(&common, out),
-        Command::Completions { shell } => {
-            let mut script = Vec::new();
-            clap_complete::generate(shell, &mut Cli::command(), "toolgate", &mut script);
-            out.raw(Clean::lines(String::from_utf8_lossy(&script)))
-                .map(|()| 0)
-        }
+        Command::Completions { shell } => out.raw(complete::script(shell)?).map(|()| 0),
         Command::Man { dir } => man::run(out, dir.as_deref()),
     }
 }

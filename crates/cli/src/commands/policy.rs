@@ -1,10 +1,11 @@
 //! `toolgate policy`: what the rules say, and whether they say what they mean.
 
-use std::ffi::OsStr;
+use std::ffi::OsString;
 
 use serde_json::{Value, json};
 use toolgate_app::Purpose;
 use toolgate_app::explain::Finding;
+use toolgate_app::listing::only_one;
 
 use crate::args::{Common, GrantsCommand, PolicyCommand};
 use crate::assembly;
@@ -12,8 +13,8 @@ use crate::clean::style::{BOLD, DIM, GREEN, RED, YELLOW};
 use crate::clean::{Clean, say};
 use crate::commands::exec::CALL;
 use crate::failure::CliError;
-use crate::input;
 use crate::out::Out;
+use crate::words;
 
 pub(crate) async fn run(
     common: &Common,
@@ -29,9 +30,14 @@ pub(crate) async fn run(
     }
 }
 
-async fn explain(common: &Common, out: &Out, tool: &str, args: &OsStr) -> Result<u8, CliError> {
+async fn explain(
+    common: &Common,
+    out: &Out,
+    tool: &str,
+    args: &[OsString],
+) -> Result<u8, CliError> {
     let project = assembly::app(common, out)?.project(Purpose::Plan(tool))?;
-    let args = input::arguments(args, project.limits().max_bytes)?;
+    let args = words::arguments(&project, tool, args)?;
     let call = project.call_from(CALL, tool, args);
     let page = project.explain(call).await?;
     if out.json || !Out::stdout_is_seen() {
@@ -156,6 +162,8 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
             Ok(0)
         }
         Some(GrantsCommand::Revoke { id }) => {
+            let all = project.grants()?;
+            let id = only_one(&id, all.iter().map(|grant| grant.id.as_str()))?;
             if project.revoke_grant(&id)? {
                 out.remark(format!("{id} is taken back"));
                 Ok(0)

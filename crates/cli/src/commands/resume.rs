@@ -12,7 +12,7 @@ use crate::out::Out;
 
 pub(crate) async fn run(common: &Common, out: &Out, resumed: &Resumed) -> Result<u8, CliError> {
     let app = assembly::app(common, out)?;
-    let id = resumed.conversation.as_str().into();
+    let id = app.find_id(&resumed.conversation).await?;
     let conversation = app.conversation(&id).await?;
     // Another process that takes it up from now on is told that it is in use.
     let cut_off = conversation.interrupted().await?;

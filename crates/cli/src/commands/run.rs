@@ -25,10 +25,15 @@ const INPUT: usize = 16 * 1024 * 1024;
 pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8, CliError> {
     let app = assembly::app_with_approver(common, out)?;
     let options = start_options(args)?;
-    let conversation = match &args.conversation {
+    let id = match &args.conversation {
+        Some(id) => Some(app.find_id(id).await?),
+        None if args.go_on => Some(app.last_here().await?),
+        None => None,
+    };
+    let conversation = match &id {
         None => app.start(options)?,
         Some(id) => {
-            let conversation = find(&app, &id.as_str().into(), args).await?;
+            let conversation = find(&app, id, args).await?;
             conversation.configure(options).await?;
             conversation.prepare().await?;
             let supplies = args.results.is_some();

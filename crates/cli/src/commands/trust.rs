@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use toolgate_app::{Home, trust};
+use toolgate_model::ErrorKind;
 
 use crate::args::{Common, TrustCommand};
 use crate::assembly::{home, workspace};
@@ -11,10 +12,12 @@ use crate::clean::style::{BOLD, DIM};
 use crate::clock;
 use crate::failure::CliError;
 use crate::out::Out;
+use crate::question;
 
-pub(crate) fn run(
+pub(crate) async fn run(
     common: &Common,
     out: &Out,
+    yes: bool,
     command: Option<TrustCommand>,
 ) -> Result<u8, CliError> {
     let home = home()?;
@@ -22,7 +25,7 @@ pub(crate) fn run(
     match command {
         None => {
             let file = project()?;
-            trust_file(out, &home, &file)
+            trust_file(out, &home, &file, yes).await
         }
         Some(TrustCommand::List) => {
             let all = trust::list(&home)?;
@@ -59,18 +62,47 @@ pub(crate) fn run(
     }
 }
 
-fn trust_file(out: &Out, home: &Home, file: &Path) -> Result<u8, CliError> {
-    let widens = trust::widens(home, file)?;
-    let trusted = trust::trust(home, file, clock::now_ms())?;
+async fn trust_file(out: &Out, home: &Home, file: &Path, yes: bool) -> Result<u8, CliError> {
+    let review = trust::Review::of(home, file)?;
+    let widens = review.widens();
+    let count = match widens.len() {
+        0 => "Nothing in it takes effect that does not do so already".to_owned(),
+        1 => "1 key takes effect".to_owned(),
+        count => format!("{count} keys take effect"),
+    };
+    if !out.json {
+        out.remark(say!("{}", BOLD.on(file)));
+        for one in widens {
+            out.remark(say!(
+                "  line {}: {}  {}",
+                one.line,
+                &one.key,
+                DIM.on(&one.text)
+            ));
+        }
+    }
+    if !yes {
+        let question = say!("{} once this file is trusted. Trust it?", &count);
+        match question::choose(question, &["yes", "no"]).await {
+            Some("yes") => {}
+            Some(_) => {
+                out.remark("Nothing was trusted.");
+                return Ok(ErrorKind::UserDenied.exit_code());
+            }
+            None => {
+                out.failure(&CliError::nobody(
+                    "nobody is there to ask; --yes trusts the file without a question",
+                ));
+                return Ok(ErrorKind::NoApprover.exit_code());
+            }
+        }
+    }
+    let trusted = review.trust(home, clock::now_ms())?;
     if out.json {
         out.json_line(&trusted)?;
     } else {
-        for line in &widens {
-            out.remark(line.clone());
-        }
-        let count = widens.len();
         out.remark(format!(
-            "{} is trusted until it changes; {count} keys take effect. Take it back with `toolgate trust revoke`.",
+            "{} is trusted until it changes. {count}. Take it back with `toolgate trust revoke`.",
             trusted.path
         ));
     }

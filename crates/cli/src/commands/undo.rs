@@ -1,14 +1,19 @@
 //! `toolgate undo`: files get back what they held before a conversation, a turn or a call.
 
+use toolgate_app::App;
 use toolgate_app::undo::{Scope, Undo};
-use toolgate_model::{ErrorKind, ToolResult};
+use toolgate_model::{ConversationId, ErrorKind, ToolResult};
 
 use crate::args::{Approve, Common, Undone};
 use crate::assembly;
-use crate::clean::Clean;
+use crate::clean::style::BOLD;
+use crate::clean::{Clean, say};
 use crate::failure::CliError;
 use crate::out::Out;
 use crate::{difference, question, signals};
+
+/// So many conversations are looked at for something to undo.
+const MOST_LOOKED_AT: usize = 20;
 
 pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8, CliError> {
     let app = assembly::app(common, out)?;
@@ -17,7 +22,14 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         (None, Some(turn)) => Scope::Turn(turn),
         (None, None) => Scope::All,
     };
-    let id = undone.conversation.as_str().into();
+    let id = match &undone.conversation {
+        Some(id) => app.find_id(id).await?,
+        None => last(&app, out).await?,
+    };
+    let scope = match scope {
+        Scope::Call(call) => Scope::Call(app.find_call(&id, call.as_str()).await?),
+        other => other,
+    };
     let plan = match app.undo(&id, &scope).await? {
         Undo::Planned(plan) => plan,
         Undo::Nothing { result } | Undo::Refused { result } => return report(&result, out),
@@ -50,6 +62,28 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
     results
         .iter()
         .try_fold(0, |code, result| Ok(report(result, out)?.max(code)))
+}
+
+/// The last conversation of the workspace of which something is left to undo, else the last.
+async fn last(app: &App, out: &Out) -> Result<ConversationId, CliError> {
+    let all = app.changed_here().await?;
+    let mut chosen = None;
+    for id in all.iter().take(MOST_LOOKED_AT) {
+        // One that cannot be undone is the one that is meant too: the user hears why.
+        if !matches!(app.undo(id, &Scope::All).await?, Undo::Nothing { .. }) {
+            chosen = Some(id.clone());
+            break;
+        }
+    }
+    let id = chosen.or_else(|| all.first().cloned());
+    let id = id.ok_or_else(|| CliError::usage("no conversation changed files here"))?;
+    let words = app.first_words(&id).await?;
+    out.remark(say!(
+        "{}{}",
+        BOLD.on(&id),
+        words.map(|words| say!("  {}", words))
+    ));
+    Ok(id)
 }
 
 /// Shows a result; its exit code.
