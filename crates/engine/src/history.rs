@@ -47,6 +47,12 @@ impl History {
             ("user_message", _) => self.said(Message::user(PRUNED)),
             ("carried_in", record) => self.carried(record),
             ("streamed", record) => self.streamed.take(record),
+            // It was asked for again: the model never hears of it.
+            ("assistant_message", Some(Record::AssistantMessage { stop, .. }))
+                if stop == Outcome::WITHDRAWN =>
+            {
+                self.streamed = Streamed::default();
+            }
             // It says again what was streamed.
             ("assistant_message", Some(Record::AssistantMessage { content, .. })) => {
                 self.streamed = Streamed::default();

@@ -16,7 +16,7 @@ use std::time::Duration;
 use accepted::{every_provider_accepts, one_result_per_call_in_order};
 use proptest::prelude::*;
 use toolgate_engine::{
-    Context, Effect, Input, Next, Outcome, Prompt, Retry, Step, Streamed, ToolsFor, Turn,
+    Context, Effect, History, Input, Next, Outcome, Prompt, Retry, Step, Streamed, ToolsFor, Turn,
     TurnSettings,
 };
 use toolgate_gate::ByHand;
@@ -376,13 +376,14 @@ fn a_call_that_had_only_begun_when_the_person_cancelled_is_answered() {
     );
 }
 
-/// Only what has not begun is asked again, and no more often than said.
+/// Only what had no effect is asked again, and no more often than said.
 #[test]
-fn a_question_is_asked_again_only_before_a_byte_of_the_answer_came() {
+fn a_question_is_asked_again_until_a_call_of_its_answer_is_whole() {
     let refused = |retryable, retry_after| Move::Refuses(retryable, retry_after);
     let waits = || Move::Settles(0);
     let retry = Retry {
         most: 2,
+        most_broken: 2,
         ..Retry::default()
     };
     let settings = || TurnSettings {
@@ -406,9 +407,24 @@ fn a_question_is_asked_again_only_before_a_byte_of_the_answer_came() {
             vec![
                 waits(),
                 Move::Says(StreamEvent::Text("x".into())),
+                Move::Says(call("a")),
                 Move::Says(StreamEvent::End(Err(StreamError::Cut))),
             ],
             1,
+        ),
+        (
+            [(); 4]
+                .iter()
+                .flat_map(|()| {
+                    [
+                        waits(),
+                        Move::Says(StreamEvent::Text("x".into())),
+                        Move::Says(StreamEvent::End(Err(StreamError::Cut))),
+                        waits(),
+                    ]
+                })
+                .collect(),
+            3,
         ),
         (
             vec![
@@ -417,7 +433,7 @@ fn a_question_is_asked_again_only_before_a_byte_of_the_answer_came() {
                 waits(),
                 refused(false, None),
             ],
-            1,
+            2,
         ),
     ] {
         let seen = play(settings(), moves.clone());
@@ -427,4 +443,52 @@ fn a_question_is_asked_again_only_before_a_byte_of_the_answer_came() {
             "{moves:?}"
         );
     }
+}
+
+#[test]
+fn an_answer_that_broke_off_is_on_record_as_withdrawn_and_is_not_said() {
+    let says = |event| Move::Says(event);
+    let moves = vec![
+        Move::Settles(0),
+        says(StreamEvent::Thinking("hm".into())),
+        says(StreamEvent::Text("Half".into())),
+        Move::Elapses,
+        says(StreamEvent::End(Err(fault(true)))),
+        Move::Elapses,
+        Move::Settles(0),
+        says(StreamEvent::Text("Whole".into())),
+        says(StreamEvent::End(Ok(StopReason::EndTurn))),
+    ];
+    let seen = play(TurnSettings::default(), moves);
+    assert_eq!(seen.outcome, Some(Outcome::Done(StopReason::EndTurn)));
+    assert_eq!(seen.asked.len(), 2);
+    let answers = seen.said.iter().filter_map(|message| match message {
+        Message::Assistant { content } => Some(content.clone()),
+        _ => None,
+    });
+    assert_eq!(answers.collect::<Vec<_>>(), [[Content::text("Whole")]]);
+    let mut turn = Turn::new(1, TurnSettings::default());
+    turn.begin(Prompt::Message("hi".into()));
+    turn.step(Input::Asked);
+    turn.step(Input::Heard(StreamEvent::Text("Half".into())));
+    let step = turn.step(Input::Heard(StreamEvent::End(Err(fault(true)))));
+    let records = step.effects.iter().filter_map(|effect| match effect {
+        Effect::Record(record) => Some(record.clone()),
+        _ => None,
+    });
+    let records: Vec<Record> = records.collect();
+    let [Record::AssistantMessage { stop, content, .. }] = records.as_slice() else {
+        panic!("{records:?}")
+    };
+    assert_eq!(stop, Outcome::WITHDRAWN);
+    assert!(content.to_string().contains("Half"));
+    assert!(matches!(step.next, Next::Wait(_)), "{step:?}");
+    let history = History::read([
+        (
+            "user_message",
+            Some(Record::UserMessage { text: "hi".into() }),
+        ),
+        ("assistant_message", Some(records[0].clone())),
+    ]);
+    assert_eq!(history.messages, [Message::user("hi")]);
 }

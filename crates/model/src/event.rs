@@ -103,7 +103,8 @@ pub enum EventKind {
         /// All of its thinking, sanitized and redacted.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         thinking: String,
-        /// Why the model stopped.
+        /// Why the model stopped; `withdrawn` where the answer broke off and was asked for again, so
+        /// that nothing in it counts.
         stop: String,
         /// What it cost, if the provider said so.
         #[serde(default, skip_serializing_if = "Option::is_none")]

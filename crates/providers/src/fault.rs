@@ -113,6 +113,11 @@ impl StreamError {
         }
     }
 
+    /// Whether the provider has too much to do, which passes with time.
+    pub const fn is_overload(&self) -> bool {
+        matches!(self, Self::Provider(error) if error.kind.is_retryable())
+    }
+
     /// One word for it, for logs and recorded answers.
     pub const fn kind(&self) -> &'static str {
         match self {

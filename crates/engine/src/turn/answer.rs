@@ -7,7 +7,7 @@ use toolgate_gate::output::Sanitizer;
 use toolgate_model::{BadCall, Call, CallId, ErrorKind, MessageId, ToolError};
 use toolgate_providers::{Content, Message, Reply, StreamEvent, Usage};
 
-use super::{Effect, Part};
+use super::{Effect, Outcome, Part};
 
 /// So many bytes of a part are left of an answer that was too long.
 const MOST_OF_TOO_MUCH: usize = 16 * 1024;
@@ -125,6 +125,21 @@ impl Answer {
 
     pub(super) const fn usage(&self) -> Option<Usage> {
         self.reply.usage
+    }
+
+    /// Whether a call of it is whole.
+    pub(super) fn has_call(&self) -> bool {
+        self.reply.calls().next().is_some()
+    }
+
+    /// The answer does not count: it stays on record under a word that says so, and is not said.
+    pub(super) fn withdrawn(self) -> Vec<Effect> {
+        let (mut effects, ..) = self.said(Outcome::WITHDRAWN);
+        effects.retain(|effect| !matches!(effect, Effect::Say(_)));
+        if !effects.is_empty() {
+            effects.push(Effect::Keep);
+        }
+        effects
     }
 
     /// The answer is over: what is shown last, noted and said, the calls and the words.

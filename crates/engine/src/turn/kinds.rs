@@ -42,17 +42,22 @@ pub enum ToolsFor {
     Nobody,
 }
 
-/// How often and how patiently a refused question is asked again.
+/// How often and how patiently a question is asked again that was refused, or whose answer broke
+/// off before anything of it had an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// How often.
+    /// How often where the provider is too busy.
     pub most: u32,
+    /// How often after anything else that may pass, such as a broken connection.
+    pub most_broken: u32,
     /// How long to wait the first time, at most; twice as long every further time.
     pub first: Duration,
     /// The longest wait of our own.
     pub longest: Duration,
     /// The longest wait that a provider may ask for; whoever asks for more is not waited for.
     pub longest_asked: Duration,
+    /// The longest that all waits for one answer may take together.
+    pub longest_in_all: Duration,
     /// A number that others do not have: it spreads waits of our own over the second half
     /// of their time, so that not all who were refused at once come back at once.
     pub seed: u64,
@@ -61,20 +66,41 @@ pub struct Retry {
 impl Default for Retry {
     fn default() -> Self {
         Self {
-            most: 2,
+            most: 10,
+            most_broken: 2,
             first: Duration::from_millis(500),
-            longest: Duration::from_secs(8),
+            longest: Duration::from_secs(30),
             longest_asked: Duration::from_secs(60),
+            longest_in_all: Duration::from_secs(180),
             seed: 0,
         }
     }
 }
 
 impl Retry {
-    pub(super) fn delay(self, refused: u32, asked: Option<Duration>) -> Option<Duration> {
-        if refused >= self.most {
+    /// How often a question with this error is asked again.
+    pub(super) const fn most(self, fault: &StreamError) -> u32 {
+        match fault.is_overload() {
+            true => self.most,
+            false => self.most_broken,
+        }
+    }
+
+    /// How long to wait after so many refusals and waits; nothing if it is not asked again.
+    pub(super) fn delay(
+        self,
+        fault: &StreamError,
+        (refused, waited): (u32, Duration),
+        asked: Option<Duration>,
+    ) -> Option<Duration> {
+        if !fault.is_retryable() || refused >= self.most(fault) {
             return None;
         }
+        let delay = self.wait(refused, asked)?;
+        (waited.saturating_add(delay) <= self.longest_in_all).then_some(delay)
+    }
+
+    fn wait(self, refused: u32, asked: Option<Duration>) -> Option<Duration> {
         match asked {
             Some(asked) => (asked <= self.longest_asked).then_some(asked),
             None => {
@@ -317,6 +343,10 @@ impl Outcome {
     /// The word for [`Outcome::ResultsWanted`].
     pub const RESULTS_WANTED: &'static str = "results_wanted";
 
+    /// Why an answer stopped that broke off and was asked for again: what was said in it does not
+    /// count.
+    pub const WITHDRAWN: &'static str = "withdrawn";
+
     /// The word for a turn that was cut off and that the user discarded.
     pub const DISCARDED: &'static str = "discarded";
 
@@ -336,6 +366,8 @@ impl Outcome {
 mod tests {
     use std::collections::BTreeSet;
 
+    use toolgate_providers::{ProviderError, ProviderErrorKind};
+
     use super::*;
 
     #[test]
@@ -347,17 +379,23 @@ mod tests {
                 ..Retry::default()
             };
             for (refused, most) in [(0, 500), (1, 1_000)] {
-                let wait = retry.delay(refused, None).unwrap();
+                let before = (refused, Duration::ZERO);
+                let wait = retry.delay(&StreamError::Cut, before, None).unwrap();
                 let most = Duration::from_millis(most);
                 assert!(wait >= most / 2 && wait <= most, "{seed}: {wait:?}");
-                assert_eq!(retry.delay(refused, None), Some(wait));
+                let again = retry.delay(&StreamError::Cut, before, None);
+                assert_eq!(again, Some(wait));
                 seen[usize::from(refused > 0)].insert(wait);
             }
-            assert_eq!(retry.delay(2, None), None);
+            let cut = |before, asked| retry.delay(&StreamError::Cut, before, asked);
+            assert_eq!(cut((2, Duration::ZERO), None), None);
             // What a provider asks for is what it gets.
             let asked = Duration::from_secs(60);
-            assert_eq!(retry.delay(0, Some(asked)), Some(asked));
-            assert_eq!(retry.delay(0, Some(asked * 2)), None);
+            assert_eq!(cut((0, Duration::ZERO), Some(asked)), Some(asked));
+            assert_eq!(cut((0, Duration::ZERO), Some(asked * 2)), None);
+            let waited = retry.longest_in_all - asked;
+            assert_eq!(cut((0, waited), Some(asked)), Some(asked));
+            assert_eq!(cut((0, waited + asked / 2), Some(asked)), None);
         }
         for waits in seen {
             assert!(waits.len() > 200, "only {} different waits", waits.len());
@@ -368,13 +406,36 @@ mod tests {
     }
 
     #[test]
+    fn a_minute_of_overload_is_survived_and_waiting_ends() {
+        let busy = StreamError::Provider(ProviderError {
+            kind: ProviderErrorKind::Overloaded,
+            message: String::new(),
+            code: String::new(),
+        });
+        for seed in 0..512 {
+            let retry = Retry {
+                seed,
+                ..Retry::default()
+            };
+            let mut waited = Duration::ZERO;
+            let mut refused = 0;
+            while let Some(wait) = retry.delay(&busy, (refused, waited), None) {
+                refused += 1;
+                waited += wait;
+            }
+            assert!(waited >= Duration::from_secs(60), "{seed}: {waited:?}");
+            assert!(waited <= retry.longest_in_all, "{seed}: {waited:?}");
+        }
+    }
+
+    #[test]
     fn a_long_row_of_refusals_waits_no_longer_than_the_longest() {
         let retry = Retry {
             most: u32::MAX,
             ..Retry::default()
         };
-        for refused in [5, 31, 32, 1_000] {
-            let wait = retry.delay(refused, None).unwrap();
+        for refused in [6, 31, 32, 1_000] {
+            let wait = retry.wait(refused, None).unwrap();
             assert!(wait <= retry.longest && wait >= retry.longest / 2);
         }
     }

@@ -1,7 +1,7 @@
 //! One turn of a conversation, as decisions without I/O.
 //!
 //! ```text
-//!            ┌────────────── Elapsed ◀── Wait ◀──┐ refused before anything came
+//!            ┌────────────── Elapsed ◀── Wait ◀──┐ refused, or broken off before a call was whole
 //!            ▼                                   │
 //! begin ──▶ Ask ──▶ Listen … StreamEvent::End ───┼──▶ Finish: done, failed, cancelled
 //!            ▲                                   │
@@ -47,8 +47,10 @@ pub struct Turn {
     answers: u32,
     /// How many batches were run.
     iterations: u32,
-    /// How often the current question was refused.
+    /// How often the current question was refused, or its answer broke off.
     refused: u32,
+    /// How long that was waited for together.
+    waited: Duration,
     /// Whether the user wants to stop while a batch runs.
     cancelled: bool,
     /// What the last answer cost, if the provider said so.
@@ -81,6 +83,7 @@ impl Turn {
             answers: 0,
             iterations: 0,
             refused: 0,
+            waited: Duration::ZERO,
             cancelled: false,
             used: None,
             spent: None,
@@ -208,17 +211,8 @@ impl Turn {
     /// No byte of an answer came: it is tried again, or shown.
     fn refuse(&mut self, refused: Refused) -> Step {
         let Refused { fault, retry_after } = refused;
-        let delay = self.settings.retry.delay(self.refused, retry_after);
-        match delay.filter(|_| fault.is_retryable()) {
-            Some(delay) => {
-                self.refused += 1;
-                self.state = State::Waiting;
-                let message = format!("{fault}; trying again in {}", shown(delay));
-                Step {
-                    effects: vec![Effect::Report(message)],
-                    next: Next::Wait(delay),
-                }
-            }
+        match self.delay(&fault, retry_after) {
+            Some(delay) => self.wait(Vec::new(), &fault, delay),
             None => {
                 let mut message = fault.to_string();
                 // It asks for more patience than there is.
@@ -228,6 +222,40 @@ impl Turn {
                 self.finish(vec![Effect::Report(message)], Outcome::Failed(fault))
             }
         }
+    }
+
+    /// How long to wait before the question is asked again, if it is.
+    fn delay(&self, fault: &StreamError, asked: Option<Duration>) -> Option<Duration> {
+        let before = (self.refused, self.waited);
+        self.settings.retry.delay(fault, before, asked)
+    }
+
+    fn wait(&mut self, mut effects: Vec<Effect>, fault: &StreamError, delay: Duration) -> Step {
+        self.refused += 1;
+        self.waited = self.waited.saturating_add(delay);
+        self.state = State::Waiting;
+        effects.push(Effect::Report(format!(
+            "{fault}; trying again in {} ({} of {})",
+            shown(delay),
+            self.refused,
+            self.settings.retry.most(fault)
+        )));
+        Step {
+            effects,
+            next: Next::Wait(delay),
+        }
+    }
+
+    /// The answer broke off. Calls run when it is whole, so nothing of it had an effect: as long
+    /// as none of its calls came, it is withdrawn and asked for again.
+    fn broke(&mut self, answer: Answer, fault: StreamError) -> Step {
+        let delay = self.delay(&fault, None).filter(|_| !answer.has_call());
+        let Some(delay) = delay else {
+            return self.fail(answer, fault);
+        };
+        self.spend(answer.usage());
+        let effects = answer.withdrawn();
+        self.wait(effects, &fault, delay)
     }
 
     fn hear(&mut self, mut answer: Box<Answer>, event: StreamEvent) -> Step {
@@ -240,13 +268,13 @@ impl Turn {
         };
         match end {
             Ok(stop) => self.answered(*answer, stop),
-            Err(fault) => self.fail(*answer, fault),
+            Err(fault) => self.broke(*answer, fault),
         }
     }
 
     /// The answer is whole: its calls are run, or it was the last word.
     fn answered(&mut self, answer: Answer, stop: StopReason) -> Step {
-        self.refused = 0;
+        (self.refused, self.waited) = (0, Duration::ZERO);
         let said = self.said(answer, stop.as_str());
         let (mut effects, calls) = said;
         if calls.is_empty() {
@@ -345,14 +373,18 @@ impl Turn {
     }
 
     fn said(&mut self, answer: Answer, stop: &str) -> (Vec<Effect>, Vec<Call>) {
-        self.used = answer.usage();
-        self.spent = match (self.spent, self.used) {
-            (Some(before), Some(now)) => Some(before.and(now)),
-            (before, now) => before.or(now),
-        };
+        self.spend(answer.usage());
         let (effects, calls, text) = answer.said(stop);
         self.text = text;
         (effects, calls)
+    }
+
+    fn spend(&mut self, used: Option<Usage>) {
+        self.used = used;
+        self.spent = match (self.spent, used) {
+            (Some(before), Some(now)) => Some(before.and(now)),
+            (before, now) => before.or(now),
+        };
     }
 
     fn finish(&mut self, mut effects: Vec<Effect>, outcome: Outcome) -> Step {
