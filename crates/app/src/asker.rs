@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use toolgate_config::Effective;
-use toolgate_config::settings::{Preset, ProviderKind};
+use toolgate_config::settings::{Preset, PromptLanguage, ProviderKind};
 use toolgate_engine::{
     Context, Retry, ToolsFor, TurnSettings, context_of, instructions_prompt, system_prompt,
 };
@@ -17,7 +17,7 @@ use toolgate_providers::http::{Endpoint, HttpProvider};
 use toolgate_providers::provider::{Fenced, Played, fenced_system};
 use toolgate_providers::replay::Script;
 use toolgate_providers::request::Frame;
-use toolgate_providers::{Provider, StreamLimits};
+use toolgate_providers::{Provider, StreamLimits, Usage};
 
 use crate::conversation::{ScriptText, StartOptions};
 use crate::error::AppError;
@@ -40,7 +40,7 @@ pub(crate) struct Asker {
 /// Who answers.
 enum Answers {
     Recording(Script),
-    Provider(Source, Box<Endpoint>),
+    Provider(Box<Source>, Box<Endpoint>),
 }
 
 impl Asker {
@@ -53,7 +53,7 @@ impl Asker {
         let wanted = start.asked.model.clone().or_else(|| preset.model.clone());
         let source = match &start.script {
             Some(_) => None,
-            None => Some(Source::chosen(config, &start.asked)?),
+            None => Some(Source::chosen(options, config, &start.asked)?),
         };
         let of_source = source
             .as_ref()
@@ -76,7 +76,15 @@ impl Asker {
             model.unwrap_or_else(|| "replay".to_owned())
         });
         let configured = source.as_ref().and_then(|source| source.model.clone());
-        let model = wanted.or(configured).or(recorded).ok_or_else(|| {
+        let defaults = &config.settings().defaults;
+        let by_default = defaults.model.clone();
+        let by_default = by_default.filter(|_| source.is_some() && start.asked.provider.is_none());
+        let named = wanted.or(by_default).or(configured).or(recorded);
+        let usual = source.as_ref().and_then(Source::usual_model);
+        if let Some(source) = &source {
+            tell_chosen(options, source, named.as_deref().or(usual), named.is_none());
+        }
+        let model = named.or_else(|| usual.map(str::to_owned)).ok_or_else(|| {
             AppError::usage(format!(
                 "say which model of {name} is asked: --model NAME, or `model` in [providers.{name}]; `toolgate models` lists them"
             ))
@@ -88,7 +96,7 @@ impl Asker {
                 let wire = source.wire();
                 let wire = wire.ok_or_else(|| AppError::internal("a recording has no wire"))?;
                 let endpoint = Box::new(source.endpoint(wire, options)?);
-                Answers::Provider(source, endpoint)
+                Answers::Provider(Box::new(source), endpoint)
             }
             (None, None) => return Err(AppError::internal("there is nobody to ask")),
         };
@@ -97,6 +105,14 @@ impl Asker {
             model,
             answers,
         })
+    }
+
+    /// What a turn cost, in millionths of a dollar, where prices are configured.
+    pub(crate) fn cost(&self, usage: &Usage) -> Option<u64> {
+        match &self.answers {
+            Answers::Recording(_) => None,
+            Answers::Provider(source, _) => Some(source.prices?.cost(usage)),
+        }
     }
 
     /// The secrets with which it is asked.
@@ -123,7 +139,11 @@ impl Asker {
         };
         let tools = project.definitions()?;
         let workspace = project.workspace.display().to_string();
-        let language = language(&options.environment);
+        let language = match project.config.settings().defaults.language {
+            PromptLanguage::Auto => language(&options.environment),
+            PromptLanguage::En => Language::English,
+            PromptLanguage::Pt => Language::Portuguese,
+        };
         let system = match &preset.system_prompt {
             Some(words) => words.clone(),
             None => {
@@ -179,6 +199,20 @@ impl Asker {
         Some(Context::new(tokens, answer))
     }
 
+    fn retry(&self) -> Retry {
+        let usual = Retry {
+            seed: seed(),
+            ..Retry::default()
+        };
+        match &self.answers {
+            Answers::Recording(_) => usual,
+            Answers::Provider(source, _) => Retry {
+                longest_in_all: source.retry,
+                ..usual
+            },
+        }
+    }
+
     pub(crate) fn settings(&self, config: &Effective) -> TurnSettings {
         let tools = &config.settings().tools;
         let most = tools.max_tool_iterations_per_user_turn;
@@ -192,12 +226,24 @@ impl Asker {
             },
             max_iterations: u32::try_from(most).unwrap_or(u32::MAX),
             context: self.context(),
-            retry: Retry {
-                seed: seed(),
-                ..Retry::default()
-            },
+            retry: self.retry(),
             ..TurnSettings::default()
         }
+    }
+}
+
+/// Says what was chosen that nobody named.
+fn tell_chosen(options: &AppOptions, source: &Source, model: Option<&str>, is_usual: bool) {
+    let Some(model) = model else { return };
+    let name = &source.name;
+    match source.found_by {
+        Some(variable) => options.notice(format!(
+            "no provider is configured; {variable} is set, so {name} is asked, model {model}; --provider and --model, or [defaults], choose another"
+        )),
+        None if is_usual => options.notice(format!(
+            "no model is named; {model} of {name} is asked; --model, or `model` in [defaults], chooses another"
+        )),
+        None => {}
     }
 }
 

@@ -93,6 +93,7 @@ pub use toolgate_gate::plan::Mode as ToolsMode;
 pub use toolgate_gate::registry::{Definition, WireFormat};
 pub use toolgate_gate::{Clock, SystemClock};
 pub use toolgate_policy::{Permission, Scope};
+pub use toolgate_providers::Usage;
 
 /// To be called first thing in `main`: the program of a face is also the warden that makes the
 /// processes of commands. Without it, commands are refused.

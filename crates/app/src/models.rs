@@ -48,13 +48,14 @@ impl App {
     pub fn providers(&self, asked: &Asked) -> Result<Vec<ProviderInfo>, AppError> {
         let config = self.config();
         let sources = if asked.provider.is_some() || asked.base_url.is_some() {
-            vec![Source::chosen(config, asked)?]
+            vec![Source::chosen(self.options(), config, asked)?]
         } else {
             Source::all(config)
         };
         if sources.is_empty() {
-            // The same error as when a turn is asked for.
-            Source::chosen(config, asked)?;
+            // The same one, or the same error, as when a turn is asked for.
+            let found = Source::chosen(self.options(), config, asked)?;
+            return Ok(vec![ProviderInfo(found)]);
         }
         Ok(sources.into_iter().map(ProviderInfo).collect())
     }

@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use toolgate_config::Effective;
 use toolgate_config::settings::{
-    Provider as Configured, ProviderKind, Reasoning as Thinking, ReasoningLevel, WireKind,
+    Price, Provider as Configured, ProviderKind, Reasoning as Thinking, ReasoningLevel, WireKind,
 };
-use toolgate_providers::Wire;
+use toolgate_engine::Retry;
 use toolgate_providers::http::{Client, Endpoint, HttpTimeouts, Secret};
 use toolgate_providers::request::{Effort, Reasoning, RequestOptions};
+use toolgate_providers::{Usage, Wire};
 
 use crate::error::AppError;
 use crate::options::{AppOptions, SecretSource};
@@ -36,6 +37,7 @@ pub(crate) struct Source {
     pub(crate) max_tokens: Option<u64>,
     reasoning: Reasoning,
     images: Option<bool>,
+    pub(crate) prices: Option<Prices>,
     base_url: Option<String>,
     key_variable: Option<String>,
     /// Whether the configuration names the variable: then the key has to be in it.
@@ -43,7 +45,11 @@ pub(crate) struct Source {
     key_command: Option<Vec<String>>,
     headers: BTreeMap<String, String>,
     idle: Duration,
+    pub(crate) retry: Duration,
     pub(crate) script: Option<std::path::PathBuf>,
+    is_built_in: bool,
+    /// The variable by which it was found, where nobody named it.
+    pub(crate) found_by: Option<&'static str>,
 }
 
 /// Providers that need no configuration: their names, and where their keys usually are.
@@ -66,6 +72,42 @@ const BUILT_IN: [(&str, ProviderKind, Option<&str>); 4] = [
     ("ollama", ProviderKind::Ollama, None),
 ];
 
+/// The built-in providers that are found by their keys, the first first.
+const FOUND: [(&str, &str); 2] = [
+    ("anthropic", "ANTHROPIC_API_KEY"),
+    ("openai-responses", "OPENAI_API_KEY"),
+];
+
+/// What tokens cost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Prices {
+    input: Price,
+    cached: Price,
+    output: Price,
+}
+
+impl Prices {
+    fn of(provider: &Configured) -> Option<Self> {
+        let input = provider.price_input?;
+        Some(Self {
+            input,
+            cached: provider.price_cached_input.unwrap_or(input),
+            output: provider.price_output?,
+        })
+    }
+
+    /// What a turn cost, in millionths of a dollar.
+    pub(crate) const fn cost(self, usage: &Usage) -> u64 {
+        let cached = usage.cache_read_tokens;
+        let read = usage.input_tokens.saturating_sub(cached);
+        let all = read
+            .saturating_mul(self.input.0)
+            .saturating_add(cached.saturating_mul(self.cached.0))
+            .saturating_add(usage.output_tokens.saturating_mul(self.output.0));
+        all / 1_000_000
+    }
+}
+
 impl Source {
     fn configured(name: &str, provider: &Configured) -> Self {
         Self {
@@ -77,6 +119,7 @@ impl Source {
             max_tokens: provider.max_tokens,
             reasoning: provider.reasoning.map_or(Reasoning::Default, reasoning),
             images: provider.images,
+            prices: Prices::of(provider),
             base_url: provider.base_url.clone(),
             key_variable: provider
                 .api_key_env
@@ -86,7 +129,10 @@ impl Source {
             key_command: provider.api_key_command.clone(),
             headers: provider.headers.clone(),
             idle: Duration::from_secs(provider.timeout_seconds),
+            retry: Duration::from_secs(provider.retry_seconds),
             script: provider.script.clone(),
+            is_built_in: false,
+            found_by: None,
         }
     }
 
@@ -101,13 +147,17 @@ impl Source {
             max_tokens: None,
             reasoning: Reasoning::Default,
             images: None,
+            prices: None,
             base_url: None,
             key_variable: variable.map(str::to_owned),
             key_is_wanted: false,
             key_command: None,
             headers: BTreeMap::new(),
             idle: HttpTimeouts::default().idle,
+            retry: Retry::default().longest_in_all,
             script: None,
+            is_built_in: true,
+            found_by: None,
         })
     }
 
@@ -136,10 +186,15 @@ impl Source {
     }
 
     /// The one that is meant.
-    pub(crate) fn chosen(config: &Effective, asked: &Asked) -> Result<Self, AppError> {
+    pub(crate) fn chosen(
+        options: &AppOptions,
+        config: &Effective,
+        asked: &Asked,
+    ) -> Result<Self, AppError> {
         let providers = &config.settings().providers;
         let names: Vec<&str> = providers.keys().map(String::as_str).collect();
-        let mut source = match (&asked.provider, names.as_slice()) {
+        let by_default = config.settings().defaults.provider.as_ref();
+        let mut source = match (asked.provider.as_ref().or(by_default), names.as_slice()) {
             (Some(name), _) => providers
                 .get(name)
                 .map(|provider| Self::configured(name, provider))
@@ -159,10 +214,10 @@ impl Source {
                 Some(provider) => Self::configured(only, provider),
                 None => return Err(AppError::NoProvider),
             },
-            (None, []) => return Err(AppError::NoProvider),
+            (None, []) => Self::of_environment(options).ok_or(AppError::NoProvider)?,
             (None, several) => {
                 return Err(AppError::usage(format!(
-                    "say which provider is asked with --provider; configured are {}",
+                    "say which provider is asked with --provider, or with `provider` in [defaults]; configured are {}",
                     several.join(", ")
                 )));
             }
@@ -171,6 +226,30 @@ impl Source {
             source.base_url = Some(url.clone());
         }
         Ok(source)
+    }
+
+    /// The built-in provider whose key is in its usual variable.
+    fn of_environment(options: &AppOptions) -> Option<Self> {
+        FOUND.into_iter().find_map(|(name, variable)| {
+            let key = options.secret(SecretSource::Variable(variable)).ok()??;
+            let source = Self::built_in(name).filter(|_| !key.trim().is_empty());
+            source.map(|source| Self {
+                found_by: Some(variable),
+                ..source
+            })
+        })
+    }
+
+    /// The model of a built-in provider at its own address that is asked where nobody names one.
+    pub(crate) fn usual_model(&self) -> Option<&'static str> {
+        if !self.is_built_in || (self.base_url.is_some() && self.found_by.is_none()) {
+            return None;
+        }
+        match self.kind {
+            ProviderKind::Anthropic => Some("claude-sonnet-4-5"),
+            ProviderKind::OpenaiChat | ProviderKind::OpenaiResponses => Some("gpt-5"),
+            _ => None,
+        }
     }
 
     /// The wire it speaks; nothing for a recording.

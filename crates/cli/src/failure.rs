@@ -46,7 +46,7 @@ impl CliError {
 }
 
 /// Where nothing is configured and nothing is named.
-const NO_PROVIDER: &str = "there is nobody to ask: configure a provider, as in\n\n    [providers.mine]\n    kind = \"anthropic\"\n    model = \"…\"\n    api_key_env = \"ANTHROPIC_API_KEY\"\n\nor say --provider anthropic --model …, or play a recording with --script FILE";
+const NO_PROVIDER: &str = "No provider is configured. Set ANTHROPIC_API_KEY or OPENAI_API_KEY, or configure one, as in\n\n    [providers.mine]\n    kind = \"ollama\"\n    model = \"…\"\n\nor name one with --provider ollama --model …, or play a recording with --script FILE";
 
 /// The message about a conversation that is not in the journal.
 pub(crate) fn nothing_of(id: &ConversationId) -> String {

@@ -50,6 +50,7 @@ fn of(shape: &Shape) -> Value {
     match shape {
         Shape::Flag => json!({ "type": "boolean" }),
         Shape::Count { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Shape::Price => json!({ "type": "number", "minimum": 0, "maximum": 1_000_000 }),
         Shape::Text(check) => match check.pattern() {
             Some(pattern) => json!({ "type": "string", "pattern": pattern }),
             None => json!({ "type": "string" }),

@@ -17,7 +17,7 @@ use toolgate_model::Action;
 use toolgate_policy::{Mode, Trust};
 use toolgate_sandbox::paths::RootAccess;
 
-pub use providers::{Provider, ProviderKind, Reasoning, ReasoningLevel, WireKind};
+pub use providers::{Price, Provider, ProviderKind, Reasoning, ReasoningLevel, WireKind};
 
 /// Everything.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
@@ -25,6 +25,8 @@ pub use providers::{Provider, ProviderKind, Reasoning, ReasoningLevel, WireKind}
 pub struct Settings {
     /// `[tools]`.
     pub tools: Tools,
+    /// `[defaults]`.
+    pub defaults: Defaults,
     /// `[presets.NAME]`.
     #[serde(default)]
     pub presets: BTreeMap<String, Preset>,
@@ -292,6 +294,32 @@ pub struct ManualTool {
     pub description: String,
     /// The JSON Schema of its arguments.
     pub parameters: Value,
+}
+
+/// `[defaults]`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Defaults {
+    /// The provider that is asked.
+    pub provider: Option<String>,
+    /// The model that is asked.
+    pub model: Option<String>,
+    /// The preset.
+    pub preset: Option<String>,
+    /// The language of the system prompt.
+    pub language: PromptLanguage,
+}
+
+/// The language of the system prompt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum PromptLanguage {
+    /// That of the user's locale, as far as there is a prompt in it.
+    Auto,
+    /// English.
+    En,
+    /// Portuguese.
+    Pt,
 }
 
 /// `[presets.NAME]`.

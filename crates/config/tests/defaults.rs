@@ -79,6 +79,10 @@ fn table() -> Vec<(&'static str, Value)> {
         ("server.port", json!(7433)),
         ("server.allowed_origins", json!([])),
         ("server.allowed_hosts", json!([])),
+        ("defaults.provider", Value::Null),
+        ("defaults.model", Value::Null),
+        ("defaults.preset", Value::Null),
+        ("defaults.language", json!("auto")),
         ("journal.path", Value::Null),
         ("journal.max_bytes", Value::Null),
     ]

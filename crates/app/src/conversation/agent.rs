@@ -47,7 +47,7 @@ pub(super) struct Agent {
 
 /// The model that answers.
 pub(super) struct Model {
-    asker: Asker,
+    pub(super) asker: Asker,
     preset: Preset,
     preset_name: Option<String>,
     provider_name: Option<String>,
@@ -72,6 +72,7 @@ impl Agent {
             None => app.workspace().to_path_buf(),
         };
         let (config, preset) = with_preset(app.options(), options, &workspace)?;
+        let preset_name = preset_name(&config, options).map(str::to_owned);
         let asker = Asker::choose(app.options(), &config, options, &preset)?;
         orphans::end(&app.options().home.runs(), app.options());
         let plan = Plan {
@@ -90,7 +91,7 @@ impl Agent {
         let mut model = Model {
             asker,
             preset,
-            preset_name: options.preset.clone(),
+            preset_name,
             provider_name: options.provider_name.clone(),
             instructions: instructions::of(&project),
             provider: None,
@@ -240,6 +241,12 @@ impl Model {
     }
 }
 
+/// The name of the preset, where one is named.
+fn preset_name<'a>(config: &'a Effective, start: &'a StartOptions) -> Option<&'a str> {
+    let by_default = config.settings().defaults.preset.as_deref();
+    start.preset.as_deref().or(by_default)
+}
+
 /// The preset, and the configuration with what the preset says where the options say nothing.
 fn with_preset(
     options: &AppOptions,
@@ -250,7 +257,7 @@ fn with_preset(
     with.tools_mode = start.mode.or(with.tools_mode);
     with.trust = start.trust.clone().or(with.trust);
     let config = configuration::configuration(&with, workspace)?;
-    let preset = presets::named(&config, start.preset.as_deref().unwrap_or(CODER))?;
+    let preset = presets::named(&config, preset_name(&config, start).unwrap_or(CODER))?;
     let trust = preset.trust.map(|trust| trust.as_str().to_owned());
     let before = (with.trust.clone(), with.profile.clone());
     with.trust = with.trust.or(trust);

@@ -48,6 +48,7 @@ use toolgate_gate::approve::{Answer, ApprovalRequest};
 use toolgate_gate::plan::Mode as ToolsMode;
 use toolgate_model::{ApprovalId, ConversationId};
 use toolgate_policy::Scope;
+use toolgate_providers::Usage;
 
 pub use events::Subscription;
 pub use send::{Input, Listen, SendOptions, Turn};
@@ -303,6 +304,13 @@ impl Conversation {
     /// The conversation as a page.
     pub async fn export(&self, format: ExportFormat) -> Result<String, AppError> {
         self.inner.app.export(&self.inner.id, format).await
+    }
+
+    /// What a turn with this usage cost, in millionths of a dollar, where prices are configured for
+    /// its provider.
+    pub async fn cost(&self, usage: &Usage) -> Option<u64> {
+        let state = self.inner.state.lock().await;
+        state.agent.as_ref()?.model.as_ref()?.asker.cost(usage)
     }
 
     /// Whether its turns are journaled: else it cannot be resumed.

@@ -10,14 +10,16 @@ use toolgate_gate::output::sanitize;
 use toolgate_model::characters::seen;
 use toolgate_model::{ContentBlock, Picture, ToolCall, base64};
 
+use super::rich::rich;
 use super::transcript::{Said, Story, Transcript};
 use super::words;
+use crate::text::grouped;
 use crate::time as clock;
 
 const STYLE: &str = include_str!("page.css");
 
 pub(super) fn render(transcript: &Transcript) -> String {
-    let title = named(&transcript.conversation);
+    let title = named(&words::title(transcript));
     let results = words::stories(transcript).filter_map(|story| story.result.as_ref());
     let mut blocks = results.flat_map(|result| &result.blocks);
     // Images stand in the page itself, so nothing is fetched for them either.
@@ -31,7 +33,7 @@ pub(super) fn render(transcript: &Transcript) -> String {
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'{images}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
-         <title>Conversation {title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
+         <title>{title} · Toolgate</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>"
     ));
     head(&mut page, transcript);
     strip(&mut page, transcript);
@@ -41,8 +43,8 @@ pub(super) fn render(transcript: &Transcript) -> String {
         let at = time(message.at_ms);
         match &message.said {
             Said::User { text } => page.add(&format!(
-                "<li class=\"said user\"><h2>User</h2>{at}<p class=\"words\">{}</p></li>",
-                safe(text)
+                "<li class=\"said user\"><h2>User</h2>{at}<div class=\"rich\">{}</div></li>",
+                rich(text)
             )),
             Said::Assistant {
                 text,
@@ -76,7 +78,7 @@ impl Page {
 }
 
 /// Text as text: nothing in it is obeyed.
-fn safe(text: &str) -> String {
+pub(super) fn safe(text: &str) -> String {
     let text = sanitize(text);
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -109,7 +111,7 @@ fn time(at_ms: u64) -> String {
 fn head(page: &mut Page, transcript: &Transcript) {
     page.add(&format!(
         "<header>\n<p class=\"kicker\">Toolgate · conversation</p>\n<h1>{}</h1>\n<dl>",
-        named(&transcript.conversation)
+        named(&words::title(transcript))
     ));
     let first = transcript.messages.first();
     let began = first.map(|message| message.at_ms);
@@ -130,13 +132,10 @@ fn head(page: &mut Page, transcript: &Transcript) {
     files.dedup();
     let tokens = transcript.usage.as_ref().map(|usage| {
         let (read, written) = (usage.input_tokens, usage.output_tokens);
-        format!(
-            "{} in, {} out",
-            words::grouped(read),
-            words::grouped(written)
-        )
+        format!("{} in, {} out", grouped(read), grouped(written))
     });
     for (name, value) in [
+        ("Conversation", Some(transcript.conversation.clone())),
         ("Workspace", transcript.workspace.clone()),
         ("Model", transcript.model.clone()),
         ("Began", began.map(|at| format!("{} UTC", clock::shown(at)))),
@@ -186,7 +185,30 @@ fn strip(page: &mut Page, transcript: &Transcript) {
             named(story.tool()),
         ));
     }
-    page.add("</nav>");
+    page.add("<p class=\"axis\" aria-hidden=\"true\"><span></span><b>");
+    for at in marks(whole) {
+        page.add(&format!(
+            "<i style=\"--left:{}\">{}</i>",
+            part(at),
+            words::span(at)
+        ));
+    }
+    page.add("</b></p>\n</nav>");
+}
+
+/// The moments that an axis of this length names, in milliseconds: a round distance apart, and
+/// no more than fit side by side.
+fn marks(whole: u64) -> impl Iterator<Item = u64> {
+    const MOST: u64 = 6;
+    let rounds = [
+        1, 2, 5, 10, 15, 20, 30, 60, 120, 300, 600, 900, 1_800, 3_600,
+    ];
+    let mut steps = [1, 2, 5, 10, 20, 50, 100, 200, 500]
+        .into_iter()
+        .chain(rounds.map(|seconds| seconds * 1_000))
+        .chain((1..).map(|hours: u64| hours.saturating_mul(7_200_000)));
+    let step = steps.find(|step| whole / step <= MOST).unwrap_or(whole);
+    (0..=whole / step).map(move |number| number * step)
 }
 
 fn answered(
@@ -206,7 +228,7 @@ fn answered(
         ));
     }
     if !text.is_empty() {
-        page.add(&format!("<p class=\"words\">{}</p>", safe(text)));
+        page.add(&format!("<div class=\"rich\">{}</div>", rich(text)));
     }
     if !calls.is_empty() {
         let names = calls.iter().map(|call| {
@@ -350,6 +372,26 @@ fn painted(diff: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_axis_has_round_marks_and_not_too_many() {
+        for (whole, shown) in [
+            (1, &[0, 1][..]),
+            (7, &[0, 2, 4, 6]),
+            (4_200, &[0, 1_000, 2_000, 3_000, 4_000]),
+            (
+                100_000,
+                &[0, 15_000, 30_000, 45_000, 60_000, 75_000, 90_000],
+            ),
+        ] {
+            assert_eq!(marks(whole).collect::<Vec<_>>(), shown, "{whole}");
+        }
+        for whole in (1..200_000_000).step_by(777_777) {
+            let all: Vec<u64> = marks(whole).collect();
+            assert!((1..=7).contains(&all.len()), "{whole}: {all:?}");
+            assert!(all.iter().all(|at| *at <= whole));
+        }
+    }
 
     #[test]
     fn text_is_text_whatever_it_holds() {

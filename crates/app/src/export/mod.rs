@@ -32,6 +32,7 @@
 mod html;
 mod json;
 mod markdown;
+mod rich;
 mod transcript;
 mod words;
 

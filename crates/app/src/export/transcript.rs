@@ -317,7 +317,15 @@ impl Transcript {
 
     fn answered(&mut self, seq: u64, at_ms: u64, record: Option<Record>) {
         let mut parts = None;
-        if let Some(Record::AssistantMessage { content, usage, .. }) = record {
+        let mut withdrawn = false;
+        if let Some(Record::AssistantMessage {
+            content,
+            usage,
+            stop,
+            ..
+        }) = record
+        {
+            withdrawn = stop == Outcome::WITHDRAWN;
             let usage = usage.and_then(|usage| serde_json::from_value(usage).ok());
             self.spent(usage);
             parts = serde_json::from_value(content).ok();
@@ -325,6 +333,11 @@ impl Transcript {
         let gone = parts.is_none();
         let parts = parts.unwrap_or_else(|| vec![Content::text(PRUNED)]);
         self.said(seq, at_ms, parts, gone);
+        if withdrawn {
+            let outcome = "the answer broke off and was asked for again".to_owned();
+            let error = None;
+            self.push(seq, at_ms, Said::Ended { outcome, error });
+        }
     }
 
     /// An answer. Where parts of it are gone, it also asked for the calls that follow.

@@ -5,6 +5,7 @@ use toolgate_model::characters::escape_json;
 use toolgate_model::{Action, ContentBlock, Status, ToolResult};
 
 use super::transcript::{Said, Story, Transcript};
+use crate::listing::one_line;
 
 /// What is said where the record says no more.
 pub(super) const GONE: &str = "no longer on record";
@@ -142,6 +143,19 @@ pub(super) fn no_result(story: &Story) -> &'static str {
     }
 }
 
+/// The user's first words, or the name of a conversation that has none.
+pub(super) fn title(transcript: &Transcript) -> String {
+    let first = transcript
+        .messages
+        .iter()
+        .find_map(|message| match &message.said {
+            Said::User { text } => Some(one_line(text)),
+            _ => None,
+        });
+    let first = first.filter(|words| !words.is_empty());
+    first.unwrap_or_else(|| transcript.conversation.clone())
+}
+
 /// The calls of a conversation, in order.
 pub(super) fn stories(transcript: &Transcript) -> impl Iterator<Item = &Story> {
     transcript
@@ -179,15 +193,4 @@ pub(super) fn counted(transcript: &Transcript) -> String {
         1 => format!("1 call: {}", parts.join(", ")),
         _ => format!("{count} calls: {}", parts.join(", ")),
     }
-}
-
-/// Numbers with a gap after every three digits.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let count = digits.len();
-    let digit = |(at, digit): (usize, char)| {
-        let gap = (at > 0 && (count - at).is_multiple_of(3)).then_some('\u{202f}');
-        gap.into_iter().chain([digit])
-    };
-    digits.chars().enumerate().flat_map(digit).collect()
 }

@@ -45,6 +45,8 @@ pub(crate) enum Shape {
     Flag,
     /// A whole number.
     Count { min: u64, max: u64 },
+    /// A number from 0, with or without a point: an amount of money.
+    Price,
     /// Text that passes a check.
     Text(Check),
     /// One of these words.
@@ -205,6 +207,7 @@ impl Shape {
         match self {
             Self::Flag => "true or false".to_owned(),
             Self::Count { .. } => "a whole number".to_owned(),
+            Self::Price => "a number from 0".to_owned(),
             Self::Text(_) | Self::Choice(_) => "text in quotes".to_owned(),
             Self::List { item, .. } => format!("a list of {}", item.plural()),
             Self::Either(shapes) => {
@@ -220,6 +223,7 @@ impl Shape {
         match self {
             Self::Flag => "flags".to_owned(),
             Self::Count { .. } => "whole numbers".to_owned(),
+            Self::Price => "numbers".to_owned(),
             Self::Text(_) | Self::Choice(_) => "texts".to_owned(),
             Self::List { .. } => "lists".to_owned(),
             Self::Either(shapes) => {
@@ -237,6 +241,11 @@ pub(crate) const ROOT: &[Key] = &[
         "tools",
         Shape::Table(tools::TOOLS),
         "What tools may do and how much of it.",
+    ),
+    Key::new(
+        "defaults",
+        Shape::Table(services::DEFAULTS),
+        "What is used where the command line names nothing else.",
     ),
     Key::new(
         "presets",

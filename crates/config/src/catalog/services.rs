@@ -15,6 +15,27 @@ const LEVEL: Shape = Shape::Choice(&[
     "off", "on", "minimal", "low", "medium", "high", "xhigh", "max",
 ]);
 
+/// The keys of `[defaults]`.
+pub(super) const DEFAULTS: &[Key] = &[
+    Key::new(
+        "provider",
+        TEXT,
+        "The provider that is asked: one of `[providers]`, or a built-in one.",
+    ),
+    Key::new(
+        "model",
+        TEXT,
+        "The model that is asked where the command line names no provider.",
+    ),
+    Key::new("preset", TEXT, "The preset."),
+    Key::new(
+        "language",
+        Shape::Choice(&["auto", "en", "pt"]),
+        "The language of the system prompt; `auto` follows `LC_ALL`, `LC_MESSAGES` and `LANG`.",
+    )
+    .or(Fallback::Text("auto")),
+];
+
 /// The keys of `[presets.NAME]`.
 pub(super) const PRESET: &[Key] = &[
     Key::new("description", TEXT, "What the preset is for."),
@@ -64,6 +85,21 @@ pub(super) const PROVIDER: &[Key] = &[
     ),
     Key::new("max_tokens", TOKENS, "The most tokens of one answer."),
     Key::new(
+        "price_input",
+        Shape::Price,
+        "What a million tokens cost that the model reads, in dollars.",
+    ),
+    Key::new(
+        "price_cached_input",
+        Shape::Price,
+        "The same for tokens that come from the provider's cache; `price_input` without it.",
+    ),
+    Key::new(
+        "price_output",
+        Shape::Price,
+        "What a million tokens cost that the model writes, in dollars.",
+    ),
+    Key::new(
         "reasoning",
         Shape::Either(&[LEVEL, TOKENS]),
         "How much the model thinks: a word, or the most tokens of it.",
@@ -93,6 +129,12 @@ pub(super) const PROVIDER: &[Key] = &[
         "How long an answer may stay silent.",
     )
     .or(Fallback::Count(300)),
+    Key::new(
+        "retry_seconds",
+        Shape::Count { min: 0, max: 3_600 },
+        "How long a provider that is too busy is asked again and again.",
+    )
+    .or(Fallback::Count(180)),
     Key::new(
         "script",
         Shape::Text(Check::Path),

@@ -18,6 +18,9 @@ impl Reader<'_> {
         shape: &Shape,
         value: &Spanned<DeValue<'_>>,
     ) -> Option<Value> {
+        if let (Shape::Price, Some(price)) = (shape, price(value.get_ref())) {
+            return Some(price);
+        }
         match (shape, value.get_ref()) {
             (Shape::Flag, DeValue::Boolean(flag)) => Some(Value::Bool(*flag)),
             (Shape::Count { min, max }, DeValue::Integer(number)) => {
@@ -231,11 +234,22 @@ fn whole(number: &DeInteger<'_>) -> Option<i128> {
     i128::from_str_radix(number.as_str(), number.radix()).ok()
 }
 
+/// An amount of money: from nothing to a million dollars.
+fn price(value: &DeValue<'_>) -> Option<Value> {
+    let number: f64 = match value {
+        DeValue::Integer(number) => number.as_str().parse().ok()?,
+        DeValue::Float(number) => number.as_str().parse().ok()?,
+        _ => return None,
+    };
+    (0.0..=1e6).contains(&number).then(|| number.into())
+}
+
 /// Whether a shape takes values of this type.
 fn takes(shape: &Shape, value: &DeValue<'_>) -> bool {
     match shape {
         Shape::Flag => matches!(value, DeValue::Boolean(_)),
         Shape::Count { .. } => matches!(value, DeValue::Integer(_)),
+        Shape::Price => matches!(value, DeValue::Integer(_) | DeValue::Float(_)),
         Shape::Text(_) | Shape::Choice(_) => matches!(value, DeValue::String(_)),
         Shape::List { .. } => matches!(value, DeValue::Array(_)),
         Shape::Either(shapes) => shapes.iter().any(|shape| takes(shape, value)),

@@ -21,6 +21,12 @@ pub struct Provider {
     pub context_tokens: Option<u64>,
     /// The most tokens of one answer.
     pub max_tokens: Option<u64>,
+    /// What a million tokens cost that the model reads.
+    pub price_input: Option<Price>,
+    /// The same for tokens that come from the provider's cache.
+    pub price_cached_input: Option<Price>,
+    /// What a million tokens cost that the model writes.
+    pub price_output: Option<Price>,
     /// How much the model thinks.
     pub reasoning: Option<Reasoning>,
     /// Whether the model takes images in results.
@@ -34,8 +40,27 @@ pub struct Provider {
     pub headers: BTreeMap<String, String>,
     /// How long an answer may stay silent.
     pub timeout_seconds: u64,
+    /// How long a provider that is too busy is asked again and again.
+    pub retry_seconds: u64,
     /// The recording that `replay` plays.
     pub script: Option<PathBuf>,
+}
+
+/// A price, in millionths of a dollar for a million tokens: a token costs a millionth of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Price(pub u64);
+
+impl<'de> Deserialize<'de> for Price {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let dollars = f64::deserialize(deserializer)?;
+        let millionths = (dollars * 1e6).round();
+        if !(0.0..=1e12).contains(&millionths) {
+            return Err(serde::de::Error::custom("this is no price"));
+        }
+        // Within the bounds every whole number is exact.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Ok(Self(millionths as u64))
+    }
 }
 
 /// A wire format.
