@@ -4,11 +4,14 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
+use toolgate_app::approvals::{Answer, ApprovalRequest, Approver, Unanswered};
 use toolgate_app::{App, AppOptions, Approval, Environment, Home, SecretSource};
 
 use crate::args::{Approve, Common};
 use crate::failure::CliError;
 use crate::out::Out;
+use crate::status::StatusLine;
 use crate::terminal::Terminal;
 
 /// The variables that this program was started with.
@@ -35,7 +38,8 @@ pub(crate) fn app(common: &Common, out: &Out) -> Result<App, CliError> {
 /// The app for commands that run calls.
 pub(crate) fn app_with_approver(common: &Common, out: &Out) -> Result<App, CliError> {
     let options = options(home()?, common, out);
-    Ok(App::open(options.approval(approval(common.approve)))?)
+    let approval = approval(common.approve, &out.status);
+    Ok(App::open(options.approval(approval))?)
 }
 
 /// The options of the command line, with Toolgate's own files in this place.
@@ -58,9 +62,9 @@ pub(crate) fn options(home: Home, common: &Common, out: &Out) -> AppOptions {
 }
 
 /// Who is asked.
-fn approval(approve: Option<Approve>) -> Approval {
+fn approval(approve: Option<Approve>, status: &Arc<StatusLine>) -> Approval {
     let terminal = |is_there: bool| match is_there {
-        true => Approval::Ask(Arc::new(Terminal)),
+        true => Approval::Ask(Arc::new(Undisturbed(Arc::clone(status)))),
         false => Approval::Nobody,
     };
     match approve {
@@ -68,6 +72,21 @@ fn approval(approve: Option<Approve>) -> Approval {
         Some(Approve::None) => Approval::Nobody,
         Some(Approve::Ask) => terminal(Terminal::can_be_asked()),
         None => terminal(Terminal::is_there()),
+    }
+}
+
+/// The user on the terminal, where nothing else is written while they are asked.
+struct Undisturbed(Arc<StatusLine>);
+
+impl Approver for Undisturbed {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        Box::pin(async move {
+            let _paused = self.0.pause();
+            Terminal.ask(request).await
+        })
     }
 }
 

@@ -296,6 +296,8 @@ pub(crate) mod style {
     pub(crate) const PLAIN: Style = Style("");
     pub(crate) const BOLD: Style = Style("\x1b[1m");
     pub(crate) const DIM: Style = Style("\x1b[2m");
+    pub(crate) const ITALIC: Style = Style("\x1b[3m");
+    pub(crate) const UNDERLINED: Style = Style("\x1b[4m");
     pub(crate) const RED: Style = Style("\x1b[31m");
     pub(crate) const GREEN: Style = Style("\x1b[32m");
     pub(crate) const YELLOW: Style = Style("\x1b[33m");

@@ -25,6 +25,7 @@ mod pages;
 mod panics;
 mod question;
 mod signals;
+mod status;
 mod terminal;
 mod tty;
 mod watcher;

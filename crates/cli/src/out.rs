@@ -1,25 +1,34 @@
 //! What the user and other programs get to see.
 
 use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use crate::args::Common;
 use crate::clean::{Clean, say, style};
 use crate::failure::CliError;
+use crate::status::StatusLine;
 
 /// Standard output for what was asked for, standard error for everything else.
 #[derive(Clone)]
 pub(crate) struct Out {
     pub(crate) json: bool,
     pub(crate) quiet: bool,
+    /// What is waited for, below everything else.
+    pub(crate) status: Arc<StatusLine>,
 }
 
 impl Out {
     pub(crate) fn new(common: &Common) -> Self {
+        let is_on = !common.json
+            && !common.quiet
+            && Self::stderr_is_seen()
+            && std::env::var_os("TERM").is_some_and(|term| term != "dumb");
         Self {
             json: common.json,
             quiet: common.quiet,
+            status: Arc::new(StatusLine::new(is_on)),
         }
     }
 
@@ -35,12 +44,19 @@ impl Out {
 
     /// Text with colours on standard output; a line end is added.
     pub(crate) fn text(&self, text: impl Into<Clean>) -> Result<(), CliError> {
-        shown(say!("{}\n", text.into()))
+        self.painted(say!("{}\n", text.into()))
+    }
+
+    /// Text with colours on standard output, as it is.
+    pub(crate) fn painted(&self, text: impl Into<Clean>) -> Result<(), CliError> {
+        let _held = self.status.hold();
+        shown(text)
     }
 
     /// Text on standard output as it is, without colours.
     pub(crate) fn raw(&self, text: impl Into<Clean>) -> Result<(), CliError> {
         let text = text.into();
+        let _held = self.status.hold();
         let mut stdout = io::stdout().lock();
         written(
             stdout
@@ -52,6 +68,7 @@ impl Out {
     /// A remark for the user on standard error, unless they want quiet.
     pub(crate) fn remark(&self, text: impl Into<Clean>) {
         if !self.quiet {
+            let _held = self.status.hold();
             told(text);
         }
     }
@@ -59,12 +76,14 @@ impl Out {
     /// A piece of a line on standard error, unless they want quiet.
     pub(crate) fn piece(&self, text: impl Into<Clean>) {
         if !self.quiet {
+            let _held = self.status.hold();
             told_in_pieces(text);
         }
     }
 
     /// Why the command failed, on standard error.
     pub(crate) fn failure(&self, failure: &CliError) {
+        let _held = self.status.hold();
         told(say!("{} {}", style::RED.on("toolgate:"), failure.message()));
     }
 

@@ -356,7 +356,7 @@ fn bad_ones() -> Vec<(&'static str, Told, &'static str, usize)> {
             )
             .header("retry-after", "0"),
             "slow down",
-            3,
+            11,
         ),
         (
             "overloaded",
@@ -367,7 +367,7 @@ fn bad_ones() -> Vec<(&'static str, Told, &'static str, usize)> {
             )
             .header("retry-after", "0"),
             "Overloaded",
-            3,
+            11,
         ),
         (
             "cut in a call",
@@ -402,7 +402,7 @@ fn bad_ones() -> Vec<(&'static str, Told, &'static str, usize)> {
 fn a_bad_provider_is_told_clearly_and_the_conversation_can_go_on() {
     let bench = Bench::new();
     bench.write("notes.txt", "milk\n");
-    bench.home("config.toml", "[providers.p]\nkind = \"anthropic\"\nmodel = \"m-1\"\ntimeout_seconds = 1\nbase_url = \"http://127.0.0.1:1\"\n");
+    bench.home("config.toml", "[providers.p]\nkind = \"anthropic\"\nmodel = \"m-1\"\ntimeout_seconds = 1\nretry_seconds = 0\nbase_url = \"http://127.0.0.1:1\"\n");
     for (name, told, part, asked) in bad_ones() {
         let bad = Loopback::start(move |_| told.clone());
         let mut command = bench.toolgate();
@@ -449,7 +449,7 @@ fn mistakes_are_told_before_anybody_is_asked() {
     bench.write("s.toml", "[[steps]]\ntext = \"hi\"\n");
     bench.write("bad.toml", "[[steps]]\ntexxt = \"hi\"\n");
     for (args, part) in [
-        (&["run", "x"][..], "nobody to ask"),
+        (&["run", "x"][..], "No provider is configured"),
         (&["run", "--provider", "nope", "x"], "no provider \"nope\""),
         (
             &["run", "--provider", "anthropic", "--model", "m", "x"],

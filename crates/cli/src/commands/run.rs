@@ -4,20 +4,26 @@ mod shown;
 mod taken_up;
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use toolgate_app::text::{approval_text, sanitize};
+use tokio::time::MissedTickBehavior;
+use toolgate_app::text::{approval_text, grouped, sanitize};
 use toolgate_app::{
     App, AppError, Conversation, Finished, Input, Listen, Outcome, ScriptText, SendOptions,
-    StartOptions, Turn, carried, supplied,
+    StartOptions, Turn, Usage, carried, supplied,
 };
 use toolgate_model::ConversationId;
 
 use crate::args::{Common, RunArgs};
+use crate::clean::style::DIM;
 use crate::clean::{Clean, say};
 use crate::failure::{CliError, nothing_of};
 use crate::out::Out;
 use crate::{assembly, input, signals};
 use shown::Progress;
+
+/// So often what is waited for is said anew.
+const TICK: Duration = Duration::from_millis(200);
 
 /// The most bytes of a prompt, a script or a file of results.
 const INPUT: usize = 16 * 1024 * 1024;
@@ -52,9 +58,14 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     };
     let turn = conversation.send_with(input, options).await;
     let mut turn = turn.map_err(|error| with_results_file(error, args))?;
-    let mut progress = Progress::new(out);
+    let began = Instant::now();
+    let mut progress = Progress::new(conversation.id(), out);
     let shown = show(&mut turn, &mut progress, out).await;
     let finished = turn.outcome().await?;
+    let cost = match progress.usage() {
+        Some(usage) => Some((usage, conversation.cost(&usage).await)),
+        None => None,
+    };
     let (trouble, is_journaled) = (
         conversation.recording_error().await,
         conversation.is_journaled().await,
@@ -63,6 +74,11 @@ pub(crate) async fn run(common: &Common, out: &Out, args: &RunArgs) -> Result<u8
     shown?;
     if let Some(trouble) = trouble {
         out.remark(trouble);
+    }
+    if let Some((usage, cost)) = cost
+        && !out.json
+    {
+        out.remark(DIM.on(spent(usage, cost, began.elapsed())));
     }
     let id = conversation.id();
     if is_journaled {
@@ -153,7 +169,18 @@ fn with_results_file(error: AppError, args: &RunArgs) -> CliError {
 /// Shows events until there are no more. A reader that is gone does not stop the turn.
 async fn show(turn: &mut Turn, progress: &mut Progress, out: &Out) -> Result<(), CliError> {
     let mut shown = Ok(());
-    while let Some(event) = turn.next_event().await {
+    let mut ticks = tokio::time::interval(TICK);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        let event = tokio::select! {
+            biased;
+            event = turn.next_event() => event,
+            _ = ticks.tick(), if out.status.is_on() => {
+                progress.tick(out);
+                continue;
+            }
+        };
+        let Some(event) = event else { break };
         if out.json {
             shown = shown.and_then(|()| out.json_line(&event));
         } else {
@@ -161,6 +188,27 @@ async fn show(turn: &mut Turn, progress: &mut Progress, out: &Out) -> Result<(),
         }
     }
     shown
+}
+
+/// What a turn took: tokens, money where prices are configured, time.
+fn spent(usage: Usage, cost: Option<u64>, took: Duration) -> Clean {
+    let cached = match usage.cache_read_tokens {
+        0 => Clean::default(),
+        cached => say!(" ({} cached)", grouped(cached)),
+    };
+    let cost = cost.map(|millionths| {
+        let hundredths = millionths.div_ceil(100);
+        let dollars = format!("{}.{:04}", hundredths / 10_000, hundredths % 10_000);
+        say!(" · ${}", dollars)
+    });
+    say!(
+        "{} tokens in{}, {} out{} · {} s",
+        grouped(usage.input_tokens),
+        cached,
+        grouped(usage.output_tokens),
+        cost,
+        took.as_secs()
+    )
 }
 
 fn ended(finished: &Finished, seen: bool, out: &Out) -> Result<u8, CliError> {
