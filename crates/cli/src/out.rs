@@ -3,6 +3,7 @@
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
+use rustix::termios::tcgetwinsize;
 use serde::Serialize;
 
 use crate::args::Common;
@@ -118,6 +119,22 @@ pub(crate) fn told_in_pieces(text: impl Into<Clean>) {
     let mut stderr = anstream::AutoStream::auto(io::stderr());
     // There is nobody left to tell that nobody can be told.
     let _ = write!(stderr, "{}", text.into().as_str()).and_then(|()| stderr.flush());
+}
+
+/// Takes away the row in which the cursor stands on standard error, and writes this instead.
+pub(crate) fn replace_row(row: impl Into<Clean>) {
+    // There is nobody left to tell that nobody can be told.
+    let _ = io::stderr().write_all(b"\r\x1b[K");
+    told_in_pieces(row);
+}
+
+/// How many columns the terminal has, as far as one says so.
+pub(crate) fn columns() -> usize {
+    let size = tcgetwinsize(io::stderr()).or_else(|_| tcgetwinsize(io::stdout()));
+    match size {
+        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
+        _ => 80,
+    }
 }
 
 /// Text with colours on standard output.

@@ -4,18 +4,13 @@
 //! takes it away first ([`StatusLine::hold`]), and a question keeps it away until it is answered
 //! ([`StatusLine::pause`]).
 
-use std::io::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use anstream::AutoStream;
-use rustix::termios::tcgetwinsize;
 use unicode_width::UnicodeWidthChar;
 
 use crate::clean::Clean;
 use crate::clean::style::DIM;
-
-/// Takes the line away, wherever the cursor stands in it.
-const ERASE: &[u8] = b"\r\x1b[K";
+use crate::out::{columns, replace_row};
 
 /// The line, or the place where one would stand.
 #[derive(Debug, Default)]
@@ -55,11 +50,7 @@ impl StatusLine {
         }
         state.is_shown = true;
         let text = Clean::line(text);
-        let row = DIM.on(cut(text.as_str(), columns().saturating_sub(1)));
-        // There is nobody left to tell that nobody can be told.
-        let _ = io::stderr().write_all(ERASE);
-        let mut stderr = AutoStream::auto(io::stderr());
-        let _ = write!(stderr, "{}", row.as_str()).and_then(|()| stderr.flush());
+        replace_row(DIM.on(cut(text.as_str(), columns().saturating_sub(1))));
     }
 
     /// Takes it away, and keeps it away until the guard is dropped.
@@ -87,8 +78,7 @@ impl StatusLine {
 
 fn erase(state: &mut State) {
     if std::mem::take(&mut state.is_shown) {
-        let mut stderr = io::stderr();
-        let _ = stderr.write_all(ERASE).and_then(|()| stderr.flush());
+        replace_row("");
     }
 }
 
@@ -108,16 +98,6 @@ impl Drop for Paused {
     fn drop(&mut self) {
         let mut state = self.0.state();
         state.paused = state.paused.saturating_sub(1);
-    }
-}
-
-/// How many columns the terminal has, as far as one says so.
-pub(crate) fn columns() -> usize {
-    let stderr = tcgetwinsize(io::stderr());
-    let size = stderr.or_else(|_| tcgetwinsize(io::stdout()));
-    match size {
-        Ok(size) if size.ws_col > 0 => usize::from(size.ws_col),
-        _ => 80,
     }
 }
 

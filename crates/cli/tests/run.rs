@@ -308,7 +308,7 @@ fn bad_ones() -> Vec<(&'static str, Told, &'static str, usize)> {
             "never ends",
             Told::new(200, sse, "").sent(Sent::Hangs(step.clone()[..40].to_vec())),
             "sent nothing for 1 s",
-            1,
+            3,
         ),
         (
             "never begins",

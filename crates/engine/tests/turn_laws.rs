@@ -433,7 +433,7 @@ fn a_question_is_asked_again_until_a_call_of_its_answer_is_whole() {
                 waits(),
                 refused(false, None),
             ],
-            2,
+            1,
         ),
     ] {
         let seen = play(settings(), moves.clone());

@@ -247,9 +247,12 @@ impl Turn {
     }
 
     /// The answer broke off. Calls run when it is whole, so nothing of it had an effect: as long
-    /// as none of its calls came, it is withdrawn and asked for again.
+    /// as none of its calls came, it is withdrawn and asked for again. What was no answer at all
+    /// will hardly be one the next time.
     fn broke(&mut self, answer: Answer, fault: StreamError) -> Step {
-        let delay = self.delay(&fault, None).filter(|_| !answer.has_call());
+        let was_one = fault != StreamError::Nothing;
+        let delay = self.delay(&fault, None);
+        let delay = delay.filter(|_| was_one && !answer.has_call());
         let Some(delay) = delay else {
             return self.fail(answer, fault);
         };

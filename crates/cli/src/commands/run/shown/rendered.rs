@@ -4,14 +4,14 @@ use toolgate_app::markdown::{Look, Row, rows};
 
 use crate::clean::style::{BOLD, CYAN, DIM, ITALIC, PLAIN, UNDERLINED};
 use crate::clean::{Clean, Style, say};
-use crate::status;
+use crate::out;
 
 /// Longer rows are hard to read.
 const WIDEST: usize = 100;
 
 /// Markdown as rows for this terminal, each with its end.
 pub(super) fn rendered(text: &str) -> Clean {
-    let columns = status::columns().saturating_sub(1).min(WIDEST);
+    let columns = out::columns().saturating_sub(1).min(WIDEST);
     let rows = rows(text, columns);
     let rows = rows.iter().map(|row| say!("{}\n", painted(row)));
     Clean::join(rows, "")
