@@ -46,12 +46,15 @@ fn harmless(what: &str, done: &Done) {
     }
 }
 
-/// The same at a terminal: colours are the program's own, line ends are the terminal's, and
-/// rows are cut at the edge only while a page of a question is drawn.
+/// The same at a terminal: colours are the program's own, line ends are the terminal's, the
+/// program takes back its own row that says what it waits for, and rows are cut at the edge only
+/// while a page of a question is drawn.
 fn harmless_at_a_terminal(what: &str, done: &Done) {
     let mut plain = String::new();
     let mut cut = false;
-    for (at, part) in done.stdout.split("\u{1b}[").enumerate() {
+    // A row is taken back from its start, and nothing else is erased.
+    let shown = done.stdout.replace("\r\u{1b}[K", "\n");
+    for (at, part) in shown.split("\u{1b}[").enumerate() {
         let wraps = part.strip_prefix(if cut { "?7h" } else { "?7l" });
         if let Some(rest) = wraps.filter(|_| at > 0) {
             cut = !cut;
@@ -397,7 +400,7 @@ fn the_error_of_a_server_is_harmless() {
     bench.home(
         "config.toml",
         &format!(
-            "[providers.local]\nkind = \"openai-chat\"\nmodel = \"m\"\nbase_url = \"{url}/v1\"\n"
+            "[providers.local]\nkind = \"openai-chat\"\nmodel = \"m\"\nretry_seconds = 0\nbase_url = \"{url}/v1\"\n"
         ),
     );
     for args in [&["models"][..], &["run", "x"], &["-q", "run", "x"]] {
