@@ -105,10 +105,10 @@ pub(crate) enum Command {
     #[command(after_help = examples::RUN)]
     Run(RunArgs),
     /// Talk with a model in the terminal, and approve its calls
-    #[command(after_help = CHAT_EXAMPLES)]
+    #[command(after_help = examples::CHAT)]
     Chat(ChatArgs),
     /// Serve conversations over HTTP and WebSocket
-    #[command(after_help = SERVE_EXAMPLES)]
+    #[command(after_help = examples::SERVE)]
     Serve(ServeArgs),
     /// List the configured providers and the models they offer
     #[command(after_help = examples::MODELS)]
@@ -170,8 +170,6 @@ pub(crate) enum Command {
         dir: Option<PathBuf>,
     },
 }
-
-const SERVE_EXAMPLES: &str = "Examples:\n  toolgate serve\n  toolgate serve --port 0 --json\n  toolgate serve token create ci --role approver";
 
 const TOKEN_EXAMPLES: &str = "Examples:\n  toolgate serve token create ci --role approver\n  toolgate serve token create bot --directory /srv/project --scope scope.json";
 
@@ -284,9 +282,6 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "NAME", add = complete::presets())]
     pub(crate) preset: Option<String>,
 }
-
-/// Examples of `chat`.
-const CHAT_EXAMPLES: &str = "Examples:\n  toolgate chat --provider anthropic --model NAME\n  toolgate chat --continue\n  toolgate chat --conversation 3f2a --plain";
 
 /// A conversation on the terminal.
 #[derive(Clone, Debug, Args)]

@@ -80,3 +80,7 @@ pub(super) const COMPLETIONS: &str = "Examples:
 pub(super) const MAN: &str = "Examples:
   toolgate man | man -l -
   toolgate man ~/.local/share/man/man1";
+
+pub(super) const CHAT: &str = "Examples:\n  toolgate chat --provider anthropic --model NAME\n  toolgate chat --continue\n  toolgate chat --conversation 3f2a --plain";
+
+pub(super) const SERVE: &str = "Examples:\n  toolgate serve\n  toolgate serve --port 0 --json\n  toolgate serve token create ci --role approver";
