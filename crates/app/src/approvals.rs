@@ -26,7 +26,8 @@ use toolgate_gate::approve::{Bus, Requests};
 use toolgate_model::ConversationId;
 
 pub use toolgate_gate::approve::{
-    Answer, AnswerError, ApprovalItem, ApprovalRequest, Approver, Choice, Remember, Unanswered,
+    Answer, AnswerError, ApprovalItem, ApprovalRequest, Approver, CallKind, Choice,
+    DirectoryAccess, NetworkAccess, Open, Remember, Unanswered,
 };
 pub use toolgate_model::ApprovalId;
 

@@ -169,7 +169,7 @@ fn understand(line: &str, request: &ApprovalRequest) -> Option<Answer> {
         }
         "o" if could_open(request) => Some(by(Answer::yes().opening())),
         "oc" if could_open(request) => {
-            let answer = Answer::yes().opening();
+            let answer = Answer::yes().opening().for_conversation();
             Some(by(answer.remember(Remember::Conversation)))
         }
         "c" if could_remember(request) => Some(by(Answer::yes().remember(Remember::Conversation))),
@@ -278,7 +278,12 @@ mod tests {
             model_reason: Some("because".into()),
             preview: Some("+new\n-old\n@@\n same".into()),
             preview_cut: false,
+            effects: Vec::new(),
+            would_fail: Vec::new(),
             could_open: Vec::new(),
+            could_connect: Vec::new(),
+            would_cover: Vec::new(),
+            could_allow: Vec::new(),
             would_remember: vec!["write_file: write \"a\"".into()],
             plan_hash: "h".into(),
         };

@@ -28,7 +28,11 @@ fn needing() -> Bench {
         "reach",
         "Needs directories.",
         |_: Needs, cx: RunCtx| async move {
-            let names = cx.opened().iter().map(|needed| base(&needed.to));
+            let names = cx
+                .opened()
+                .directories
+                .iter()
+                .map(|opened| base(&opened.directory.to));
             Ok(Output::plain(names.collect::<Vec<_>>().join(" ")))
         },
     )
@@ -104,8 +108,11 @@ fn directories_are_opened_by_an_answer_that_says_so_to_the_calls_it_allows() {
                 "",
             ),
             (
-                Answer::yes().opening().remember(Remember::Conversation),
-                ["a a b", "b a b"],
+                Answer::yes()
+                    .opening()
+                    .for_conversation()
+                    .remember(Remember::Conversation),
+                ["a b", "b a"],
                 ["a", "b"],
                 "a b",
             ),
@@ -277,7 +284,10 @@ fn a_directory_that_is_exchanged_by_an_earlier_call_is_not_opened() {
                 "reach",
                 "Needs a directory.",
                 |_: Needs, cx: RunCtx| async move {
-                    Ok(Output::plain(format!("ran with {}", cx.opened().len())))
+                    Ok(Output::plain(format!(
+                        "ran with {}",
+                        cx.opened().directories.len()
+                    )))
                 },
             )
             .opens(|args, _| needed(&args.directory).into_iter().collect())
@@ -302,7 +312,12 @@ fn nothing_that_led_through_a_link_stays_open() {
         let beyond = Beyond::new(&["a", "b", "c"]);
         beyond.link("l", "b");
         let bench = needing();
-        let answer = || Answer::yes().opening().remember(Remember::Conversation);
+        let answer = || {
+            Answer::yes()
+                .opening()
+                .for_conversation()
+                .remember(Remember::Conversation)
+        };
         for name in ["a", "l"] {
             bench
                 .run_asked(vec![beyond.call(name, name)], answer())

@@ -29,7 +29,10 @@ pub mod nearest;
 pub mod plan;
 pub mod result;
 
-pub use approval::{ApprovalItem, ApprovalOutcome, ApprovalQuestion};
+pub use approval::{
+    ApprovalItem, ApprovalOutcome, ApprovalQuestion, CallKind, DirectoryAccess, NetworkAccess,
+    OpenedDirectory, Openings,
+};
 pub use call::{Args, BadCall, Call, ToolCall};
 pub use content::{ContentBlock, Picture, Resource, ResourceBody};
 pub use decision::{Action, AtomAnswer, Decision, RuleSource};

@@ -37,6 +37,10 @@ pub enum GrantScope {
     },
     /// Contacting this host.
     Host(String),
+    /// Changes to every path of the roots but protected ones and instructions to agents.
+    Edits,
+    /// Every command in the command sandbox, known beforehand or not.
+    Commands,
 }
 
 impl Grant {
@@ -58,6 +62,11 @@ impl Grant {
                     Access::Delete => rule.deletes = literal,
                 }
             }
+            GrantScope::Edits => {
+                let every = || Some(vec!["**".to_owned()]);
+                (rule.reads, rule.writes, rule.deletes) = (every(), every(), every());
+            }
+            GrantScope::Commands => (rule.opaque, rule.sandboxed) = (true, true),
             GrantScope::Host(host) => rule.connects = Some(vec![host.clone()]),
         }
         rule

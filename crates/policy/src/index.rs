@@ -121,7 +121,9 @@ impl Rule {
     /// Whether the rule is in force for this call at all.
     fn applies(&self, question: &Question<'_>) -> bool {
         let strict = self.is_strict();
-        (!self.only_opaque() || question.is_opaque())
+        let in_sandbox = question.command_sandbox && question.facts.claimed;
+        (!self.spec.sandboxed || in_sandbox)
+            && (!self.only_opaque() || question.is_opaque())
             && self
                 .tests
                 .iter()

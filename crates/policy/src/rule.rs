@@ -51,6 +51,9 @@ pub struct RuleSpec {
     /// Calls that it must and must not fit.
     #[serde(default, skip_serializing_if = "RuleExamples::is_empty")]
     pub examples: RuleExamples,
+    /// Whether it matches commands in the command sandbox only. Remembered approvals use it.
+    #[serde(skip)]
+    pub sandboxed: bool,
     /// The short form it was made from, such as `blocked_commands "dd"`.
     #[serde(skip)]
     pub origin: Option<String>,
@@ -75,6 +78,7 @@ impl RuleSpec {
             risk: None,
             message: None,
             examples: RuleExamples::default(),
+            sandboxed: false,
             origin: None,
             source: RuleSource::default(),
         }

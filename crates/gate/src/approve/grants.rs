@@ -6,11 +6,12 @@
 //! be listed and taken back, and beats neither a deny nor the floor.
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{PlanRecord, RuleSource, Run};
+use toolgate_model::{CallKind, Category, PlanRecord, RuleSource, Run};
 use toolgate_policy::{Grant as Allowance, GrantScope, LayerSpec};
 use toolgate_shell::{leading_words, plain_leading_words};
 
 use crate::output::Redactor;
+use crate::registry::Registry;
 use crate::sync::{Mutex, lock};
 
 /// A remembered approval.
@@ -68,6 +69,25 @@ impl Grant {
             .collect()
     }
 
+    /// The grants that allow a kind of calls, without ids.
+    pub(crate) fn of_kind(kind: CallKind, registry: &Registry) -> Vec<Self> {
+        let (category, scope) = match kind {
+            CallKind::Edits => (Category::File, GrantScope::Edits),
+            CallKind::Commands => (Category::Exec, GrantScope::Commands),
+        };
+        let tools = registry.list();
+        let tools = tools.iter().map(|entry| entry.spec());
+        tools
+            .filter(|spec| spec.side_effects && spec.category == category)
+            .map(|spec| Self {
+                id: String::new(),
+                at_ms: 0,
+                tool: spec.name.clone(),
+                scope: scope.clone(),
+            })
+            .collect()
+    }
+
     /// Why nothing is proposed for a plan.
     pub(crate) fn unproposed(plan: &PlanRecord) -> &'static str {
         let facts = &plan.facts;
@@ -85,7 +105,7 @@ impl Grant {
     pub(crate) fn for_approver(&self, redactor: &Redactor) -> Self {
         let clean = |text: &str| redactor.for_approver(text).into_owned();
         let scope = match &self.scope {
-            GrantScope::Tool => GrantScope::Tool,
+            whole @ (GrantScope::Tool | GrantScope::Edits | GrantScope::Commands) => whole.clone(),
             GrantScope::Command(words) => {
                 GrantScope::Command(words.iter().map(|word| clean(word)).collect())
             }
@@ -118,6 +138,8 @@ impl Grant {
                 format!("{tool}: {access} {path:?}")
             }
             GrantScope::Host(host) => format!("{tool}: contact {host:?}"),
+            GrantScope::Edits => format!("{tool}: change files of the workspace"),
+            GrantScope::Commands => format!("{tool}: every command in the command sandbox"),
         }
     }
 

@@ -11,6 +11,7 @@
 
 mod bus;
 mod grants;
+mod remembering;
 mod request;
 mod stage;
 
@@ -18,8 +19,8 @@ use futures::future::BoxFuture;
 
 pub use bus::{AnswerError, Bus, Requests};
 pub use grants::{Grant, GrantError, GrantStamp, GrantStore, GrantsInMemory, NoGrants};
-pub use request::{Answer, ApprovalRequest, Choice, Remember};
-pub use toolgate_model::ApprovalItem;
+pub use request::{Answer, ApprovalRequest, Choice, Open, Remember};
+pub use toolgate_model::{ApprovalItem, CallKind, DirectoryAccess, NetworkAccess};
 pub use toolgate_policy::GrantScope;
 
 /// Why a question has no answer.

@@ -1,21 +1,37 @@
 //! A question and its answer.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{ApprovalId, ApprovalItem, CallId, ConversationId, PlanRecord, Risk};
+use toolgate_model::{
+    ApprovalId, ApprovalItem, CallId, CallKind, ConversationId, DirectoryAccess, NetworkAccess,
+    PlanRecord, Risk,
+};
 
 use super::Grant;
 use crate::output::{Redactor, approval_text, preview_text, whole_line, whole_sentence};
 use crate::plan::{Live, beyond};
 
+/// What an approver can be offered beside a plain yes.
+#[derive(Default)]
+pub(crate) struct Offer {
+    /// What "always" would save: grants that were tried on this very call.
+    pub(crate) grants: Vec<Grant>,
+    /// The kinds of calls that this call is one of and that can be allowed.
+    pub(crate) kinds: Vec<CallKind>,
+    /// The networks that can be opened.
+    pub(crate) could_connect: Vec<NetworkAccess>,
+    /// What the sandbox will refuse after a plain yes.
+    pub(crate) would_fail: Vec<String>,
+}
+
 impl Live {
-    /// The call as an approver sees it. `grants` are what "always" would save: those that were tried on this very call.
+    /// The call as an approver sees it.
     ///
     /// Only known values are hidden. The shape of a secret can hold code, so a plan as it is
     /// stored and sent to listeners, redacted by shape, is nothing to approve from.
-    pub(crate) fn approval_item(&self, grants: &[Grant], redactor: &Redactor) -> ApprovalItem {
+    pub(crate) fn approval_item(&self, offer: &Offer, redactor: &Redactor) -> ApprovalItem {
         let (plan, exact) = (&*self.record, &self.exact);
         let shown = |text: &str| whole_line(&redactor.for_approver(text));
         let sentence = |text: &str| whole_sentence(&redactor.for_approver(text));
@@ -42,7 +58,13 @@ impl Live {
                 .iter()
                 .map(|directory| shown(&beyond::shown(directory)))
                 .collect(),
-            would_remember: grants
+            effects: Vec::new(),
+            would_fail: offer.would_fail.iter().map(|text| sentence(text)).collect(),
+            could_connect: offer.could_connect.clone(),
+            could_allow: offer.kinds.clone(),
+            would_cover: Vec::new(),
+            would_remember: offer
+                .grants
                 .iter()
                 .map(|grant| sentence(&grant.for_approver(redactor).describe()))
                 .collect(),
@@ -76,6 +98,11 @@ pub(super) fn item_for_clients(
         model_reason: plan.call.reason.as_deref().map(approval_text),
         preview: plan.preview.map(|text| preview_text(&text).into_owned()),
         preview_cut: plan.preview_cut,
+        effects: lines(&item.effects),
+        would_fail: lines(&item.would_fail),
+        could_connect: item.could_connect.clone(),
+        could_allow: item.could_allow.clone(),
+        would_cover: lines(&item.would_cover),
         could_open: lines(&item.could_open),
         would_remember: lines(&item.would_remember),
         plan_hash: plan.plan_hash,
@@ -118,17 +145,21 @@ pub enum Choice {
     Only(BTreeSet<CallId>),
 }
 
-/// How long a yes is remembered.
+/// How long a yes is remembered, and for what.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Remember {
     /// For these calls.
     #[default]
     Once,
-    /// Until the conversation ends.
+    /// For calls like these, until the conversation ends.
     Conversation,
-    /// For this project.
+    /// For calls like these in this project.
     Project,
+    /// For all changes to files of the workspace, until the conversation ends.
+    Edits,
+    /// For all commands in the command sandbox, until the conversation ends.
+    Commands,
 }
 
 impl Remember {
@@ -138,7 +169,49 @@ impl Remember {
             Self::Once => "once",
             Self::Conversation => "conversation",
             Self::Project => "project",
+            Self::Edits => "edits",
+            Self::Commands => "commands",
         }
+    }
+
+    /// The kind of calls that is allowed as a whole, if one is.
+    pub const fn kind(self) -> Option<CallKind> {
+        match self {
+            Self::Once | Self::Conversation | Self::Project => None,
+            Self::Edits => Some(CallKind::Edits),
+            Self::Commands => Some(CallKind::Commands),
+        }
+    }
+}
+
+impl From<CallKind> for Remember {
+    fn from(kind: CallKind) -> Self {
+        match kind {
+            CallKind::Edits => Self::Edits,
+            CallKind::Commands => Self::Commands,
+        }
+    }
+}
+
+/// What an answer opens to the calls that it approves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Open {
+    /// How the directories that a call would need are opened; absent if they stay closed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directories: Option<DirectoryAccess>,
+    /// The network that is opened to commands; absent if it stays as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<NetworkAccess>,
+    /// Whether they stay open until the conversation ends.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_conversation: bool,
+}
+
+impl Open {
+    /// Whether it opens nothing.
+    pub const fn is_nothing(&self) -> bool {
+        self.directories.is_none() && self.network.is_none()
     }
 }
 
@@ -149,11 +222,14 @@ pub struct Answer {
     pub choice: Choice,
     /// How long a yes is remembered.
     pub remember: Remember,
-    /// Whether the directories that a call would need are opened to it, for reading.
+    /// What is opened to the calls that may run.
     #[serde(default)]
-    pub open: bool,
+    pub open: Open,
     /// What the model is told about a no.
     pub reason: Option<String>,
+    /// What the model is told about a no to one call. It comes before `reason`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub reasons: BTreeMap<CallId, String>,
     /// Who answered, for the record.
     pub by: String,
 }
@@ -164,8 +240,9 @@ impl Answer {
         Self {
             choice: Choice::All,
             remember: Remember::Once,
-            open: false,
+            open: Open::default(),
             reason: None,
+            reasons: BTreeMap::new(),
             by: "person".into(),
         }
     }
@@ -193,11 +270,56 @@ impl Answer {
         self
     }
 
-    /// The same, and the directories that the calls would need are opened to them.
+    /// The same, and the directories that the calls would need are opened to them for reading.
     #[must_use]
     pub fn opening(mut self) -> Self {
-        self.open = true;
+        self.open.directories = Some(DirectoryAccess::Read);
         self
+    }
+
+    /// The same, and the directories that the calls would need are opened to them for writing too.
+    #[must_use]
+    pub fn opening_for_writing(mut self) -> Self {
+        self.open.directories = Some(DirectoryAccess::Write);
+        self
+    }
+
+    /// The same, and the network is opened to the commands.
+    #[must_use]
+    pub fn connecting(mut self, network: NetworkAccess) -> Self {
+        self.open.network = Some(network);
+        self
+    }
+
+    /// The same, and what is opened stays open until the conversation ends.
+    #[must_use]
+    pub fn for_conversation(mut self) -> Self {
+        self.open.for_conversation = true;
+        self
+    }
+
+    /// The same with a no to one call, and words about it for the model. Of an answer that
+    /// approves all calls the others stay approved.
+    ///
+    /// ```
+    /// use toolgate_gate::approve::Answer;
+    ///
+    /// let answer = Answer::only(["a"]).denying("b", "use the other file");
+    /// assert!(answer.allows(&"a".into()) && !answer.allows(&"b".into()));
+    /// assert_eq!(answer.reason_for(&"b".into()), Some("use the other file"));
+    /// ```
+    #[must_use]
+    pub fn denying(mut self, call: impl Into<CallId>, reason: impl Into<String>) -> Self {
+        self.reasons.insert(call.into(), reason.into());
+        self
+    }
+
+    /// What the model is told about a no to this call.
+    pub fn reason_for(&self, call: &CallId) -> Option<&str> {
+        self.reasons
+            .get(call)
+            .or(self.reason.as_ref())
+            .map(String::as_str)
     }
 
     /// The same with words for the model.
@@ -216,10 +338,11 @@ impl Answer {
 
     /// Whether a call may run.
     pub fn allows(&self, call: &CallId) -> bool {
-        match &self.choice {
-            Choice::All => true,
-            Choice::None => false,
-            Choice::Only(calls) => calls.contains(call),
-        }
+        !self.reasons.contains_key(call)
+            && match &self.choice {
+                Choice::All => true,
+                Choice::None => false,
+                Choice::Only(calls) => calls.contains(call),
+            }
     }
 }

@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use futures::FutureExt;
 use toolgate_model::{
-    Action, ApprovalId, ApprovalOutcome, ApprovalQuestion, Call, CallId, ErrorKind, PlanRecord,
+    ApprovalId, ApprovalOutcome, ApprovalQuestion, Call, CallId, ErrorKind, Openings, PlanRecord,
     ToolError,
 };
 
-use super::request::item_for_clients;
-use super::{Answer, ApprovalRequest, Approver, Grant, Remember, Unanswered};
+use super::remembering::openings;
+use super::request::{Offer, item_for_clients};
+use super::{Answer, ApprovalRequest, Approver, Remember, Unanswered};
 use crate::execute::Stop;
 use crate::gate::Gate;
-use crate::journal::{Entry, Record};
+use crate::journal::{Entry, Lasting, Record};
 use crate::output::approval_text;
 use crate::pipeline::{BatchContext, Fate, Ready};
-use crate::plan::{Authorized, Live, ManualCall, NeedsApproval, Plan, Planned, Refusal, beyond};
+use crate::plan::{Authorized, ManualCall, NeedsApproval, Plan, Planned, Refusal, beyond};
 use crate::session::Session;
 
 /// A plan whose ground keeps changing is asked so many times, then given up.
@@ -122,9 +123,11 @@ impl Gate {
                 .iter()
                 .map(|(_, needs)| {
                     // Trying means compiling rules: only where somebody reads it.
-                    let tried = approver.is_seen().then(|| self.tried(session, &needs.live));
-                    let grants = tried.and_then(Result::ok).unwrap_or_default();
-                    needs.live.approval_item(&grants, &self.inner.redactor)
+                    let offer = match approver.is_seen() {
+                        true => self.offer(session, &needs.live),
+                        false => Offer::default(),
+                    };
+                    needs.live.approval_item(&offer, &self.inner.redactor)
                 })
                 .collect(),
             expires_after: self.inner.settings.approval_timeout,
@@ -172,13 +175,15 @@ impl Gate {
         let outcome = Arc::new(self.outcome(id, &call_ids, &answer));
         for (index, call) in call_ids.iter().enumerate() {
             let opened = answer.as_ref().map(|answer| opened(asked, call, answer));
+            let reason = outcome.reasons.get(call).or(outcome.reason.as_ref());
             let record = Record::Answered {
                 approval_id: id,
                 approved: outcome.approved.contains(call),
                 scope: outcome.scope.clone(),
                 by: outcome.by.clone(),
-                reason: outcome.reason.clone(),
-                opened: opened.unwrap_or_default(),
+                reason: reason.cloned(),
+                opened: opened.unwrap_or_default().in_words(),
+                lasting: Box::default(),
                 outcome: (index + 1 == call_ids.len()).then(|| Arc::clone(&outcome)),
             };
             opening.push(self.entry(session, call, record));
@@ -219,14 +224,20 @@ impl Gate {
     ) -> ApprovalOutcome {
         let allowed = |call: &&CallId| answer.as_ref().is_ok_and(|answer| answer.allows(call));
         let (approved, denied): (Vec<&CallId>, Vec<&CallId>) = calls.iter().partition(allowed);
+        let redacted = |reason: &str| self.inner.redactor.redact(reason).0.into_owned();
         let (scope, by, reason) = match answer {
             Ok(answer) => {
-                let redacted = |reason: &str| self.inner.redactor.redact(reason).0.into_owned();
                 let reason = answer.reason.as_deref().map(redacted);
                 (answer.remember, answer.by.clone(), reason)
             }
             Err(why) => (Remember::Once, "nobody".into(), Some(why.to_string())),
         };
+        // Words about calls that nobody asked about are not kept.
+        let reasons = answer.iter().flat_map(|answer| &answer.reasons);
+        let reasons = reasons
+            .filter(|(call, _)| calls.contains(call))
+            .map(|(call, reason)| (call.clone(), redacted(reason)))
+            .collect();
         ApprovalOutcome {
             approval_id,
             approved: approved.into_iter().cloned().collect(),
@@ -234,6 +245,7 @@ impl Gate {
             by,
             scope: scope.as_str().to_owned(),
             reason,
+            reasons,
         }
     }
 
@@ -265,25 +277,31 @@ impl Gate {
                 place(
                     fates,
                     index,
-                    refused(&needs.live.record, user_denied(answer)),
+                    refused(
+                        &needs.live.record,
+                        user_denied(answer.reason_for(&needs.record().call.id)),
+                    ),
                 );
                 continue;
             }
             match self.fresh(session, needs, stop).await {
                 Ok(mut needs) => {
-                    if answer.open {
-                        needs.live.opened.clone_from(&needs.live.record.opens);
-                    }
-                    if answer.open && answer.remember != Remember::Once {
+                    needs.live.opened = openings(&needs.live, answer);
+                    let mut lasting = Lasting::default();
+                    if answer.open.for_conversation {
+                        lasting.opened = needs.live.opened.clone();
                         // A link can be pointed elsewhere afterwards.
-                        let mut direct = needs.live.opened.clone();
-                        direct.retain(|directory| !directory.is_through_link());
-                        session.open(&direct);
+                        let directories = &mut lasting.opened.directories;
+                        directories.retain(|opened| !opened.directory.is_through_link());
+                        session.open(&lasting.opened);
                     }
                     // A text is cut for people after its secrets are out: half of one is not known.
                     let shown = |why: String| approval_text(&self.inner.redactor.shown(&why));
-                    let remembered = self.remember(session, &needs.live, answer.remember);
-                    needs.live.not_remembered = remembered.err().map(shown);
+                    match self.remember(session, &needs.live, answer.remember) {
+                        Ok(grants) => lasting.grants = grants,
+                        Err(why) => needs.live.not_remembered = Some(shown(why)),
+                    }
+                    self.keep_lasting(lasting, &needs.record().call.id, opening);
                     place(
                         fates,
                         index,
@@ -341,75 +359,14 @@ impl Gate {
             ))))),
         }
     }
-
-    /// What "always" would save for a call, if that would have allowed this very call.
-    fn tried(&self, session: &Session, live: &Live) -> Result<Vec<Grant>, String> {
-        let grants = Grant::proposed(&live.record);
-        if grants.is_empty() {
-            return Err(Grant::unproposed(&live.record).into());
-        }
-        let policy = self
-            .policy_for(session, &grants)
-            .map_err(|error| error.message)?;
-        let stop = Stop::of_conversation(session);
-        let (mut decision, ..) = self.planner(session, &policy, stop).policy_says(live);
-        if let Some(review) = self.inner.chain.review(session, &live.record) {
-            decision = decision.stricter(review);
-        }
-        if decision.action != Action::Allow {
-            let record = &live.record;
-            let redactor = &self.inner.redactor;
-            redactor.redact_atoms(&mut decision, &record.tool, &record.facts);
-            return Err(format!(
-                "it would not have allowed this very call: {}",
-                decision.reason
-            ));
-        }
-        Ok(grants)
-    }
-
-    /// Saves what "always" means for this call, after trying it on this very call.
-    fn remember(&self, session: &Session, live: &Live, remember: Remember) -> Result<(), String> {
-        if remember == Remember::Once {
-            return Ok(());
-        }
-        let mut grants = self.tried(session, live)?;
-        let kept = match remember {
-            Remember::Project => self.inner.grants.list().map_err(|error| error.message)?,
-            Remember::Once | Remember::Conversation => session.grants(),
-        };
-        // What is remembered already is not remembered twice: one revocation has to be enough.
-        grants.retain(|new| {
-            let same = |old: &Grant| old.tool == new.tool && old.scope == new.scope;
-            !kept.iter().any(same)
-        });
-        for grant in &mut grants {
-            let bits = self.inner.entropy.bits().ok_or("no randomness for an id")?;
-            grant.id = format!("g{:012x}", bits & 0xffff_ffff_ffff);
-            grant.at_ms = self.inner.clock.now_ms();
-        }
-        if remember == Remember::Project {
-            return self
-                .inner
-                .grants
-                .add(&grants)
-                .map_err(|error| error.message);
-        }
-        session.grant(grants);
-        Ok(())
-    }
 }
 
-/// The directories that an answer opens to a call.
-fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> Vec<String> {
-    let records = asked.iter().map(|(_, needs)| needs.record());
-    let mut records = records.filter(|record| record.call.id == *call);
-    let record = records
-        .next()
-        .filter(|_| answer.open && answer.allows(call));
-    record
-        .map(|record| record.opens.iter().map(|one| one.to.clone()).collect())
-        .unwrap_or_default()
+/// What an answer opens to a call of a question.
+fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> Openings {
+    let mut lives = asked.iter().map(|(_, needs)| &needs.live);
+    let live = lives.find(|live| live.record.call.id == *call);
+    let live = live.filter(|_| answer.allows(call));
+    live.map(|live| openings(live, answer)).unwrap_or_default()
 }
 
 /// Asks. An approver that panics is nobody.
@@ -466,10 +423,8 @@ fn unanswered(why: Unanswered) -> ToolError {
     }
 }
 
-fn user_denied(answer: &Answer) -> ToolError {
-    let message = match answer
-        .reason
-        .as_deref()
+fn user_denied(reason: Option<&str>) -> ToolError {
+    let message = match reason
         .map(str::trim)
         .filter(|reason| !reason.is_empty())
         .map(approval_text)

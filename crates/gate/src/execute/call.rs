@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{
-    Category, ErrorKind, FileDigest, NeededDirectory, PlanRecord, ToolError, ToolResult,
+    Category, ErrorKind, FileDigest, Openings, PlanRecord, ToolError, ToolResult,
 };
 
 use super::{Chunks, Claim, Job, PathGuard, Runner, Stop};
@@ -17,11 +17,14 @@ use crate::session::Session;
 use crate::settle::Unsettled;
 use crate::tool::{Ahead, ContextParts, Permit, RunCtx};
 
-/// The directories beyond the roots that are open to a call. One that was opened for the
-/// conversation counts as long as its name leads to the same directory.
-fn opened(own: &[NeededDirectory], session: &Session) -> Vec<NeededDirectory> {
-    let mut all = own.to_vec();
-    all.extend(session.opened().into_iter().filter(beyond::holds));
+/// What is open to a call beyond its sandbox. A directory that was opened for the conversation
+/// counts as long as its name leads to the same directory.
+pub(crate) fn opened(own: &Openings, session: &Session) -> Openings {
+    let mut all = own.clone();
+    let mut more = session.opened();
+    more.directories
+        .retain(|opened| beyond::holds(&opened.directory));
+    all.add(&more);
     all
 }
 
@@ -241,8 +244,9 @@ fn not_as_shown() -> ToolError {
 }
 
 /// The directories that an approver opened to a call are those that were shown.
-fn directories_hold(opened: &[NeededDirectory]) -> Result<(), ToolError> {
-    match opened.iter().find(|directory| !beyond::holds(directory)) {
+fn directories_hold(opened: &Openings) -> Result<(), ToolError> {
+    let mut directories = opened.directories.iter().map(|opened| &opened.directory);
+    match directories.find(|directory| !beyond::holds(directory)) {
         Some(changed) => Err(ToolError::new(
             ErrorKind::StaleFile,
             format!(

@@ -11,7 +11,7 @@
 //! ignores that it should stop; then it is reported as still running and keeps its
 //! paths locked for as long as it lives.
 
-mod call;
+pub(crate) mod call;
 mod chunks;
 mod handle;
 mod hold;

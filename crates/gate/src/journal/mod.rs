@@ -107,7 +107,7 @@ pub use memory::MemoryJournal;
 pub(crate) use pending::{Pending, Recorder};
 pub use pruning::{Prune, PruneJournal, Pruned};
 pub use reading::{Body, Conversation, ConversationFilter, Filter, Line, ReadJournal};
-pub use record::{Entry, Instructions, Record};
+pub use record::{Entry, Instructions, Lasting, Record};
 pub use recovery::{RecoverJournal, Recovery, Unfinished};
 pub use states::{Class, State};
 pub use verification::{Coverage, Problem, Verified, VerifyJournal};

@@ -6,10 +6,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolgate_model::{
     ApprovalId, ApprovalOutcome, ApprovalQuestion, BadCall, CallId, ConversationId, MessageId,
-    PlanHash, PlanRecord, ToolCall, ToolResult,
+    Openings, PlanHash, PlanRecord, ToolCall, ToolResult,
 };
 
 use super::{IntendedFile, Recovered, RecoveredFile};
+use crate::approve::Grant;
+
+/// What an answer opened or allowed until its conversation ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lasting {
+    /// The grants that were remembered.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub grants: Vec<Grant>,
+    /// What was opened beyond the sandbox.
+    #[serde(default, skip_serializing_if = "Openings::is_empty")]
+    pub opened: Openings,
+}
+
+impl Lasting {
+    /// Whether nothing outlives the call.
+    pub const fn is_empty(&self) -> bool {
+        self.grants.is_empty() && self.opened.is_empty()
+    }
+}
 
 /// Something that happened to a call, or in a conversation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,9 +71,13 @@ pub enum Record {
         by: String,
         /// What the person said about it.
         reason: Option<String>,
-        /// Directories beyond the sandbox that were opened to the call.
+        /// Directories and networks beyond the sandbox that were opened to the call, in words.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         opened: Vec<String>,
+        /// What the answer opened or allowed until the conversation ends. It holds when the
+        /// conversation is resumed.
+        #[serde(default, skip_serializing_if = "Lasting::is_empty")]
+        lasting: Box<Lasting>,
         /// The whole answer, in the entry of the question's last call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<Arc<ApprovalOutcome>>,

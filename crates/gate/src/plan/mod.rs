@@ -21,7 +21,7 @@ mod preflight;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_model::{Call, CallId, Decision, NeededDirectory, PlanRecord, ToolCall, ToolError};
+use toolgate_model::{Call, CallId, Decision, Openings, PlanRecord, ToolCall, ToolError};
 use toolgate_policy::Policy;
 
 pub(crate) use hash::{Seen, plan_hash};
@@ -100,8 +100,8 @@ pub(crate) struct Live {
     pub(crate) policy: Arc<Policy>,
     /// The facts with real names in place of the requested ones, where any differs.
     pub(crate) real: Option<RealFacts>,
-    /// The directories that a person opened to this call.
-    pub(crate) opened: Vec<NeededDirectory>,
+    /// What an approver opened to this call.
+    pub(crate) opened: Openings,
     /// Why a yes is not remembered although the person wanted that.
     pub(crate) not_remembered: Option<String>,
 }

@@ -5,7 +5,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use toolgate_model::{
-    Action, BadCall, Call, Decision, ErrorKind, Facts, PlanRecord, ToolCall, ToolError, json,
+    Action, BadCall, Call, Decision, ErrorKind, Facts, Openings, PlanRecord, ToolCall, ToolError,
+    json,
 };
 use toolgate_policy::{Policy, Stage, Validator};
 use toolgate_sandbox::paths::{PathSandbox, check_text};
@@ -263,7 +264,7 @@ impl Planner<'_> {
             own_writes: self.session.reads(|log| log.own_writes()),
             policy: Arc::clone(self.policy),
             real: None,
-            opened: Vec::new(),
+            opened: Openings::default(),
             not_remembered: None,
         })
     }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ConversationId, NeededDirectory};
+use toolgate_model::{ConversationId, Openings};
 use toolgate_policy::Scope;
 
 pub use outputs::{KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader};
@@ -45,7 +45,7 @@ pub struct Session {
     compiled: Compiled,
     /// The middleware that saw calls of this conversation; nothing once it has ended.
     chains: Mutex<Option<Vec<Arc<Chain>>>>,
-    opened: Mutex<Vec<NeededDirectory>>,
+    opened: Mutex<Openings>,
     resources: Resources,
     pending: Pending,
     hub: Arc<Hub>,
@@ -83,7 +83,7 @@ impl Session {
             grants: Mutex::default(),
             compiled: Compiled::default(),
             chains: Mutex::new(Some(Vec::new())),
-            opened: Mutex::new(Vec::new()),
+            opened: Mutex::default(),
             resources: Resources::default(),
             pending: Pending::default(),
             scopes: Vec::new(),
@@ -173,18 +173,13 @@ impl Session {
         }
     }
 
-    /// The directories beyond the sandbox that were opened for the whole conversation.
-    pub fn opened(&self) -> Vec<NeededDirectory> {
+    /// What was opened beyond the sandbox for the whole conversation.
+    pub fn opened(&self) -> Openings {
         lock(&self.opened).clone()
     }
 
-    pub(crate) fn open(&self, directories: &[NeededDirectory]) {
-        let mut opened = lock(&self.opened);
-        for directory in directories {
-            if !opened.contains(directory) {
-                opened.push(directory.clone());
-            }
-        }
+    pub(crate) fn open(&self, more: &Openings) {
+        lock(&self.opened).add(more);
     }
 
     /// Takes back a grant of this conversation.

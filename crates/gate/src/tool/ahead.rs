@@ -1,6 +1,6 @@
 //! What a call may use to get ready, while its start is put on record.
 
-use toolgate_model::NeededDirectory;
+use toolgate_model::Openings;
 use toolgate_sandbox::paths::PathSandbox;
 
 use crate::session::Session;
@@ -10,14 +10,14 @@ use crate::session::Session;
 #[derive(Clone, Copy)]
 pub struct Ahead<'a> {
     sandbox: &'a PathSandbox,
-    opened: &'a [NeededDirectory],
+    opened: &'a Openings,
     session: &'a Session,
 }
 
 impl<'a> Ahead<'a> {
     pub(crate) const fn new(
         sandbox: &'a PathSandbox,
-        opened: &'a [NeededDirectory],
+        opened: &'a Openings,
         session: &'a Session,
     ) -> Self {
         Self {
@@ -37,8 +37,8 @@ impl<'a> Ahead<'a> {
         self.session
     }
 
-    /// The directories beyond the sandbox that are open to the call so far.
-    pub const fn opened(&self) -> &'a [NeededDirectory] {
+    /// What is open to the call beyond the sandbox so far.
+    pub const fn opened(&self) -> &'a Openings {
         self.opened
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{CallId, ErrorKind, NeededDirectory, PlanRecord, Stream, ToolError};
+use toolgate_model::{CallId, ErrorKind, Openings, PlanRecord, Stream, ToolError};
 use toolgate_policy::{Hidden, Policy};
 use toolgate_sandbox::paths::PathSandbox;
 
@@ -52,7 +52,7 @@ pub(crate) struct ContextParts {
     pub(crate) limits: OutputLimits,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) entropy: Arc<dyn Entropy>,
-    pub(crate) opened: Vec<NeededDirectory>,
+    pub(crate) opened: Openings,
     pub(crate) plan: Arc<PlanRecord>,
     pub(crate) policy: Arc<Policy>,
     pub(crate) journal: Arc<dyn Journal>,
@@ -104,8 +104,8 @@ impl RunCtx {
         &self.parts.redactor
     }
 
-    /// The directories beyond the sandbox that a person opened to this call, or to its conversation.
-    pub fn opened(&self) -> &[NeededDirectory] {
+    /// What an approver opened beyond the sandbox to this call, or to its conversation.
+    pub fn opened(&self) -> &Openings {
         &self.parts.opened
     }
 

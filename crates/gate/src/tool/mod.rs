@@ -23,8 +23,8 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 use toolgate_model::{
-    Args, Category, ContentBlock, FileDigest, Metadata, NeededDirectory, OutputHandle, Risk,
-    ToolError,
+    Args, Category, ContentBlock, FileDigest, Metadata, NeededDirectory, NetworkAccess, Openings,
+    OutputHandle, Risk, ToolError,
 };
 
 pub use ahead::Ahead;
@@ -174,6 +174,19 @@ pub trait Invocation: Send + Sync + 'static {
     /// Places that an approver and a listener are told of beside those of the facts, such as the
     /// directory in which a command runs.
     fn locations(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Networks that an approver can open to this call beyond what its sandbox has, the smallest
+    /// first.
+    fn could_connect(&self) -> Vec<NetworkAccess> {
+        Vec::new()
+    }
+
+    /// What the call's own sandbox will refuse while it runs, in words, with what is open to the
+    /// call already. An approver is told before the answer.
+    fn would_fail(&self, opened: &Openings) -> Vec<String> {
+        let _ = opened;
         Vec::new()
     }
 

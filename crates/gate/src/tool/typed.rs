@@ -10,7 +10,9 @@ use futures::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
-use toolgate_model::{Args, Category, Facts, NeededDirectory, Risk, ToolError};
+use toolgate_model::{
+    Args, Category, Facts, NeededDirectory, NetworkAccess, Openings, Risk, ToolError,
+};
 
 use super::{
     Ahead, Invocation, Output, Preview, RunCtx, Spelling, Tool, ToolSpec, View, read_args,
@@ -21,6 +23,8 @@ type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError>
 
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
 type Opens<A> = dyn Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync;
+type Networks<A> = dyn Fn(&A) -> Vec<NetworkAccess> + Send + Sync;
+type Fails<A> = dyn Fn(&A, &Facts, &Openings) -> Vec<String> + Send + Sync;
 type Prepare<A> = dyn Fn(&mut A, &Ahead<'_>) + Send + Sync;
 type LeaveOut<A> = dyn Fn(&mut A, &[(String, ToolError)]) + Send + Sync;
 type Locations<A> = dyn Fn(&A) -> Vec<String> + Send + Sync;
@@ -38,6 +42,8 @@ struct Parts<A> {
     opens: Box<Opens<A>>,
     locations: Box<Locations<A>>,
     leave_out: Option<Box<LeaveOut<A>>>,
+    could_connect: Box<Networks<A>>,
+    would_fail: Box<Fails<A>>,
     refused: Box<Refused<A>>,
 }
 
@@ -92,6 +98,8 @@ where
             opens: Box::new(|_, _| Vec::new()),
             locations: Box::new(|_| Vec::new()),
             leave_out: None,
+            could_connect: Box::new(|_| Vec::new()),
+            would_fail: Box::new(|_, _, _| Vec::new()),
             refused: Box::new(|_, _| None),
         }),
         args: PhantomData,
@@ -216,6 +224,24 @@ impl<A> TypedTool<A> {
         self.set(|parts| parts.locations = Box::new(locations))
     }
 
+    /// Networks that an approver can open to a call; see [`Invocation::could_connect`].
+    #[must_use]
+    pub fn could_connect(
+        self,
+        networks: impl Fn(&A) -> Vec<NetworkAccess> + Send + Sync + 'static,
+    ) -> Self {
+        self.set(|parts| parts.could_connect = Box::new(networks))
+    }
+
+    /// What a sandbox of the tool's own will refuse of a call; see [`Invocation::would_fail`].
+    #[must_use]
+    pub fn would_fail(
+        self,
+        words: impl Fn(&A, &Facts, &Openings) -> Vec<String> + Send + Sync + 'static,
+    ) -> Self {
+        self.set(|parts| parts.would_fail = Box::new(words))
+    }
+
     /// What a sandbox of the tool's own would refuse; see [`Invocation::refused`].
     #[must_use]
     pub fn refused(
@@ -331,6 +357,14 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
 
     fn locations(&self) -> Vec<String> {
         (self.parts.locations)(&self.args)
+    }
+
+    fn could_connect(&self) -> Vec<NetworkAccess> {
+        (self.parts.could_connect)(&self.args)
+    }
+
+    fn would_fail(&self, opened: &Openings) -> Vec<String> {
+        (self.parts.would_fail)(&self.args, &self.facts, opened)
     }
 
     fn refused(&self) -> Option<ToolError> {

@@ -31,6 +31,7 @@ fn record(step: u8, call: &str) -> Record {
             by: "me".into(),
             reason: None,
             opened: Vec::new(),
+            lasting: Box::default(),
             outcome: None,
         },
         4 => Record::Started,

@@ -171,7 +171,7 @@ pub struct CommandSpec {
     pub network: Option<Network>,
     /// Grants of its own, beside those of the sandbox.
     pub grants: Vec<Grant>,
-    /// Directories that an approver opened to it for reading.
+    /// Directories that an approver opened to it.
     pub opened: Vec<ExactDirectory>,
     /// Its standard input; empty if there is none.
     pub stdin: Option<OwnedFd>,

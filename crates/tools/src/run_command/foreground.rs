@@ -106,7 +106,7 @@ fn settle(
             settings,
             sandbox,
         } = around;
-        let more: Vec<Grant> = cx.opened().iter().map(opened).collect();
+        let more: Vec<Grant> = cx.opened().directories.iter().map(opened).collect();
         let reach = sandbox.reach(&more);
         let refused = &finished.refused;
         hints = denial::hints(

@@ -34,9 +34,12 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use toolgate_gate::session::Session;
 use toolgate_gate::tool::{Ahead, Output, Preview, RunCtx, TypedTool, typed};
-use toolgate_model::{Access, Category, ErrorKind, Facts, NeededDirectory, Risk, ToolError};
+use toolgate_model::{
+    Access, Category, DirectoryAccess, ErrorKind, Facts, NetworkAccess, OpenedDirectory, Openings,
+    Risk, ToolError,
+};
 use toolgate_sandbox::command::{
-    CommandSandbox, CommandSpec, ExactDirectory, Grant, InForce, Poised,
+    Barrier, CommandSandbox, CommandSpec, ExactDirectory, Grant, InForce, Network, Poised,
 };
 use toolgate_sandbox::paths::{PathSandbox, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse, lookalikes};
@@ -60,6 +63,9 @@ const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standa
 
 /// The longest timeout: a day.
 const MOST_SECONDS: u64 = 24 * 60 * 60;
+
+/// More words about what will fail do not help.
+const MOST_FAILURES: usize = 5;
 
 /// How much longer the line waits for a command than the command itself may take: time to end
 /// it and to hand over what it wrote.
@@ -94,8 +100,8 @@ pub(crate) struct RunCommand {
 /// A command that was made ready before its start was on record.
 #[derive(Debug)]
 struct MadeAhead {
-    /// The directories that were open to the call then.
-    opened: Vec<NeededDirectory>,
+    /// What was open to the call then.
+    opened: Openings,
     poised: Begun<Poised>,
 }
 
@@ -210,6 +216,44 @@ impl RunCommand {
     }
 }
 
+impl RunCommand {
+    /// What the sandbox will refuse of what the line names, with what is open to it.
+    fn would_fail(
+        &self,
+        facts: &Facts,
+        opened: &Openings,
+        settings: &CommandSettings,
+    ) -> Vec<String> {
+        let (Ok(sandbox), Ok(place)) = (
+            settings.sandbox(),
+            Place::of(self.cwd.as_deref(), &settings.roots),
+        ) else {
+            return Vec::new();
+        };
+        let more: Vec<Grant> = opened.directories.iter().map(self::opened).collect();
+        let reach = sandbox.reach(&more);
+        let root = place.roots.first().cloned().unwrap_or_default();
+        let mut words = Vec::new();
+        for (access, path) in facts.paths().filter(|(_, path)| !path.starts_with('~')) {
+            let denial = reach.explains(&root.join(path), access);
+            // What lies there may be the work of an earlier command.
+            let denial = denial.filter(|denial| denial.why != Barrier::Private);
+            if let Some(denial) = denial {
+                let denial = denial.to_string();
+                if !words.contains(&denial) && words.len() < MOST_FAILURES {
+                    words.push(denial);
+                }
+            }
+        }
+        let network = opened.network.map(network).unwrap_or(sandbox.network());
+        if network != Network::On && !facts.connects.is_empty() {
+            let hosts = facts.connects.join(", ");
+            words.push(format!("the network is off for commands: no {hosts}"));
+        }
+        words
+    }
+}
+
 /// The tool.
 pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     let (checks, states, limits) = (
@@ -221,6 +265,7 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     let (prepares, judges) = (Arc::clone(settings), Arc::clone(settings));
     let enters = Arc::clone(settings);
     let lies = Arc::clone(settings);
+    let (connects, fails) = (Arc::clone(settings), Arc::clone(settings));
     typed("run_command", DESCRIPTION, move |args: RunCommand, cx| {
         run(args, cx, Arc::clone(&runs))
     })
@@ -236,6 +281,8 @@ pub(crate) fn tool(settings: &Arc<CommandSettings>) -> TypedTool<RunCommand> {
     .prepare(move |args, ahead| prepare(args, ahead, &prepares))
     .locations(move |args| args.directory(&lies))
     .opens(move |_, facts| opens.directories_beyond(facts))
+    .could_connect(move |_| connects.networks_beyond())
+    .would_fail(move |args, facts, opened| args.would_fail(facts, opened, &fails))
     .refused(move |args, facts| args.refused(facts, &judges))
     .call_timeout(move |args| {
         let longest = if args.background {
@@ -258,14 +305,15 @@ impl RunCommand {
         &self,
         settings: &CommandSettings,
         paths: &PathSandbox,
-        open: &[NeededDirectory],
+        open: &Openings,
         session: &Session,
     ) -> Result<CommandSpec, ToolError> {
         let place = Place::of(self.cwd.as_deref(), &settings.roots)?;
         place.check(paths.roots(), |path| paths.preflight(path, Access::Read))?;
         let mut spec = CommandSpec::line(&self.command, place.absolute);
         spec.env.clone_from(&settings.env);
-        spec.opened = open.iter().map(exact).collect();
+        spec.opened = open.directories.iter().map(exact).collect();
+        spec.network = open.network.map(network);
         spec.place = session.resource::<Shared>().place();
         Ok(spec)
     }
@@ -279,7 +327,7 @@ fn prepare(args: &mut RunCommand, ahead: &Ahead<'_>, settings: &CommandSettings)
         && let Ok(spec) = args.spec(settings, ahead.sandbox(), ahead.opened(), ahead.session())
     {
         args.ahead = Some(MadeAhead {
-            opened: ahead.opened().to_vec(),
+            opened: ahead.opened().clone(),
             poised: Begun::with(move || begin(&sandbox, spec)),
         });
     }
@@ -297,7 +345,7 @@ async fn run(
     }
     let cwd = spec.cwd.clone();
     let ahead = args.ahead.take();
-    let poised = match ahead.filter(|ahead| ahead.opened == cx.opened()) {
+    let poised = match ahead.filter(|ahead| ahead.opened == *cx.opened()) {
         Some(ahead) => ahead.poised,
         None => {
             let sandbox = sandbox.clone();
@@ -318,19 +366,36 @@ async fn run(
 }
 
 /// A directory that an approver opened.
-fn exact(needed: &NeededDirectory) -> ExactDirectory {
+fn exact(opened: &OpenedDirectory) -> ExactDirectory {
+    let needed = &opened.directory;
     ExactDirectory {
         path: (&needed.to).into(),
         device: needed.device,
         inode: needed.inode,
+        access: access(opened.access),
+    }
+}
+
+fn access(opened: DirectoryAccess) -> RootAccess {
+    match opened {
+        DirectoryAccess::Read => RootAccess::ReadOnly,
+        DirectoryAccess::Write => RootAccess::ReadWrite,
+    }
+}
+
+/// The network that an approver opened.
+fn network(opened: NetworkAccess) -> Network {
+    match opened {
+        NetworkAccess::Loopback => Network::Loopback,
+        NetworkAccess::On => Network::On,
     }
 }
 
 /// The same as a grant.
-fn opened(needed: &NeededDirectory) -> Grant {
+fn opened(opened: &OpenedDirectory) -> Grant {
     Grant {
-        path: (&needed.to).into(),
-        access: RootAccess::ReadOnly,
+        path: (&opened.directory.to).into(),
+        access: access(opened.access),
     }
 }
 

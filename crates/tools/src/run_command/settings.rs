@@ -5,8 +5,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use toolgate_model::{ErrorKind, Facts, NeededDirectory, ToolError};
-use toolgate_sandbox::command::{CommandSandbox, ExactDirectory, seen_by_all};
+use toolgate_model::{ErrorKind, Facts, NeededDirectory, NetworkAccess, ToolError};
+use toolgate_sandbox::command::{CommandSandbox, ExactDirectory, Level, Network, seen_by_all};
 
 use super::place::Place;
 
@@ -42,17 +42,31 @@ impl Default for CommandSettings {
 }
 
 impl CommandSettings {
-    /// The directories of what a command says it reads beyond the roots, with their real names.
+    /// The directories of what a command says it touches beyond the roots, with their real names.
     ///
     /// Directories that hold half the machine are not among them: `/`, those just beneath it,
     /// the home directory and those above it.
     pub(super) fn directories_beyond(&self, facts: &Facts) -> Vec<NeededDirectory> {
         let mut directories: Vec<NeededDirectory> = Vec::new();
-        for path in facts.reads.iter().filter(|path| path.starts_with('/')) {
+        for (_, path) in facts.paths().filter(|(_, path)| path.starts_with('/')) {
             let needed = self.directory_of(Path::new(path));
             directories.extend(needed.filter(|needed| !directories.contains(needed)));
         }
         directories
+    }
+
+    /// The networks that an approver can open to a command, the smallest first.
+    pub(super) fn networks_beyond(&self) -> Vec<NetworkAccess> {
+        let Ok(sandbox) = self.sandbox() else {
+            return Vec::new();
+        };
+        match sandbox.network() {
+            // Without namespaces there is no loopback device of a command's own.
+            Network::Off if sandbox.level() == Level::Landlock => vec![NetworkAccess::On],
+            Network::Off => vec![NetworkAccess::Loopback, NetworkAccess::On],
+            Network::Loopback => vec![NetworkAccess::On],
+            Network::On => Vec::new(),
+        }
     }
 
     /// Names programs by their paths where `PATH` finds them in a root. Commands can change files

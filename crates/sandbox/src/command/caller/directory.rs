@@ -103,7 +103,8 @@ impl Directory {
         let Ok(handle) = exact.open() else {
             return Err(SandboxError::Exchanged { path });
         };
-        Self::granted(rules, path, handle, false)
+        let writable = exact.access == RootAccess::ReadWrite;
+        Self::granted(rules, path, handle, writable)
     }
 
     fn granted(

@@ -10,7 +10,7 @@ use rustix::fs::{CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::command::caller::search::walk::READABLE;
-use crate::paths::PathSandbox;
+use crate::paths::{PathSandbox, RootAccess};
 
 /// A directory as it was looked up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +21,12 @@ pub struct ExactDirectory {
     pub device: u64,
     /// Its number there.
     pub inode: u64,
+    /// How commands may use it.
+    pub access: RootAccess,
 }
 
 impl ExactDirectory {
-    /// The directory that a name leads to now, or none if there is no directory.
+    /// The directory that a name leads to now, for reading, or none if there is no directory.
     pub fn of(name: &Path) -> Option<Self> {
         let path = std::fs::canonicalize(name).ok()?;
         let (device, inode) = identity(&open(&path).ok()?).ok()?;
@@ -32,6 +34,7 @@ impl ExactDirectory {
             path,
             device,
             inode,
+            access: RootAccess::ReadOnly,
         })
     }
 

@@ -134,6 +134,11 @@ impl CommandSandbox {
         self.inner.level
     }
 
+    /// The network of commands that ask for none of their own.
+    pub fn network(&self) -> Network {
+        self.inner.rules.network
+    }
+
     /// Why the level is not the highest that was allowed.
     pub fn stepped_down(&self) -> Option<&SetupError> {
         self.inner.stepped_down.as_ref()
