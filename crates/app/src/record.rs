@@ -6,7 +6,8 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use toolgate_config::Effective;
 use toolgate_gate::journal::{
-    Batch, Class, Entry, FullJournal, Image, Journal, JournalError, ReadJournal,
+    Batch, Body, Class, Entry, Filter, FullJournal, Image, Journal, JournalError, Line,
+    ReadJournal, Record as Written,
 };
 use toolgate_gate::output::approval_text;
 use toolgate_gate::session::{ReadLog, Session};
@@ -158,7 +159,26 @@ impl Record {
         let taken = self.durable()?.begin(session.id(), Some(workspace)).await;
         taken?;
         recall(&*self.store(), session, workspace).await;
-        Ok(())
+        self.restore(session).await
+    }
+
+    /// Takes up the grants of a conversation that is resumed. An approval is void after a crash,
+    /// and what was remembered for the conversation is not.
+    async fn restore(&self, session: &Session) -> Result<(), AppError> {
+        let filter = Filter {
+            kind: Some("answered".to_owned()),
+            ..Filter::of(session.id())
+        };
+        let each = |line: Line| {
+            if let Body::Kept(record) = line.body
+                && let Written::Answered { lasting, .. } = *record
+                && !lasting.is_empty()
+            {
+                session.restore(*lasting);
+            }
+            true
+        };
+        Ok(self.reading().each(filter, each).await?)
     }
 
     /// Stores what was read in a conversation, for when it is resumed.

@@ -8,6 +8,7 @@
 //! in usage or configuration ends with 2, a call that did not go well with the code of its
 //! kind, and nothing ever with a backtrace.
 
+mod answering;
 mod args;
 mod assembly;
 mod clean;

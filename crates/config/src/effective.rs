@@ -67,9 +67,6 @@ pub struct Shown {
 /// What is shown instead of a value that may hold a secret.
 const HIDDEN: &str = "(hidden)";
 
-const APPROVAL_MODE: &str = "tools.approval.mode";
-const APPROVAL_TRUST: &str = "tools.approval.trust";
-
 impl Effective {
     /// Reads all layers and makes them one.
     ///
@@ -142,12 +139,6 @@ impl Effective {
     pub fn show(&self) -> Vec<Shown> {
         let mut rows = Vec::new();
         self.show_section(&KeyPath::default(), ROOT, &mut rows);
-        // A mode that nobody set holds all the same, and it is the trust that says which.
-        let unset = |row: &&mut Shown| row.key == APPROVAL_MODE && row.value.is_null();
-        for row in rows.iter_mut().filter(unset) {
-            row.value = json!(self.policy_settings().mode().as_str());
-            row.origin = self.origin(APPROVAL_TRUST).unwrap_or(Origin::BUILT_IN);
-        }
         rows
     }
 

@@ -26,9 +26,26 @@ impl Effective {
             enabled: approval.enabled,
             trust: approval.trust,
             mode: approval.mode,
+            mode_alone: self.is_mode_alone(),
             default_action: approval.default_action,
             prompt_side_effects: approval.prompt_side_effects,
         }
+    }
+
+    /// Whether the mode was named and the trust was not. A mode that somebody untrusted named
+    /// does not make the trust column silent: it can only tighten.
+    fn is_mode_alone(&self) -> bool {
+        let parts = |key| {
+            let setting = self
+                .merged
+                .settings
+                .get(&KeyPath::of(["tools", "approval", key]));
+            let parts = setting.into_iter().flat_map(|setting| &setting.parts);
+            parts.filter(|part| part.origin.layer != LayerName::BuiltIn)
+        };
+        parts("trust").next().is_none()
+            && parts("mode").next().is_some()
+            && parts("mode").all(|part| part.trusted)
     }
 
     /// The rules of all layers, each with its file and line.

@@ -19,7 +19,7 @@ use crate::key_path::KeyPath;
 use crate::merge::{Merged, tidy};
 use crate::picture::quoted;
 use crate::setting_error::{SettingError, SettingErrorKind};
-use crate::settings::ConfiguredDirectory;
+use crate::settings::{ConfiguredDirectory, Network};
 
 impl Effective {
     /// The settings of the gate. `commands_run` says whether commands run here at all: behind
@@ -50,6 +50,7 @@ impl Effective {
             on_error: tools.on_error,
             approval_timeout: tools.approval.timeout(),
             command_sandbox: commands_run,
+            network_closed: tools.sandbox.network != Network::On,
             ..GateSettings::default()
         }
     }

@@ -137,8 +137,8 @@ fn without_any_file_policy_gets_the_built_in_allowlist_and_its_own_defaults() {
     let rules = built_in().rules();
     assert_eq!(rules.settings, toolgate_policy::Settings::default());
     assert_eq!(
-        (rules.settings.trust, rules.settings.mode()),
-        (Trust::Guided, Mode::Prompt)
+        (rules.settings.trust, rules.settings.mode),
+        (Trust::Guided, None)
     );
     let [built_in, others @ ..] = rules.layers.as_slice() else {
         panic!("no layers")

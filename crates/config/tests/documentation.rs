@@ -278,44 +278,20 @@ fn show_says_where_each_value_comes_from() {
 }
 
 #[test]
-fn show_says_which_mode_holds_where_nobody_set_one() {
-    use toolgate_policy::Trust;
-    let trusting = |trust| toolgate_config::Options {
-        trust,
-        ..toolgate_config::Options::default()
-    };
-    for (user, option, line) in [
-        ("", None, "\"prompt\"  # built-in"),
-        ("", Some(Trust::Autonomous), "\"auto\"  # option --trust"),
-        ("", Some(Trust::Guided), "\"prompt\"  # option --trust"),
-        (
-            "[tools.approval]\ntrust = \"autonomous\"\n",
-            None,
-            "\"auto\"  # user user.toml:2",
-        ),
-        (
-            "[tools.approval]\nmode = \"deny\"\n",
-            Some(Trust::Autonomous),
-            "\"deny\"  # user user.toml:2",
-        ),
+fn show_says_nothing_of_a_mode_that_nobody_set() {
+    for (user, expected) in [
+        ("", json!(null)),
+        ("[tools.approval]\ntrust = \"autonomous\"\n", json!(null)),
+        ("[tools.approval]\nmode = \"deny\"\n", json!("deny")),
     ] {
-        let effective = Texts {
-            user,
-            options: trusting(option),
-            ..Texts::default()
-        }
-        .effective();
+        let effective = self::user(user);
         let rows = effective.show();
-        let shown: Vec<String> = rows
-            .iter()
-            .filter(|row| row.key == "tools.approval.mode")
-            .map(ToString::to_string)
-            .collect();
-        assert_eq!(shown, [format!("tools.approval.mode = {line}")], "{user}");
-        // What is shown is what decides.
         let row = rows.iter().find(|row| row.key == "tools.approval.mode");
-        let mode = effective.policy_settings().mode();
-        assert_eq!(row.unwrap().value, json!(mode.as_str()), "{user}");
+        assert_eq!(row.unwrap().value, expected, "{user}");
+        // What is shown is what decides.
+        let settings = effective.policy_settings();
+        assert_eq!(json!(settings.mode), expected, "{user}");
+        assert_eq!(settings.mode_alone, !expected.is_null(), "{user}");
     }
 }
 

@@ -77,6 +77,8 @@ pub struct Settings {
     pub approval_timeout: Option<Duration>,
     /// Whether commands run in a sandbox on this machine.
     pub command_sandbox: bool,
+    /// Whether commands have no network but a loopback of their own.
+    pub network_closed: bool,
 }
 
 impl Default for Settings {
@@ -93,6 +95,7 @@ impl Default for Settings {
             on_error: OnError::Continue,
             approval_timeout: Some(Duration::from_secs(60)),
             command_sandbox: false,
+            network_closed: false,
         }
     }
 }

@@ -51,6 +51,10 @@ pub struct Facts {
     /// Whether the paths and hosts are only what a command claims (true), or what a sandbox enforces (false).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub claimed: bool,
+    /// Whether the names in a line mean what they usually do: nothing on it sets variables for
+    /// programs, defines functions, or runs in an unusual directory.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub plain: bool,
     /// Why this call is catastrophic, if it is: reasons that no rule lifts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub catastrophic: Vec<String>,
@@ -73,6 +77,7 @@ impl Facts {
             connects: Vec::new(),
             complete: true,
             claimed: false,
+            plain: false,
             catastrophic: Vec::new(),
         }
     }

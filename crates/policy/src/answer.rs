@@ -130,7 +130,7 @@ pub(crate) fn hear<'p>(layers: &'p [Layer], atom: &Atom<'_>, question: &Question
 pub(crate) fn risk_of(answers: &Answers<'_, '_>, question: &Question<'_>) -> Risk {
     let least = if !question.facts.catastrophic.is_empty() {
         Risk::High
-    } else if answers.iter().any(|answer| answer.risk.is_some()) {
+    } else if question.facts.claimed || answers.iter().any(|answer| answer.risk.is_some()) {
         Risk::Low
     } else {
         question.risk
@@ -140,6 +140,10 @@ pub(crate) fn risk_of(answers: &Answers<'_, '_>, question: &Question<'_>) -> Ris
         .map(|answer| {
             let own = match (&answer.atom, answer.cause) {
                 (Atom::Tool(_), Cause::Represented) | (Atom::Read(_), _) => Risk::Low,
+                (Atom::Command(run), _) if question.only_reads(run) => Risk::Low,
+                // In the sandbox a command that is known changes the workspace at most.
+                (Atom::Command(run), _) if question.command_sandbox && !run.opaque => Risk::Medium,
+                (Atom::Opaque, _) if question.facts.claimed => Risk::High,
                 (Atom::Tool(_), _) => question.risk,
                 (Atom::Write(_) | Atom::Connect { .. } | Atom::Opaque, _) => Risk::Medium,
                 (Atom::Delete(_) | Atom::Command(_), _) => Risk::High,

@@ -89,6 +89,7 @@ pub fn atom_texts(tool: &str, facts: &Facts) -> Vec<String> {
         requires_approval: false,
         risk: Risk::High,
         command_sandbox: false,
+        network_closed: false,
         sandbox_from_facts: false,
     };
     Atom::of(&question).map(|atom| atom.text()).collect()

@@ -361,6 +361,7 @@ impl Example {
             requires_approval: false,
             risk: Risk::Medium,
             command_sandbox: true,
+            network_closed: true,
             sandbox_from_facts: true,
         }
     }

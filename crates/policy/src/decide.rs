@@ -275,10 +275,11 @@ impl Policy {
             Atom::Opaque => Row::Opaque,
             _ if self.allowlist.contains(question.tool) => Row::Allowlisted,
             Atom::Read(place) if place.is_inside() => Row::ReadOnly,
+            Atom::Command(run) if question.only_reads(run) => Row::ReadOnlyCommand,
             Atom::Read(_) | Atom::Write(_) | Atom::Delete(_) | Atom::Command(_) => Row::SideEffects,
             Atom::Connect { .. } => self.row_of_tool(question),
         };
-        let action = self.settings.answer(row, question.command_sandbox);
+        let action = self.settings.answer(row, question.confined());
         (action, Cause::Row(row))
     }
 
@@ -317,13 +318,20 @@ impl Policy {
 
     /// Whether a call that would be approved one by one need not be.
     fn approved_before(&self, answers: &Answers<'_, '_>, question: &Question<'_>) -> bool {
-        if self.settings.trust == Trust::Autonomous && question.command_sandbox {
+        if self.settings.trust_in_force() == Some(Trust::Autonomous) && question.command_sandbox {
             return true;
         }
-        let (reads, effects): (Vec<_>, Vec<_>) = answers
+        let (reads, mut effects): (Vec<_>, Vec<_>) = answers
             .iter()
             .filter(|answer| !matches!(answer.cause, Cause::Represented))
             .partition(|answer| matches!(answer.atom, Atom::Read(_)));
+        if !effects.is_empty() && question.reads_inside() {
+            // What only reads needs nobody's yes.
+            effects.retain(|answer| !matches!(answer.cause, Cause::Row(Row::ReadOnlyCommand)));
+            if effects.is_empty() {
+                return true;
+            }
+        }
         let asked_for = if effects.is_empty() { reads } else { effects };
         asked_for.iter().all(|answer| answer.consented)
     }

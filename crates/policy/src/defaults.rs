@@ -60,6 +60,8 @@ pub struct Settings {
     pub trust: Trust,
     /// The mode, if it was given.
     pub mode: Option<Mode>,
+    /// Whether only the mode was given, so that the trust column says nothing.
+    pub mode_alone: bool,
     /// What replaces the defaults, if it was given.
     pub default_action: Option<Action>,
     /// Whether side effects are asked in mode `prompt`.
@@ -72,6 +74,7 @@ impl Default for Settings {
             enabled: true,
             trust: Trust::default(),
             mode: None,
+            mode_alone: false,
             default_action: None,
             prompt_side_effects: true,
         }
@@ -79,38 +82,36 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// The mode in force: the given one, `auto` for an autonomous model, else `prompt`.
-    pub const fn mode(&self) -> Mode {
-        match (self.mode, self.trust) {
-            (Some(mode), _) => mode,
-            (None, Trust::Autonomous) => Mode::Auto,
-            (None, Trust::Supervised | Trust::Guided) => Mode::Prompt,
-        }
+    /// The trust in force; nothing where only the mode was given.
+    pub fn trust_in_force(&self) -> Option<Trust> {
+        (!self.mode_alone || self.mode.is_none()).then_some(self.trust)
     }
 
-    /// The answer for a row of the table: the stricter of its two columns.
-    pub(crate) fn answer(&self, row: Row, command_sandbox: bool) -> Action {
-        let by_trust = match (row, self.trust) {
+    /// The answer for a row of the table: the stricter of the columns that are in force.
+    pub(crate) fn answer(&self, row: Row, confined: Confined) -> Action {
+        let by_trust = self.trust_in_force().map(|trust| match (row, trust) {
             (_, Trust::Supervised) => Action::Ask,
-            (Row::Allowlisted | Row::ReadOnly, Trust::Guided | Trust::Autonomous) => Action::Allow,
+            (Row::Allowlisted | Row::ReadOnly | Row::ReadOnlyCommand, _) => Action::Allow,
             (Row::SideEffects | Row::Opaque, Trust::Guided) => Action::Ask,
+            (Row::Opaque, Trust::Autonomous) if confined == Confined::Connected => Action::Ask,
             (Row::SideEffects | Row::Opaque, Trust::Autonomous) => Action::Allow,
-        };
-        let by_mode = match (row, self.mode()) {
+        });
+        let by_mode = self.mode.map(|mode| match (row, mode) {
             (Row::Allowlisted, _) => Action::Allow,
             (_, Mode::Deny) => Action::Deny,
-            (Row::ReadOnly, Mode::Auto | Mode::Prompt) => Action::Allow,
-            (Row::SideEffects, Mode::Auto) => Action::Allow,
+            (Row::ReadOnly | Row::ReadOnlyCommand | Row::SideEffects, Mode::Auto) => Action::Allow,
+            (Row::ReadOnly | Row::ReadOnlyCommand, Mode::Prompt) => Action::Allow,
             (Row::SideEffects, Mode::Prompt) if self.prompt_side_effects => Action::Ask,
             (Row::SideEffects, Mode::Prompt) => Action::Allow,
             (Row::Opaque, Mode::Auto | Mode::Prompt) => Action::Ask,
-        };
+        });
         let cell = match self.default_action {
             Some(action) if row != Row::Allowlisted => action,
-            _ => by_trust.max(by_mode),
+            // One of them is always in force.
+            _ => by_trust.max(by_mode).unwrap_or(Action::Ask),
         };
         // What is not known runs in a sandbox or is asked.
-        if row == Row::Opaque && !command_sandbox {
+        if row == Row::Opaque && confined == Confined::No {
             cell.max(Action::Ask)
         } else {
             cell
@@ -123,11 +124,14 @@ impl Settings {
             Some(action) if row != Row::Allowlisted => {
                 format!("default_action = \"{action}\"")
             }
-            _ => format!(
-                "trust = \"{}\", mode = \"{}\"",
-                self.trust.as_str(),
-                self.mode().as_str()
-            ),
+            _ => {
+                let trust = self.trust_in_force();
+                let trust = trust.map(|trust| format!("trust = \"{}\"", trust.as_str()));
+                let mode = self
+                    .mode
+                    .map(|mode| format!("mode = \"{}\"", mode.as_str()));
+                trust.into_iter().chain(mode).collect::<Vec<_>>().join(", ")
+            }
         }
     }
 }
@@ -137,8 +141,21 @@ impl Settings {
 pub(crate) enum Row {
     Allowlisted,
     ReadOnly,
+    /// A command that is known to do no more than read and print.
+    ReadOnlyCommand,
     SideEffects,
     Opaque,
+}
+
+/// How a call is kept from doing harm while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Confined {
+    /// Not at all.
+    No,
+    /// It is a command in the sandbox with a network.
+    Connected,
+    /// It is in the sandbox, a command without a network.
+    Whole,
 }
 
 impl Row {
@@ -146,6 +163,7 @@ impl Row {
         match self {
             Self::Allowlisted => "allowlisted tool",
             Self::ReadOnly => "read-only",
+            Self::ReadOnlyCommand => "read-only command",
             Self::SideEffects => "side effects",
             Self::Opaque => "opaque",
         }

@@ -41,6 +41,7 @@ impl Policy {
             requires_approval: false,
             risk: Risk::Low,
             command_sandbox: false,
+            network_closed: false,
             sandbox_from_facts: false,
         };
         let own = facts.reads.iter().map(String::as_str);

@@ -1,8 +1,10 @@
 //! The question that a policy answers about a call.
 
-use toolgate_model::{Args, Facts, Risk};
-use toolgate_shell::{LineContext, analyse};
+use toolgate_model::{Args, Facts, Risk, Run};
+use toolgate_shell::{LineContext, analyse, only_reads};
 
+use crate::defaults::Confined;
+use crate::path::Place;
 use crate::short::COMMAND_TOOL;
 
 /// A call after parsing, with what the tool declares and which sandboxes are in force.
@@ -22,6 +24,8 @@ pub struct Question<'a> {
     pub risk: Risk,
     /// Whether commands of this call would run in the command sandbox.
     pub command_sandbox: bool,
+    /// Whether commands of this call would have no network but a loopback of their own.
+    pub network_closed: bool,
     /// Whether the sandbox of this very run is built from its facts.
     pub sandbox_from_facts: bool,
 }
@@ -37,6 +41,7 @@ impl<'a> Question<'a> {
             requires_approval: false,
             risk: Risk::Low,
             command_sandbox: false,
+            network_closed: false,
             sandbox_from_facts: false,
         }
     }
@@ -82,6 +87,26 @@ impl Question<'_> {
         !self.facts.complete || self.facts.runs.iter().any(|run| run.opaque)
     }
 
+    /// Whether a command of this call is known to do no more than read and print.
+    pub(crate) fn only_reads(&self, run: &Run) -> bool {
+        self.facts.claimed && self.facts.plain && !run.opaque && only_reads(&run.words)
+    }
+
+    /// Whether all paths that the call reads surely lie in a root.
+    pub(crate) fn reads_inside(&self) -> bool {
+        let mut reads = self.facts.reads.iter();
+        reads.all(|path| Place::of(path).is_inside())
+    }
+
+    /// How the call is kept from doing harm.
+    pub(crate) fn confined(&self) -> Confined {
+        match (self.command_sandbox, self.facts.claimed) {
+            (false, _) => Confined::No,
+            (true, true) if !self.network_closed => Confined::Connected,
+            (true, _) => Confined::Whole,
+        }
+    }
+
     /// Whether the facts show what the tool does, so that they decide and not its name.
     ///
     /// A tool with side effects of which the facts show none is still to be decided itself.
@@ -123,6 +148,7 @@ impl CommandQuestion {
             requires_approval: true,
             risk: Risk::High,
             command_sandbox: self.sandboxed,
+            network_closed: self.sandboxed,
             sandbox_from_facts: false,
         }
     }

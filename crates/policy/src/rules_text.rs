@@ -37,7 +37,7 @@ struct Tools {
 #[serde(deny_unknown_fields, default)]
 struct Approval {
     enabled: Option<bool>,
-    trust: Trust,
+    trust: Option<Trust>,
     mode: Option<Mode>,
     default_action: Option<Action>,
     prompt_side_effects: Option<bool>,
@@ -88,8 +88,9 @@ impl Rules {
         Ok(Self {
             settings: Settings {
                 enabled: approval.enabled.unwrap_or(defaults.enabled),
-                trust: approval.trust,
+                trust: approval.trust.unwrap_or_default(),
                 mode: approval.mode,
+                mode_alone: approval.trust.is_none() && approval.mode.is_some(),
                 default_action: approval.default_action,
                 prompt_side_effects: approval
                     .prompt_side_effects

@@ -83,26 +83,63 @@ fn mode_prompt_asks_side_effects_only_if_told_to() {
 }
 
 #[test]
-fn naming_autonomous_sets_auto_unless_a_mode_is_given() {
-    for (trust, mode, expected) in [
-        (Trust::Supervised, None, Mode::Prompt),
-        (Trust::Guided, None, Mode::Prompt),
-        (Trust::Autonomous, None, Mode::Auto),
-        (Trust::Autonomous, Some(Mode::Prompt), Mode::Prompt),
-        (Trust::Autonomous, Some(Mode::Deny), Mode::Deny),
-        (Trust::Guided, Some(Mode::Auto), Mode::Auto),
-    ] {
-        assert_eq!(settings(trust, mode).mode(), expected);
-    }
+fn only_the_columns_that_were_named_count() {
     let default = Settings::default();
     assert!(default.enabled && default.prompt_side_effects);
-    assert_eq!(
-        (default.trust, default.mode()),
-        (Trust::Guided, Mode::Prompt)
-    );
+    assert_eq!(default.trust_in_force(), Some(Trust::Guided));
+    for (row, by_trust, by_mode) in TABLE {
+        for (t, trust) in TRUSTS.into_iter().enumerate() {
+            let policy = with_list(settings(trust, None), row);
+            assert_eq!(
+                action(&policy, &call_of(row)),
+                by_trust[t],
+                "{row} {trust:?}"
+            );
+        }
+        for (m, mode) in MODES.into_iter().enumerate() {
+            let alone = Settings {
+                mode_alone: true,
+                ..settings(Trust::Supervised, Some(mode))
+            };
+            assert_eq!(alone.trust_in_force(), None);
+            let policy = with_list(alone, row);
+            assert_eq!(action(&policy, &call_of(row)), by_mode[m], "{row} {mode:?}");
+        }
+    }
+    // Without a mode there is nothing that could be alone.
+    let nothing = Settings {
+        mode_alone: true,
+        ..settings(Trust::Supervised, None)
+    };
+    let policy = policy_with(nothing, &[]);
+    assert_eq!(action(&policy, &read("a")), Ask);
+}
+
+#[test]
+fn prompt_side_effects_counts_where_mode_prompt_is_alone() {
+    for (ask, expected) in [(true, Ask), (false, Allow)] {
+        let settings = Settings {
+            prompt_side_effects: ask,
+            mode_alone: true,
+            ..settings(Trust::Guided, Some(Mode::Prompt))
+        };
+        let policy = policy_with(settings, &[]);
+        assert_eq!(action(&policy, &write("a")), expected);
+        assert_eq!(action(&policy, &run("make $X")), Ask);
+    }
+}
+
+#[test]
+fn an_autonomous_model_runs_unknown_commands_only_without_a_network() {
     let policy = policy_with(settings(Trust::Autonomous, None), &[]);
-    assert_eq!(policy.settings().mode(), Mode::Auto);
-    assert_eq!(action(&policy, &run("make")), Allow);
+    for (call, expected) in [
+        (run("make $X").approving(), Allow),
+        (run("make $X").approving().connected(), Ask),
+        (run("make").approving().connected(), Allow),
+        (run("make $X").approving().unsandboxed(), Deny),
+    ] {
+        assert_eq!(action(&policy, &call), expected, "{call:?}");
+    }
 }
 
 #[test]

@@ -222,6 +222,9 @@ fn speaks(rule: &RuleSpec, atom: &Atom, call: &Call) -> bool {
         return false;
     }
     let keys = [&rule.reads, &rule.writes, &rule.deletes, &rule.connects];
+    if rule.sandboxed && !(call.command_sandbox && call.facts.claimed) {
+        return false;
+    }
     let has_keys = rule.command.is_some() || keys.iter().any(|key| key.is_some());
     match atom {
         Atom::Opaque => {
@@ -268,6 +271,17 @@ fn first<'r>(rules: &'r [RuleSpec], atom: &Atom, call: &Call) -> Option<&'r Rule
     named.chain(star).find(|rule| speaks(rule, atom, call))
 }
 
+fn inside(path: &str) -> bool {
+    !tidy(path).0.starts_with('/') && !tidy(path).1
+}
+
+/// Of what the words of calls make, only these commands are known to read and print.
+fn reads_only(run: &Run, call: &Call) -> bool {
+    let words: Vec<&str> = run.words.iter().map(String::as_str).collect();
+    let known = matches!(words.as_slice(), ["ls", ..] | ["git", "status", ..]);
+    known && !run.opaque && call.facts.claimed && call.facts.plain
+}
+
 fn default(settings: &Settings, allowlisted: bool, atom: &Atom, call: &Call) -> Action {
     let tool_row = if call.side_effects {
         "side effects"
@@ -280,17 +294,18 @@ fn default(settings: &Settings, allowlisted: bool, atom: &Atom, call: &Call) -> 
         Atom::Opaque => "opaque",
         Atom::Command(run) if run.opaque => "opaque",
         _ if allowlisted => "allowlisted",
-        Atom::Path("read", path) if !tidy(path).0.starts_with('/') && !tidy(path).1 => "read-only",
+        Atom::Path("read", path) if inside(path) => "read-only",
+        Atom::Command(run) if reads_only(run, call) => "read-only command",
         Atom::Path(..) | Atom::Command(_) => "side effects",
         Atom::Tool | Atom::Connect(_) => tool_row,
     };
-    let mode = settings
-        .mode
-        .unwrap_or(if settings.trust == Trust::Autonomous {
-            Mode::Auto
-        } else {
-            Mode::Prompt
-        });
+    // A command of which not everything is known has no network, or is asked about.
+    let connected = call.facts.claimed && !call.network_closed;
+    let alone = if row == "opaque" && connected {
+        Ask
+    } else {
+        Allow
+    };
     let prompt = if settings.prompt_side_effects {
         Ask
     } else {
@@ -298,23 +313,27 @@ fn default(settings: &Settings, allowlisted: bool, atom: &Atom, call: &Call) -> 
     };
     let (supervised, guided, autonomous, auto, prompted, denied) = match row {
         "allowlisted" => (Ask, Allow, Allow, Allow, Allow, Allow),
-        "read-only" => (Ask, Allow, Allow, Allow, Allow, Deny),
+        "read-only" | "read-only command" => (Ask, Allow, Allow, Allow, Allow, Deny),
         "side effects" => (Ask, Ask, Allow, Allow, prompt, Deny),
-        _ => (Ask, Ask, Allow, Ask, Ask, Deny),
+        _ => (Ask, Ask, alone, Ask, Ask, Deny),
     };
     let by_trust = match settings.trust {
         Trust::Supervised => supervised,
         Trust::Guided => guided,
         Trust::Autonomous => autonomous,
     };
-    let by_mode = match mode {
+    let by_mode = settings.mode.map(|mode| match mode {
         Mode::Auto => auto,
         Mode::Prompt => prompted,
         Mode::Deny => denied,
-    };
+    });
     let cell = match settings.default_action {
         Some(action) if row != "allowlisted" => action,
-        _ => by_trust.max(by_mode),
+        _ => match by_mode {
+            None => by_trust,
+            Some(by_mode) if settings.mode_alone => by_mode,
+            Some(by_mode) => by_trust.max(by_mode),
+        },
     };
     if row == "opaque" && !call.command_sandbox {
         cell.max(Ask)
@@ -395,8 +414,22 @@ fn naive(settings: &Settings, layers: &[LayerSpec], call: &Call) -> Answer {
             }
         };
         let consent = answer.0 == Allow && speaker.is_some_and(|(rule, _)| rule.tool != "*");
+        let free = match &atom {
+            // By the default alone, and where nothing beyond the roots is read.
+            Atom::Command(run) => {
+                reads_only(run, call)
+                    && speaker.is_none()
+                    && answer.0 == Allow
+                    && stricter.0 == Allow
+                    && !allowlisted
+                    && call.facts.reads.iter().all(|path| inside(path))
+            }
+            _ => false,
+        };
         if matches!(atom, Atom::Path("read", _)) {
             reads_consented &= consent;
+        } else if free {
+            has_effects = true;
         } else {
             has_effects = true;
             effects_consented &= consent;
@@ -420,7 +453,9 @@ fn naive(settings: &Settings, layers: &[LayerSpec], call: &Call) -> Answer {
     } else {
         reads_consented
     };
-    let waived = consented || (settings.trust == Trust::Autonomous && call.command_sandbox);
+    let silent = settings.mode_alone && settings.mode.is_some();
+    let autonomous = settings.trust == Trust::Autonomous && !silent;
+    let waived = consented || (autonomous && call.command_sandbox);
     if answer.0 == Allow && call.requires_approval && !waived {
         return (Ask, None);
     }
@@ -584,6 +619,8 @@ fn layer_strategy() -> impl Strategy<Value = LayerSpec> {
 fn grants_strategy() -> impl Strategy<Value = Option<LayerSpec>> {
     let scope = prop_oneof![
         Just(GrantScope::Tool),
+        Just(GrantScope::Edits),
+        Just(GrantScope::Commands),
         prop::collection::vec(select(&WORDS[..]).prop_map(str::to_owned), 1..3)
             .prop_map(GrantScope::Command),
         select(&HOSTS[..]).prop_map(|host| GrantScope::Host(host.into())),
@@ -605,10 +642,11 @@ fn settings_strategy() -> impl Strategy<Value = Settings> {
         select(&[Trust::Supervised, Trust::Guided, Trust::Autonomous][..]),
         prop::option::of(select(&[Mode::Auto, Mode::Prompt, Mode::Deny][..])),
         prop::option::weighted(0.2, action_strategy()),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
     )
         .prop_map(
-            |(enabled, trust, mode, default_action, prompt_side_effects)| Settings {
+            |(enabled, trust, mode, default_action, (prompt_side_effects, mode_alone))| Settings {
+                mode_alone,
                 enabled,
                 trust,
                 mode,
@@ -631,23 +669,26 @@ fn call_strategy() -> impl Strategy<Value = Call> {
         prop::collection::vec(run, 0..3),
         some_of(&HOSTS, 0..=1),
         prop::bool::weighted(0.85),
-        any::<bool>(),
+        (any::<bool>(), any::<bool>()),
         prop::bool::weighted(0.03),
     )
         .prop_map(
-            |(reads, writes, deletes, runs, connects, complete, claimed, catastrophic)| Facts {
-                reads,
-                writes,
-                deletes,
-                runs,
-                connects,
-                complete,
-                claimed,
-                catastrophic: if catastrophic {
-                    vec!["boom".into()]
-                } else {
-                    vec![]
-                },
+            |(reads, writes, deletes, runs, connects, complete, (claimed, plain), catastrophic)| {
+                Facts {
+                    reads,
+                    writes,
+                    deletes,
+                    runs,
+                    connects,
+                    complete,
+                    claimed,
+                    plain,
+                    catastrophic: if catastrophic {
+                        vec!["boom".into()]
+                    } else {
+                        vec![]
+                    },
+                }
             },
         );
     // Many calls touch one thing only.
@@ -676,7 +717,7 @@ fn call_strategy() -> impl Strategy<Value = Call> {
         Just(json!({"x": "a", "y": [1, true]})),
         Just(json!(1)),
     ];
-    let flags = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let flags = prop::array::uniform5(any::<bool>());
     (select(&TOOLS[..]), facts, prop::option::of(value), flags).prop_map(
         |(tool, facts, p, flags)| {
             let mut args = Args::new();
@@ -687,11 +728,12 @@ fn call_strategy() -> impl Strategy<Value = Call> {
                 tool: tool.into(),
                 args,
                 facts,
-                side_effects: flags.0,
-                requires_approval: flags.1,
+                side_effects: flags[0],
+                requires_approval: flags[1],
                 risk: Risk::Low,
-                command_sandbox: flags.2,
-                sandbox_from_facts: flags.3,
+                command_sandbox: flags[2],
+                network_closed: flags[4],
+                sandbox_from_facts: flags[3],
             }
         },
     )

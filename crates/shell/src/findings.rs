@@ -18,6 +18,8 @@ pub(crate) struct Findings {
     commands: Vec<Command>,
     opaque: Vec<Opacity>,
     catastrophes: Vec<Catastrophe>,
+    /// Whether something may change what the words of a command mean, or where it looks.
+    irregular: bool,
 }
 
 impl Findings {
@@ -35,6 +37,10 @@ impl Findings {
 
     pub(crate) fn connect(&mut self, host: String) {
         self.connects.push(host);
+    }
+
+    pub(crate) fn irregular(&mut self) {
+        self.irregular = true;
     }
 
     pub(crate) fn run(&mut self, run: Run) {
@@ -108,6 +114,7 @@ impl Findings {
                 connects: unique(self.connects),
                 complete: opaque.is_empty(),
                 claimed: true,
+                plain: !self.irregular,
                 catastrophic: reasons,
             },
             commands: self.commands,

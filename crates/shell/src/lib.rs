@@ -34,6 +34,7 @@ mod container;
 mod expand;
 mod findings;
 mod grant;
+mod observe;
 mod parse;
 mod place;
 mod process;
@@ -47,6 +48,7 @@ mod walk;
 use toolgate_model::Facts;
 
 pub use grant::{leading_words, plain_leading_words};
+pub use observe::only_reads;
 pub use reasons::Opacity;
 
 /// Where a line would run.

@@ -261,6 +261,7 @@ impl WorkspaceBuilder {
         {
             let started = self.commands.start(paths, &settings.commands);
             self.settings.command_sandbox = started.is_up();
+            self.settings.network_closed = started.network_is_closed();
             self.middleware.extend(started.asks());
             settings.commands = Arc::new(started.settings);
         }

@@ -153,7 +153,7 @@ const APPROVAL: &[Key] = &[
         "How long a question waits for its answer; 0 is for ever.",
     )
     // A shorter question is not a stricter one: a yes that comes too late answers the next.
-    .or(Fallback::Count(60)),
+    .or(Fallback::Count(0)),
     Key::new(
         "allowed_commands",
         TEXTS,

@@ -17,7 +17,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
 
 use serde_json::Value;
-use toolgate_policy::Mode;
+use toolgate_policy::{Mode, Trust};
 
 pub(crate) use agree::disagreements;
 pub(crate) use tighten::tidy;
@@ -215,13 +215,11 @@ impl Merged {
     /// What the settings so far say is the default for tools without a rule.
     fn approval_mode(&self) -> Mode {
         let text = |key: &str| self.value(&["tools", "approval", key]);
-        let settings = toolgate_policy::Settings {
-            trust: text("trust")
-                .and_then(|value| serde_json::from_value(value).ok())
-                .unwrap_or_default(),
-            mode: text("mode").and_then(|value| serde_json::from_value(value).ok()),
-            ..toolgate_policy::Settings::default()
-        };
-        settings.mode()
+        let trust = text("trust").and_then(|value| serde_json::from_value(value).ok());
+        let mode = text("mode").and_then(|value| serde_json::from_value(value).ok());
+        mode.unwrap_or(match trust {
+            Some(Trust::Autonomous) => Mode::Auto,
+            Some(Trust::Supervised | Trust::Guided) | None => Mode::Prompt,
+        })
     }
 }

@@ -92,6 +92,7 @@ pub(crate) fn decide(effective: &Effective, facts: &Facts, command_sandbox: bool
             requires_approval: false,
             risk: Risk::Medium,
             command_sandbox,
+            network_closed: command_sandbox,
             sandbox_from_facts: command_sandbox,
         })
         .action

@@ -6,13 +6,17 @@
 //! be listed and taken back, and beats neither a deny nor the floor.
 
 use serde::{Deserialize, Serialize};
-use toolgate_model::{CallKind, Category, PlanRecord, RuleSource, Run};
+use toolgate_model::{CallKind, Category, Facts, PlanRecord, RuleSource, Run};
 use toolgate_policy::{Grant as Allowance, GrantScope, LayerSpec};
 use toolgate_shell::{leading_words, plain_leading_words};
 
+use super::effects::is_reading;
 use crate::output::Redactor;
 use crate::registry::Registry;
 use crate::sync::{Mutex, lock};
+
+/// So many examples show what a grant allows.
+const EXAMPLES: usize = 3;
 
 /// A remembered approval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +38,13 @@ impl Grant {
     pub fn proposed(plan: &PlanRecord) -> Vec<Self> {
         let facts = &plan.facts;
         let mut commands: Vec<Vec<String>> = Vec::new();
-        for run in &facts.runs {
+        // What only reads needs no grant: `cd py && npm test` is `npm test` in `py`.
+        let needs_one = |run: &&Run| !(facts.plain && is_reading(run));
+        let mut runs: Vec<&Run> = facts.runs.iter().filter(needs_one).collect();
+        if runs.is_empty() {
+            runs = facts.runs.iter().collect();
+        }
+        for run in runs {
             commands.push(leading_words(&run.words));
             commands.extend(plain_leading_words(&run.words));
         }
@@ -67,6 +77,30 @@ impl Grant {
                 scope,
             })
             .collect()
+    }
+
+    /// Examples of calls that these grants allow, at most three. The call that caused them comes
+    /// first.
+    pub(crate) fn examples(grants: &[Self], facts: &Facts) -> Vec<String> {
+        let mut examples = Vec::new();
+        for grant in grants {
+            let GrantScope::Command(words) = &grant.scope else {
+                continue;
+            };
+            let caused = facts.runs.iter().filter(|run| run.words.starts_with(words));
+            examples.extend(caused.map(|run| as_line(&run.words)).take(1));
+            let line = as_line(words);
+            examples.push(line.clone());
+            examples.push(format!("{line} --any-option any/path"));
+        }
+        let mut seen = Vec::new();
+        examples.retain(|line| {
+            !seen.contains(line) && {
+                seen.push(line.clone());
+                seen.len() <= EXAMPLES
+            }
+        });
+        examples
     }
 
     /// The grants that allow a kind of calls, without ids.
@@ -159,6 +193,16 @@ impl Grant {
             .collect();
         LayerSpec::grants(&allowances)
     }
+}
+
+/// Words as a line that a shell would read as them.
+fn as_line(words: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=@%+,".contains(c);
+    let word = |word: &String| match !word.is_empty() && word.chars().all(plain) {
+        true => word.clone(),
+        false => format!("'{}'", word.replace('\'', r"'\''")),
+    };
+    words.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// Why a grant was not saved or taken back.

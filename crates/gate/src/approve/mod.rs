@@ -10,6 +10,7 @@
 //! Each of these is a result; none of them runs anything.
 
 mod bus;
+mod effects;
 mod grants;
 mod remembering;
 mod request;

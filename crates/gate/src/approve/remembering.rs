@@ -15,7 +15,7 @@ use crate::session::Session;
 impl Gate {
     /// What an approver can be offered beside a plain yes.
     pub(super) fn offer(&self, session: &Session, live: &Live) -> Offer {
-        let opened = execute::call::opened(&Openings::default(), session);
+        let opened = execute::call::opened(live, session);
         let foreign = AssertUnwindSafe(|| {
             let invocation = &live.invocation;
             (invocation.could_connect(), invocation.would_fail(&opened))

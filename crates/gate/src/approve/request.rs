@@ -9,7 +9,7 @@ use toolgate_model::{
     PlanRecord, Risk,
 };
 
-use super::Grant;
+use super::{Grant, effects};
 use crate::output::{Redactor, approval_text, preview_text, whole_line, whole_sentence};
 use crate::plan::{Live, beyond};
 
@@ -58,11 +58,17 @@ impl Live {
                 .iter()
                 .map(|directory| shown(&beyond::shown(directory)))
                 .collect(),
-            effects: Vec::new(),
+            effects: effects::in_words(&plan.facts)
+                .iter()
+                .map(|text| shown(text))
+                .collect(),
             would_fail: offer.would_fail.iter().map(|text| sentence(text)).collect(),
             could_connect: offer.could_connect.clone(),
             could_allow: offer.kinds.clone(),
-            would_cover: Vec::new(),
+            would_cover: Grant::examples(&offer.grants, &plan.facts)
+                .iter()
+                .map(|text| shown(text))
+                .collect(),
             would_remember: offer
                 .grants
                 .iter()

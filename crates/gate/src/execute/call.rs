@@ -18,10 +18,12 @@ use crate::settle::Unsettled;
 use crate::tool::{Ahead, ContextParts, Permit, RunCtx};
 
 /// What is open to a call beyond its sandbox. A directory that was opened for the conversation
-/// counts as long as its name leads to the same directory.
-pub(crate) fn opened(own: &Openings, session: &Session) -> Openings {
-    let mut all = own.clone();
+/// counts as long as its name leads to the same directory. A network counts if it was open when
+/// the call was planned: policy decided by that.
+pub(crate) fn opened(live: &Live, session: &Session) -> Openings {
+    let mut all = live.opened.clone();
     let mut more = session.opened();
+    more.network = live.network;
     more.directories
         .retain(|opened| beyond::holds(&opened.directory));
     all.add(&more);
@@ -42,7 +44,7 @@ impl Gate {
         authorized: &mut Authorized,
     ) -> Result<(), ToolError> {
         let live = &mut authorized.live;
-        let opened = opened(&live.opened, session);
+        let opened = opened(live, session);
         Runner::prepare(
             &mut *live.invocation,
             &Ahead::new(&self.inner.sandbox, &opened, session),
@@ -59,6 +61,7 @@ impl Gate {
     ) -> ToolResult {
         let live = authorized.live;
         let rests_on = self.shown_again(session, &live, stop).await;
+        let opened_to_it = opened(&live, session);
         let record = live.record;
         let chunks = Arc::new(Chunks::new(
             session,
@@ -76,7 +79,7 @@ impl Gate {
             redactor: Arc::clone(&self.inner.redactor),
             clock: Arc::clone(&self.inner.clock),
             entropy: Arc::clone(&self.inner.entropy),
-            opened: opened(&live.opened, session),
+            opened: opened_to_it,
             plan: Arc::clone(&record),
             policy: live.policy,
             journal: Arc::clone(&self.inner.journal),

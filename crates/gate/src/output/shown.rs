@@ -343,6 +343,7 @@ fn each_fact(
         connects: all(&facts.connects),
         complete: facts.complete,
         claimed: facts.claimed,
+        plain: facts.plain,
         catastrophic: all(&facts.catastrophic),
     }
 }

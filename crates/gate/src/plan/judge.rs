@@ -21,6 +21,7 @@ impl Planner<'_> {
             requires_approval: live.requires_approval,
             risk: live.record.risk,
             command_sandbox: self.command_sandbox,
+            network_closed: self.network_closed,
             sandbox_from_facts: false,
         }
     }

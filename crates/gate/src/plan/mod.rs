@@ -21,7 +21,9 @@ mod preflight;
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolgate_model::{Call, CallId, Decision, Openings, PlanRecord, ToolCall, ToolError};
+use toolgate_model::{
+    Call, CallId, Decision, NetworkAccess, Openings, PlanRecord, ToolCall, ToolError,
+};
 use toolgate_policy::Policy;
 
 pub(crate) use hash::{Seen, plan_hash};
@@ -100,6 +102,8 @@ pub(crate) struct Live {
     pub(crate) policy: Arc<Policy>,
     /// The facts with real names in place of the requested ones, where any differs.
     pub(crate) real: Option<RealFacts>,
+    /// The network that was open to the conversation when the call was planned.
+    pub(crate) network: Option<NetworkAccess>,
     /// What an approver opened to this call.
     pub(crate) opened: Openings,
     /// Why a yes is not remembered although the person wanted that.

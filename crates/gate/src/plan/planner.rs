@@ -44,6 +44,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) redactor: &'a Redactor,
     pub(crate) session: &'a Session,
     pub(crate) command_sandbox: bool,
+    pub(crate) network_closed: bool,
 }
 
 impl Planner<'_> {
@@ -264,6 +265,7 @@ impl Planner<'_> {
             own_writes: self.session.reads(|log| log.own_writes()),
             policy: Arc::clone(self.policy),
             real: None,
+            network: self.session.opened().network,
             opened: Openings::default(),
             not_remembered: None,
         })

@@ -22,7 +22,7 @@ use resources::Resources;
 
 use crate::approve::Grant;
 use crate::events::Hub;
-use crate::journal::Pending;
+use crate::journal::{Lasting, Pending};
 use crate::middleware::Chain;
 use crate::policies::Compiled;
 use crate::sync::{Mutex, lock};
@@ -180,6 +180,16 @@ impl Session {
 
     pub(crate) fn open(&self, more: &Openings) {
         lock(&self.opened).add(more);
+    }
+
+    /// Takes up what answers opened or allowed before the conversation was resumed. A directory
+    /// counts as long as its name leads to the same one.
+    pub fn restore(&self, lasting: Lasting) {
+        let known = self.grants();
+        let mut grants = lasting.grants;
+        grants.retain(|grant| known.iter().all(|known| known.id != grant.id));
+        self.grant(grants);
+        self.open(&lasting.opened);
     }
 
     /// Takes back a grant of this conversation.

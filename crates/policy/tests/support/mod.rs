@@ -20,6 +20,7 @@ pub struct Call {
     pub requires_approval: bool,
     pub risk: Risk,
     pub command_sandbox: bool,
+    pub network_closed: bool,
     pub sandbox_from_facts: bool,
 }
 
@@ -33,6 +34,7 @@ impl Call {
             requires_approval: false,
             risk: Risk::Low,
             command_sandbox: true,
+            network_closed: true,
             sandbox_from_facts: false,
         }
     }
@@ -46,6 +48,7 @@ impl Call {
             requires_approval: self.requires_approval,
             risk: self.risk,
             command_sandbox: self.command_sandbox,
+            network_closed: self.network_closed,
             sandbox_from_facts: self.sandbox_from_facts,
         }
     }
@@ -57,6 +60,11 @@ impl Call {
 
     pub fn approving(mut self) -> Self {
         self.requires_approval = true;
+        self
+    }
+
+    pub fn connected(mut self) -> Self {
+        self.network_closed = false;
         self
     }
 

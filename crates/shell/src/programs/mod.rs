@@ -187,6 +187,12 @@ impl Walker {
     /// Notes the command; it is opaque if something was found to be so since `before`.
     fn record(&mut self, words: &[Field], invocation: Invocation, before: usize) {
         let shown: Vec<String> = words.iter().map(Field::shown).collect();
+        if shown
+            .first()
+            .is_some_and(|program| self.is_displaced(program))
+        {
+            self.found.irregular();
+        }
         let opaque = self.found.opaque_since(before).cloned();
         self.found.run(Run {
             words: shown.clone(),
@@ -199,6 +205,18 @@ impl Walker {
             wrappers: invocation.wrappers,
             opaque,
         });
+    }
+
+    /// Whether a program looks around in a directory that is not its usual one. Beyond the roots
+    /// that is any, and git takes a directory that was made for that as a repository with
+    /// programs of its own, so it counts in the root only.
+    fn is_displaced(&self, program: &str) -> bool {
+        let directory = self.scope.directory.as_deref();
+        match program {
+            "cd" => false,
+            "git" => directory != Some(self.places.root()) || !self.scope.others.is_empty(),
+            _ => !directory.is_some_and(|directory| self.places.is_inside(directory)),
+        }
     }
 
     /// The name to look a program up by: bare names, and files where the system keeps programs.

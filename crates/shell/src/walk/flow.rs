@@ -31,6 +31,7 @@ impl Walker {
                 plumbing.drain(output)
             }
             Node::Function { name, body } => {
+                self.found.irregular();
                 let before = self.scope.define(name, body);
                 self.replaced_functions(name, before);
                 Output::nothing()

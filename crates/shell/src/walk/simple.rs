@@ -38,6 +38,13 @@ const MAX_REFERRING: usize = 256;
 /// How many values are remembered in case one of them is run.
 const MAX_ASSIGNED: usize = 256;
 
+/// Whether a variable is a line's own: programs are told nothing in lower case but what
+/// concerns the network.
+fn is_own(name: &str) -> bool {
+    name.bytes()
+        .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_')
+}
+
 /// What surrounds a command's words.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Invocation {
@@ -273,6 +280,9 @@ impl Walker {
 
     /// Sets a variable, and says so if that changes what later commands do.
     pub(crate) fn assign(&mut self, name: &str, value: Field, exported: bool) {
+        if exported || !is_own(name) {
+            self.found.irregular();
+        }
         let mut value = value;
         if let Some(before) = self.scope.variable(name).filter(|before| before.fixed) {
             value = either(&before.value, &value);

@@ -58,6 +58,12 @@ impl Started {
         self.sandbox().is_some()
     }
 
+    /// Whether commands have no network but a loopback of their own.
+    pub(super) fn network_is_closed(&self) -> bool {
+        let network = self.sandbox().map(CommandSandbox::network);
+        network.is_some_and(|network| network != Network::On)
+    }
+
     /// Landlock alone cannot hide denied files inside the roots, so every command needs approval.
     pub(super) fn asks(&self) -> Option<Arc<dyn Middleware>> {
         let reason = "this machine cannot hide denied files of the workspace from commands";

@@ -1,0 +1,527 @@
+//! Commands that are known to do no more than read and print.
+//!
+//! A program counts only under its bare name, and only with options that are known not to
+//! write, run or connect: for most programs the few others are listed, for `git`, `find` and
+//! `sed` those that are allowed. A program that is not listed here is not known.
+
+/// Programs with the options that do more than read and print: letters behind one dash, and
+/// words behind two.
+const PROGRAMS: &[(&str, &str, &[&str])] = &[
+    (":", "", &[]),
+    ("[", "", &[]),
+    ("arch", "", &[]),
+    ("b2sum", "c", &["check"]),
+    ("base64", "", &[]),
+    ("basename", "", &[]),
+    ("cat", "", &[]),
+    ("cd", "", &[]),
+    ("cksum", "c", &["check"]),
+    ("cmp", "", &[]),
+    ("column", "", &[]),
+    ("comm", "", &[]),
+    ("cut", "", &[]),
+    ("date", "sf", &["set", "file"]),
+    ("df", "", &[]),
+    // `pr` is run for pages.
+    ("diff", "l", &["paginate"]),
+    ("dirname", "", &[]),
+    ("du", "X", &["files0-from", "exclude-from"]),
+    ("echo", "", &[]),
+    ("egrep", "", &[]),
+    ("expand", "", &[]),
+    ("false", "", &[]),
+    ("fd", "lxX", &["exec", "exec-batch", "list-details"]),
+    ("fdfind", "lxX", &["exec", "exec-batch", "list-details"]),
+    ("fgrep", "", &[]),
+    (
+        "file",
+        "CfmpSzZ",
+        &[
+            "compile",
+            "files-from",
+            "magic-file",
+            "uncompress",
+            "no-sandbox",
+        ],
+    ),
+    ("fmt", "", &[]),
+    ("fold", "", &[]),
+    ("grep", "", &[]),
+    ("head", "", &[]),
+    ("id", "", &[]),
+    ("join", "", &[]),
+    (
+        "jq",
+        "fL",
+        &[
+            "from-file",
+            "slurpfile",
+            "rawfile",
+            "argfile",
+            "run-tests",
+            "library-path",
+        ],
+    ),
+    ("ls", "", &[]),
+    ("md5sum", "c", &["check"]),
+    ("nl", "", &[]),
+    ("nproc", "", &[]),
+    ("od", "", &[]),
+    ("paste", "", &[]),
+    ("printf", "v", &[]),
+    ("pwd", "", &[]),
+    ("readlink", "", &[]),
+    ("realpath", "", &[]),
+    ("rev", "", &[]),
+    ("rg", "fz", &["file", "hostname-bin", "pre", "search-zip"]),
+    ("seq", "", &[]),
+    ("sha1sum", "c", &["check"]),
+    ("sha256sum", "c", &["check"]),
+    ("sha512sum", "c", &["check"]),
+    ("sleep", "", &[]),
+    (
+        "sort",
+        "oST",
+        &[
+            "compress-program",
+            "files0-from",
+            "output",
+            "temporary-directory",
+        ],
+    ),
+    ("stat", "", &[]),
+    ("strings", "", &[]),
+    ("sum", "", &[]),
+    ("tac", "", &[]),
+    // Followed files never end.
+    ("tail", "fF", &["follow", "retry", "pid"]),
+    ("test", "", &[]),
+    ("tr", "", &[]),
+    ("tree", "oR", &["fromfile", "fromtabfile"]),
+    ("true", "", &[]),
+    ("type", "", &[]),
+    ("uname", "", &[]),
+    ("unexpand", "", &[]),
+    ("uniq", "", &[]),
+    ("wc", "", &["files0-from"]),
+    ("which", "", &[]),
+    ("whoami", "", &[]),
+    ("xxd", "r", &["revert"]),
+];
+
+/// Programs that only say which version they are. Launchers that look into the workspace for a
+/// toolchain (`cargo`, `rustc`, `go`, `npx`) are not among them.
+const VERSIONS: &[&str] = &[
+    "bash", "clang", "cmake", "g++", "gcc", "git", "jq", "make", "node", "perl", "python",
+    "python3", "rg", "ruby",
+];
+
+/// Tests of `find` that look and print. All others are unknown.
+const FIND: &[&str] = &[
+    "-H",
+    "-P",
+    "-a",
+    "-amin",
+    "-and",
+    "-anewer",
+    "-atime",
+    "-cmin",
+    "-cnewer",
+    "-ctime",
+    "-daystart",
+    "-depth",
+    "-empty",
+    "-executable",
+    "-group",
+    "-iname",
+    "-ipath",
+    "-iregex",
+    "-ls",
+    "-maxdepth",
+    "-mindepth",
+    "-mmin",
+    "-mount",
+    "-mtime",
+    "-name",
+    "-newer",
+    "-not",
+    "-o",
+    "-or",
+    "-path",
+    "-perm",
+    "-print",
+    "-print0",
+    "-printf",
+    "-prune",
+    "-quit",
+    "-readable",
+    "-regex",
+    "-regextype",
+    "-size",
+    "-type",
+    "-user",
+    "-writable",
+    "-xdev",
+];
+
+/// Options of git that come before the subcommand and change nothing.
+const GIT_NEUTRAL: &[&str] = &["--no-pager", "-P", "--no-optional-locks"];
+
+/// Options about how differences are shown.
+const DIFF: &[&str] = &[
+    "--abbrev",
+    "--cached",
+    "--check",
+    "--color",
+    "--compact-summary",
+    "--diff-filter",
+    "--dirstat",
+    "--exit-code",
+    "--function-context",
+    "--ignore-all-space",
+    "--ignore-space-change",
+    "--merge-base",
+    "--minimal",
+    "--name-only",
+    "--name-status",
+    "--no-color",
+    "--no-ext-diff",
+    "--no-renames",
+    "--no-textconv",
+    "--numstat",
+    "--patch",
+    "--quiet",
+    "--shortstat",
+    "--staged",
+    "--stat",
+    "--summary",
+    "--unified",
+    "--word-diff",
+    "-C",
+    "-M",
+    "-R",
+    "-U",
+    "-W",
+    "-b",
+    "-p",
+    "-s",
+    "-u",
+    "-w",
+    "-z",
+];
+
+/// Options about which commits are shown.
+const LOG: &[&str] = &[
+    "--abbrev-commit",
+    "--after",
+    "--all",
+    "--author",
+    "--before",
+    "--branches",
+    "--date",
+    "--decorate",
+    "--first-parent",
+    "--follow",
+    "--format",
+    "--graph",
+    "--grep",
+    "--max-count",
+    "--merges",
+    "--no-decorate",
+    "--no-merges",
+    "--no-patch",
+    "--oneline",
+    "--pretty",
+    "--remotes",
+    "--reverse",
+    "--since",
+    "--skip",
+    "--tags",
+    "--until",
+    "-G",
+    "-S",
+    "-i",
+    "-n",
+];
+
+/// Subcommands of git with their options.
+const GIT: &[(&str, &[&str])] = &[
+    (
+        "blame",
+        &[
+            "--date",
+            "--line-porcelain",
+            "--porcelain",
+            "--since",
+            "-C",
+            "-L",
+            "-M",
+            "-e",
+            "-l",
+            "-p",
+            "-s",
+            "-w",
+        ],
+    ),
+    (
+        "branch",
+        &[
+            "--all",
+            "--list",
+            "--no-color",
+            "--remotes",
+            "--show-current",
+            "--verbose",
+            "-a",
+            "-r",
+            "-v",
+            "-vv",
+        ],
+    ),
+    (
+        "describe",
+        &["--abbrev", "--all", "--always", "--long", "--tags"],
+    ),
+    ("diff", DIFF),
+    (
+        "grep",
+        &[
+            "--count",
+            "--extended-regexp",
+            "--files-with-matches",
+            "--fixed-strings",
+            "--ignore-case",
+            "--line-number",
+            "--name-only",
+            "--word-regexp",
+            "-A",
+            "-B",
+            "-C",
+            "-E",
+            "-F",
+            "-P",
+            "-c",
+            "-e",
+            "-i",
+            "-l",
+            "-n",
+            "-w",
+        ],
+    ),
+    ("log", LOG),
+    (
+        "ls-files",
+        &[
+            "--cached",
+            "--deleted",
+            "--exclude-standard",
+            "--modified",
+            "--others",
+            "-c",
+            "-d",
+            "-m",
+            "-o",
+            "-z",
+        ],
+    ),
+    ("merge-base", &["--is-ancestor"]),
+    ("remote", &["--verbose", "-v"]),
+    (
+        "rev-parse",
+        &[
+            "--abbrev-ref",
+            "--git-dir",
+            "--is-inside-work-tree",
+            "--short",
+            "--show-prefix",
+            "--show-toplevel",
+            "--verify",
+        ],
+    ),
+    (
+        "shortlog",
+        &[
+            "--email",
+            "--numbered",
+            "--summary",
+            "-e",
+            "-n",
+            "-s",
+            "-sn",
+            "-sne",
+        ],
+    ),
+    ("show", LOG),
+    ("stash", &[]),
+    (
+        "status",
+        &[
+            "--ahead-behind",
+            "--branch",
+            "--ignored",
+            "--long",
+            "--porcelain",
+            "--short",
+            "--show-stash",
+            "--untracked-files",
+            "--verbose",
+            "-b",
+            "-s",
+            "-sb",
+            "-u",
+            "-v",
+            "-z",
+        ],
+    ),
+    ("tag", &["--list", "--sort", "-l"]),
+    ("worktree", &[]),
+];
+
+/// Whether a command is known to do no more than read and print. What it reads is among the
+/// facts of its line, and it is true only where nothing on the line changes what its words mean
+/// (`facts.plain`).
+///
+/// ```
+/// let words = |line: &str| -> Vec<String> { line.split(' ').map(str::to_owned).collect() };
+/// assert!(toolgate_shell::only_reads(&words("git diff --stat HEAD~1")));
+/// assert!(!toolgate_shell::only_reads(&words("git diff --output=f")));
+/// assert!(!toolgate_shell::only_reads(&words("cargo test")));
+/// ```
+pub fn only_reads(words: &[String]) -> bool {
+    let Some((program, arguments)) = words.split_first() else {
+        return false;
+    };
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let [only @ ("--version" | "-V" | "-v")] = arguments.as_slice()
+        && VERSIONS.contains(&program.as_str())
+    {
+        // Only some of them know the short ones, and a letter can mean something else.
+        return *only == "--version";
+    }
+    match program.as_str() {
+        "git" => git(&arguments),
+        "find" => find(&arguments),
+        "sed" => sed(&arguments),
+        "command" => matches!(arguments.split_first(), Some((&("-v" | "-V"), [_, ..]))),
+        "jq" if arguments.iter().any(|word| reaches_out(word)) => false,
+        name => PROGRAMS
+            .iter()
+            .find(|(known, ..)| *known == name)
+            .is_some_and(|(_, letters, long)| no_option_does_more(&arguments, letters, long)),
+    }
+}
+
+/// Whether no word is one of these options, spelled in any way that programs take.
+fn no_option_does_more(words: &[&str], letters: &str, long: &[&str]) -> bool {
+    let options = words.iter().take_while(|word| **word != "--");
+    options
+        .into_iter()
+        .all(|word| match word.strip_prefix("--") {
+            Some(name) => {
+                let name = name.split('=').next().unwrap_or(name);
+                // A long name may be cut where it stays the only one.
+                !long.iter().any(|known| known.starts_with(name))
+            }
+            None => match word.strip_prefix('-') {
+                Some(cluster) => !cluster.contains(|c| letters.contains(c)),
+                None => true,
+            },
+        })
+}
+
+/// A filter of `jq` that looks at variables of the environment or at other files.
+fn reaches_out(filter: &str) -> bool {
+    [
+        "env",
+        "ENV",
+        "import",
+        "include",
+        "modulemeta",
+        "input_filename",
+    ]
+    .iter()
+    .any(|name| filter.contains(name))
+}
+
+/// `find` with tests that look and print.
+fn find(words: &[&str]) -> bool {
+    words
+        .iter()
+        .filter(|word| word.starts_with('-') && word.len() > 1)
+        .all(|word| FIND.contains(word) || is_number(word.trim_start_matches('-')))
+}
+
+/// `sed -n` with lines to print: `sed -n 1,20p file`.
+fn sed(words: &[&str]) -> bool {
+    let ["-n", script, files @ ..] = words else {
+        return false;
+    };
+    let Some(range) = script.strip_suffix('p') else {
+        return false;
+    };
+    let address = |text: &str| text == "$" || is_number(text);
+    let is_range = match range.split_once(',') {
+        Some((from, to)) => address(from) && address(to),
+        None => address(range),
+    };
+    is_range && files.iter().all(|file| !file.starts_with('-'))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// A subcommand of git that shows something, with options that are known.
+fn git(words: &[&str]) -> bool {
+    let neutral = |word: &&&str| GIT_NEUTRAL.contains(*word);
+    let skipped = words.iter().take_while(neutral).count();
+    let Some((&name, rest)) = words.get(skipped..).and_then(<[&str]>::split_first) else {
+        return false;
+    };
+    let Some((_, options)) = GIT.iter().find(|(known, _)| *known == name) else {
+        return false;
+    };
+    let dashes = rest.iter().position(|word| *word == "--");
+    let before = rest.get(..dashes.unwrap_or(rest.len())).unwrap_or_default();
+    let known = |word: &&&str| {
+        let shows_commits = matches!(name, "log" | "show");
+        options.iter().any(|option| is_option(word, option))
+            || (shows_commits && DIFF.iter().any(|option| is_option(word, option)))
+            || (shows_commits && is_number(word.trim_start_matches('-')))
+    };
+    // A signature is shown by a program of the configuration.
+    let signs = |word: &&str| word.contains("%G");
+    let (flags, operands): (Vec<&&str>, Vec<&&str>) =
+        before.iter().partition(|word| word.starts_with('-'));
+    if !flags.iter().all(known) || before.iter().any(signs) {
+        return false;
+    }
+    match name {
+        "branch" | "remote" => operands.is_empty() && dashes.is_none(),
+        "tag" => operands.is_empty() || flags.iter().any(|flag| ["-l", "--list"].contains(*flag)),
+        "stash" | "worktree" => rest == ["list"],
+        // Behind the pattern would stand a commit, whose files are not those of the workspace.
+        "grep" => operands.len() <= 1,
+        "rev-parse" => operands.iter().all(|operand| !operand.contains(':')),
+        _ => true,
+    }
+}
+
+/// Whether a word is this option, alone or with its value.
+fn is_option(word: &str, option: &str) -> bool {
+    match word.strip_prefix(option) {
+        Some("") => true,
+        Some(value) if option.starts_with("--") => value.starts_with('='),
+        Some(value) => match option {
+            "-U" | "-n" | "-L" | "-A" | "-B" => value
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b','),
+            "-C" | "-M" => value
+                .bytes()
+                .all(|byte| byte.is_ascii_digit() || byte == b'%'),
+            "-S" | "-G" => true,
+            _ => false,
+        },
+        None => false,
+    }
+}
