@@ -4,14 +4,13 @@
 mod support;
 
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use support::{built_in, workspace};
 use toolgate_config::{LayerName, keys};
 use toolgate_gate::OnError;
 use toolgate_gate::plan::Mode as ToolsMode;
-use toolgate_policy::{LayerTrust, Mode, Trust};
+use toolgate_policy::{LayerTrust, Trust};
 use toolgate_sandbox::paths::PathRules;
 
 /// The key, its default, and where the specification says so.
@@ -127,7 +126,7 @@ fn without_any_file_the_gate_gets_its_own_defaults() {
     assert_eq!(settings.blocks, own.blocks);
     assert_eq!(settings.max_concurrent, own.max_concurrent);
     assert_eq!(settings.on_error, OnError::Continue);
-    assert_eq!(settings.approval_timeout, Some(Duration::from_secs(60)));
+    assert_eq!(settings.approval_timeout, None);
     assert!(!settings.command_sandbox && effective.gate_settings(true).command_sandbox);
     assert!(effective.is_built_in("tools.approval.timeout_seconds"));
 }

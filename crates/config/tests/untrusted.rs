@@ -387,6 +387,7 @@ proptest! {
                 requires_approval,
                 risk: call.risk,
                 command_sandbox,
+                network_closed: true,
                 sandbox_from_facts,
             };
             let (new, old) = (with.judge(question), without.judge(question));

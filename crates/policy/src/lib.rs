@@ -84,6 +84,7 @@
 //!     requires_approval: false,
 //!     risk: Risk::Medium,
 //!     command_sandbox: true,
+//!     network_closed: true,
 //!     sandbox_from_facts: false,
 //! });
 //! assert_eq!(decision.action, Action::Deny);

@@ -56,19 +56,13 @@ fn a_default_says_which_settings_made_it() {
         (decision.rule, decision.reason)
     };
     let (rule, reason) = default(Settings::default(), &write("a"));
-    assert_eq!(
-        rule,
-        "default for side effects: trust = \"guided\", mode = \"prompt\""
-    );
+    assert_eq!(rule, "default for side effects: trust = \"guided\"");
     assert_eq!(
         reason,
-        "No rule speaks to `write a`; with trust = \"guided\", mode = \"prompt\" it is asked. A rule that allows it saves the question."
+        "No rule speaks to `write a`; with trust = \"guided\" it is asked. A rule that allows it saves the question."
     );
     let (rule, reason) = default(Settings::default(), &read("a"));
-    assert_eq!(
-        rule,
-        "default for read-only: trust = \"guided\", mode = \"prompt\""
-    );
+    assert_eq!(rule, "default for read-only: trust = \"guided\"");
     assert!(reason.ends_with("it is allowed."), "{reason}");
     let deny = Settings {
         trust: Trust::Autonomous,
@@ -171,7 +165,7 @@ fn every_atom_is_explained_by_layer_rule_and_answer() {
             (
                 "read a",
                 "built-in",
-                "default for read-only: trust = \"guided\", mode = \"prompt\"",
+                "default for read-only: trust = \"guided\"",
                 Allow
             ),
             (
@@ -293,7 +287,9 @@ fn risk_is_what_the_rule_says_else_what_the_call_is() {
         (write("a"), Risk::Medium),
         (fetch("h"), Risk::Medium),
         (delete("a"), Risk::High),
-        (run("ls"), Risk::High),
+        (run("ls"), Risk::Medium),
+        (run("ls $X"), Risk::High),
+        (run("ls").unsandboxed(), Risk::High),
         (unknown("x"), Risk::Medium),
         (Call::new("todo", Facts::none()), Risk::Low),
         (

@@ -81,7 +81,10 @@ fn kept(words: &[String]) -> Option<usize> {
             return (words.len() > 1).then_some(words.len());
         }
         let bare = words.iter().skip(1).take(MAX_BARE_WORDS - 1);
-        return Some(1 + bare.take_while(|word| is_bare(word)).count());
+        let count = 1 + bare.take_while(|word| is_bare(word)).count();
+        // A wrapper script of a build tool is nothing without its target.
+        let is_tool = matches!(bare_name(program), "gradlew" | "mvnw");
+        return (count > 1 || !is_tool).then_some(count);
     };
     let name = bare_name(program);
     if row.row.traits.code == "shell" || row.row.shape.end == End::Line {
@@ -191,7 +194,8 @@ fn is_never_bare(name: &str) -> bool {
 /// Subcommands that run whatever follows them: they are remembered with all of it.
 fn runs_what_follows(name: &str, subcommand: &str) -> bool {
     match name {
-        "go" | "deno" | "zig" => subcommand == "run",
+        "deno" => matches!(subcommand, "run" | "task"),
+        "go" | "zig" => subcommand == "run",
         "docker" | "podman" | "nerdctl" => matches!(subcommand, "run" | "exec"),
         "yarn" | "pnpm" | "npm" | "bun" => subcommand == "workspace",
         _ => false,
