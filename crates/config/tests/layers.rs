@@ -242,16 +242,22 @@ fn options_come_last() {
 }
 
 #[test]
-fn naming_autonomous_sets_the_mode_unless_the_mode_is_given() {
-    for (file, mode) in [
-        ("tools.approval.trust = 'autonomous'", Mode::Auto),
+fn a_mode_is_in_force_where_it_was_named_and_alone_without_a_trust() {
+    for (file, mode, alone) in [
+        ("tools.approval.trust = 'autonomous'", None, false),
         (
             "tools.approval.trust = 'autonomous'\ntools.approval.mode = 'prompt'",
-            Mode::Prompt,
+            Some(Mode::Prompt),
+            false,
         ),
-        ("tools.approval.trust = 'supervised'", Mode::Prompt),
+        ("tools.approval.mode = 'auto'", Some(Mode::Auto), true),
     ] {
-        assert_eq!(user(file).policy_settings().mode(), mode, "{file}");
+        let settings = user(file).policy_settings();
+        assert_eq!(
+            (settings.mode, settings.mode_alone),
+            (mode, alone),
+            "{file}"
+        );
     }
     // A project that only says what is implied does not fix it; one that is stricter does.
     let project = |project| {
