@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{Call, Category, ErrorKind, NetworkAccess, ToolError, ToolResult};
+use toolgate_model::{Call, Category, ErrorKind, ToolError, ToolResult};
 
 use crate::approve::Approver;
 use crate::execute::{
@@ -189,8 +189,7 @@ impl Gate {
             redactor: &inner.redactor,
             session,
             command_sandbox: inner.settings.command_sandbox,
-            network_closed: inner.settings.network_closed
-                && session.opened().network != Some(NetworkAccess::On),
+            network_closed: self.network_closed(session),
         }
     }
 

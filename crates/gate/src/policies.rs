@@ -11,7 +11,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use toolgate_model::{Action, Args, ErrorKind, ToolError};
+use toolgate_model::{Action, Args, ErrorKind, NetworkAccess, ToolError};
 use toolgate_policy::{LayerSpec, Policy, Question};
 
 use crate::approve::{Grant, GrantStamp};
@@ -129,9 +129,15 @@ impl Gate {
             requires_approval: spec.requires_approval || invocation.requires_approval(),
             risk: invocation.risk().unwrap_or(spec.risk),
             command_sandbox: self.inner.settings.command_sandbox,
+            network_closed: self.network_closed(session),
             sandbox_from_facts: false,
         });
         Some(verdict.decision.action)
+    }
+
+    /// Whether commands of a conversation have no network but a loopback of their own.
+    pub(crate) fn network_closed(&self, session: &Session) -> bool {
+        self.inner.settings.network_closed && session.opened().network != Some(NetworkAccess::On)
     }
 
     /// The grants of the project, and a number that changes with them.

@@ -100,6 +100,7 @@ fn measure(name: &str, policy: &Policy, tool: &str, facts: &Facts) {
         requires_approval: false,
         risk: Risk::Low,
         command_sandbox: true,
+        network_closed: true,
         sandbox_from_facts: false,
     };
     // The best of several rounds: what disturbs a round only ever adds to it.

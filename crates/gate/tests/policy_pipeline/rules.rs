@@ -182,6 +182,7 @@ fn a_condition_on_another_spelling_of_an_argument_means_the_argument() {
             requires_approval: false,
             risk: Risk::Low,
             command_sandbox: false,
+            network_closed: false,
             sandbox_from_facts: false,
         });
         assert_eq!(decision.action == Action::Deny, decided, "{named} {param}");
