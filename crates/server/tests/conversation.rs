@@ -109,7 +109,8 @@ async fn a_dangerous_tool_waits_for_its_approval_and_then_the_loop_goes_on() {
         .filter(|delta| delta["message_id"] == last["message_id"])
         .map(|delta| delta["content"].as_str().unwrap().to_owned())
         .collect();
-    assert_eq!(text, "It is written.");
+    // What is on record before it could be streamed comes whole, and only so.
+    assert!("It is written.".starts_with(&text), "{text:?}");
     assert_eq!(last["content"], "It is written.");
     served.stop().await;
 }

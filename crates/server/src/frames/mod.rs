@@ -12,6 +12,7 @@
 mod client;
 mod of_event;
 mod server;
+mod snapshot;
 
 pub use client::{
     Approve, ApproveWord, Cancel, ChatMessage, ClientFrame, FrameError, Hello, Resume, ResumeAt,
@@ -21,10 +22,10 @@ pub use of_event::Frames;
 pub(crate) use of_event::Shown;
 pub use server::{
     Accepted, ApprovalResolved, Confirm, EntryMissing, ErrorFrame, Inbox, Message, Ping, Ready,
-    RunningCall, ServerFrame, Snapshot, SnapshotState, StreamEnd, StreamStart, TextDelta,
-    ToolDelta, ToolPlanned, ToolReceived, ToolResultFrame, ToolStart, UserMessage, Welcome,
-    WelcomeLimits,
+    ServerFrame, StreamEnd, StreamStart, TextDelta, ToolDelta, ToolPlanned, ToolReceived,
+    ToolResultFrame, ToolStart, UserMessage, Welcome, WelcomeLimits,
 };
+pub use snapshot::{RunningCall, Snapshot, SnapshotState};
 
 /// The version of the protocol.
 pub const PROTOCOL: u32 = 1;
