@@ -22,6 +22,7 @@ fn table() -> Vec<(&'static str, Value)> {
         ("tools.max_concurrent", json!(1)),
         ("tools.on_error", json!("continue")),
         ("tools.profile", Value::Null),
+        ("tools.project_instructions", json!(true)),
         // Seed 001, 2.7 and 6.1.
         ("tools.max_tool_calls_per_batch", json!(64)),
         ("tools.max_tool_args_bytes", json!(256 * 1024)),
@@ -30,12 +31,13 @@ fn table() -> Vec<(&'static str, Value)> {
         // Seed 001, 6.7, and the formats.
         ("tools.approval.enabled", json!(true)),
         ("tools.approval.trust", json!("guided")),
-        ("tools.approval.mode", json!("prompt")),
+        // Named or not decides which column of the table of defaults counts.
+        ("tools.approval.mode", Value::Null),
         ("tools.approval.allowlist", json!(["read_file"])),
         ("tools.approval.denylist", json!([])),
         ("tools.approval.default_action", Value::Null),
         ("tools.approval.prompt_side_effects", json!(true)),
-        ("tools.approval.timeout_seconds", json!(60)),
+        ("tools.approval.timeout_seconds", json!(0)),
         ("tools.approval.allowed_commands", json!([])),
         ("tools.approval.blocked_commands", json!([])),
         ("tools.approval.allowed_paths", json!([])),

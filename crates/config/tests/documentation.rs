@@ -237,7 +237,7 @@ fn show_says_where_each_value_comes_from() {
         "tools.mode = \"enabled\"  # built-in",
         "tools.max_concurrent = 3  # user user.toml:2",
         "tools.approval.trust = \"supervised\"  # option --trust",
-        "tools.approval.mode = \"prompt\"  # option --trust",
+        "tools.approval.mode = (unset)  # built-in",
         "tools.approval.default_action = (unset)  # built-in",
         "tools.approval.denylist = [\"a\"]  # user user.toml:5",
         "tools.approval.denylist = [\"b\"]  # project toolgate.toml:2",
