@@ -1,7 +1,6 @@
 //! `toolgate serve`: the server, and the tokens that open it.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use serde_json::json;
 use toolgate_app::{App, Approval, Metrics};
@@ -80,7 +79,13 @@ fn server_options(
             ));
         }
     };
-    let patience = settings.tools.approval.timeout_seconds;
+    let defaults = ServerOptions::default();
+    // Unless somebody said so, a question nobody sees does not wait for ever.
+    let is_said = !app.config().is_built_in("tools.approval.timeout_seconds");
+    let unwatched = match settings.tools.approval.timeout() {
+        said if is_said => said,
+        _ => defaults.unwatched,
+    };
     Ok(ServerOptions {
         host: args.host.clone().unwrap_or_else(|| server.host.clone()),
         port: args.port.unwrap_or(server.port),
@@ -89,7 +94,7 @@ fn server_options(
         workspaces: server.workspaces.clone(),
         tls,
         plain_remote: server.allow_plain_remote,
-        unwatched: (patience > 0).then(|| Duration::from_secs(patience)),
+        unwatched,
         limits: Limits {
             connections: server.max_connections,
             conversations: server.max_conversations,
