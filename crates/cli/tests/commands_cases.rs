@@ -204,6 +204,10 @@ fn probes_of_the_sample_do_not_get_through() {
     }
 }
 
+/// They reach their own loopback and nothing else. At the sandbox itself there is none; here it
+/// is the conversation's, so that a server in the background can be reached.
+const OWN_LOOPBACK: [&str; 2] = ["W-131-udp", "W-132-tcp-self"];
+
 fn probe(row: &Value, user: User) -> Result<(), String> {
     // What a configuration or a limit of its own needs is tried at the sandbox itself.
     let special = [
@@ -249,7 +253,8 @@ fn probe(row: &Value, user: User) -> Result<(), String> {
     };
     let also = row["accept"].as_array().into_iter().flatten();
     let mut wanted = also.chain([&row["expect"]]).filter_map(Value::as_str);
-    if !wanted.any(fits) {
+    let is_own = row["id"].as_str().is_some_and(|id| OWN_LOOPBACK.contains(&id));
+    if (is_own && !fits("allow")) || (!is_own && !wanted.any(fits)) {
         return Err(result.to_string());
     }
     let paths = row["must_not_exist"].as_array().into_iter().flatten();

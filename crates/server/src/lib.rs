@@ -1,9 +1,8 @@
-//! Toolgate over HTTP and WebSocket, with a page for the browser.
+//! Toolgate over HTTP and WebSocket.
 //!
 //! ```text
 //! connection ─▶ listen: bounds, TLS ─▶ guard: Host, Origin, token, rate ─▶ http/    requests
-//!                                                                       ├▶ socket/  frames both ways
-//!                                                                       └▶ page     files of the page
+//!                                                                       └▶ socket/  frames both ways
 //!                                        conversations/ ─▶ crates/app ─▶ the pipeline
 //! ```
 //!
@@ -20,7 +19,7 @@
 //! let app = App::open(AppOptions::new(Home::at(home.path()), place.path()))?;
 //! let options = ServerOptions { port: 0, ..ServerOptions::default() };
 //! let server = Server::bind(app, options).await?;
-//! assert!(server.link().starts_with("http://127.0.0.1:"));
+//! assert!(server.url().starts_with("http://127.0.0.1:"));
 //! server.stopper().cancel();
 //! server.run().await;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
@@ -37,7 +36,6 @@ mod http;
 mod listen;
 mod options;
 mod own_file;
-mod page;
 mod problem;
 mod rate;
 mod scope;

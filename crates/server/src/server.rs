@@ -98,8 +98,8 @@ impl Server {
         &self.token
     }
 
-    /// The page with the token in its fragment, which browsers do not send.
-    pub fn link(&self) -> String {
+    /// Where clients connect.
+    pub fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         let address = match self.address.ip() {
             IpAddr::V4(any) if any.is_unspecified() => {
@@ -110,7 +110,7 @@ impl Server {
             }
             _ => self.address,
         };
-        format!("{scheme}://{address}/#token={}", self.token)
+        format!("{scheme}://{address}")
     }
 
     /// Cancelled, it stops the server.

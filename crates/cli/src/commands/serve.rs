@@ -44,11 +44,12 @@ async fn serve(common: &Common, out: &Out, args: &ServeArgs) -> Result<u8, CliEr
     let stopper = server.stopper();
     if out.json {
         out.json_line(&json!({
-            "address": server.address().to_string(), "link": server.link(), "token": server.token(),
+            "address": server.address().to_string(), "url": server.url(), "token": server.token(),
         }))?;
     } else {
-        out.text(say!("Open {}", server.link()))?;
-        out.remark("The link holds a token that opens everything here. Ctrl-C stops the server.");
+        out.text(say!("{}", server.url()))?;
+        out.text(say!("Authorization: Bearer {}", server.token()))?;
+        out.remark("The token opens everything here. Ctrl-C stops the server.");
     }
     let stopping = tokio::spawn(async move {
         stop.cancelled().await;

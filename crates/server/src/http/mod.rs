@@ -18,7 +18,7 @@ use utoipa::OpenApi;
 use crate::guard::guard;
 use crate::problem::Problem;
 use crate::state::State;
-use crate::{page, socket};
+use crate::socket;
 
 /// Every way in.
 pub(crate) fn router(state: &Arc<State>) -> Router {
@@ -64,7 +64,6 @@ pub(crate) fn router(state: &Arc<State>) -> Router {
         .route("/api/grants", get(project::grants))
         .route("/api/grants/{id}", delete(project::revoke))
         .route("/api/settings", get(project::settings))
-        .merge(page::router())
         .fallback(async || Problem::not_found("there is nothing at this address"))
         .method_not_allowed_fallback(async || {
             Problem::new(
