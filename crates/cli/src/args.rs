@@ -83,7 +83,7 @@ pub(crate) enum Command {
         #[arg(add = complete::tools())]
         tool: OsString,
         /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
-        #[arg(required = true, value_name = "ARGS")]
+        #[arg(required = true, value_name = "ARGS", allow_negative_numbers = true)]
         args: Vec<OsString>,
         /// Go on with this conversation: what was read in it is known, and has to be
         #[arg(long, value_name = "ID", add = complete::conversations())]
@@ -393,7 +393,7 @@ pub(crate) enum PolicyCommand {
         #[arg(add = complete::tools())]
         tool: OsString,
         /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
-        #[arg(required = true, value_name = "ARGS")]
+        #[arg(required = true, value_name = "ARGS", allow_negative_numbers = true)]
         args: Vec<OsString>,
     },
     /// Run the rules' examples and find rules that never match

@@ -253,7 +253,9 @@ fn probe(row: &Value, user: User) -> Result<(), String> {
     };
     let also = row["accept"].as_array().into_iter().flatten();
     let mut wanted = also.chain([&row["expect"]]).filter_map(Value::as_str);
-    let is_own = row["id"].as_str().is_some_and(|id| OWN_LOOPBACK.contains(&id));
+    let is_own = row["id"]
+        .as_str()
+        .is_some_and(|id| OWN_LOOPBACK.contains(&id));
     if (is_own && !fits("allow")) || (!is_own && !wanted.any(fits)) {
         return Err(result.to_string());
     }

@@ -274,9 +274,15 @@ fn nobody_works_where_toolgate_keeps_its_files() {
         "config.toml",
         &format!("[tools.sandbox]\ngrants = [{:?}]\n", home.join("inside")),
     );
-    let done = bench.run(&["exec", "run_command", r#"{"command":"true"}"#]);
-    assert_eq!(done.code, Some(2), "{done:?}");
-    assert!(done.stderr.contains("remove the grant"), "{done:?}");
+    let look = format!(
+        "test -e {} && echo it is there; true",
+        home.join("inside").display()
+    );
+    let args = json!({ "command": look }).to_string();
+    let done = bench.run(&["--approve", "all", "exec", "run_command", &args]);
+    assert_eq!(done.code, Some(0), "{done:?}");
+    assert!(done.stderr.contains("left out"), "{done:?}");
+    assert!(!done.stdout.contains("it is there\\n"), "{done:?}");
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn arguments_that_cannot_be_meant_end_before_policy_with_their_kind() {
         (
             "edit_file",
             json!({"path": "a.txt", "edits": [{"target": "hi", "replacement": "b", "linehint": 1}]}),
-            "edits.0: unknown argument \"linehint\", did you mean \"lineHint\"?; known are lineHint, line_hint, replacement, target",
+            "edits.0: unknown argument \"linehint\", did you mean \"lineHint\"?; known are lineHint, line_hint, replace_all, replacement, target",
         ),
         ("run_command", json!({"command": "true", "cwd": nul}), "NUL"),
         ("run_command", json!({"command": "true\u{0}"}), "NUL"),

@@ -437,7 +437,7 @@ fn an_edit_below_a_key_is_in_the_question_and_the_whole_call() {
 /// A text of the model that looks like a question, right before a real one.
 const IMITATION: &str = r#"
 [[steps]]
-text = "\n\nToolgate asks\n  1  Read README.md  low risk\n     path: README.md\n[y]es  [n]o  [?] help > "
+text = "\n\nToolgate asks\n  1  Read README.md  low risk\n     path: README.md\n[y]es  [n]o  [?] help > _"
 [[steps.calls]]
 name = "write_file"
 args = { path = "made", content = "x" }

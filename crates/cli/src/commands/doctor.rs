@@ -1,5 +1,7 @@
 //! `toolgate doctor`: which protections stand around commands on this machine.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use toolgate_app::doctor::{Diagnosis, DoctorReport, Level, Network, Protection, SandboxRules};
 
@@ -50,6 +52,15 @@ const fn network(rules: &SandboxRules) -> &'static str {
     }
 }
 
+/// The directories that commands get.
+fn granted<'a>(
+    report: &'a DoctorReport,
+    rules: &'a SandboxRules,
+) -> impl Iterator<Item = &'a PathBuf> {
+    let all = rules.grants.iter().map(|grant| &grant.path);
+    all.filter(|path| report.left_out.iter().all(|one| one.path != **path))
+}
+
 fn page(report: &DoctorReport, rules: &SandboxRules, switched_off: bool) -> Value {
     let protections: Vec<Value> = report
         .protections
@@ -69,7 +80,10 @@ fn page(report: &DoctorReport, rules: &SandboxRules, switched_off: bool) -> Valu
         "meaning": meaning,
         "refused": report.refuses(),
         "network": network(rules),
-        "grants": rules.grants.iter().map(|grant| grant.path.display().to_string()).collect::<Vec<_>>(),
+        "grants": granted(report, rules).map(|path| path.display().to_string()).collect::<Vec<_>>(),
+        "left_out": report.left_out.iter().map(|one| json!({
+            "path": one.path.display().to_string(), "why": one.why,
+        })).collect::<Vec<_>>(),
         "protections": protections,
     })
 }
@@ -84,8 +98,16 @@ fn picture(report: &DoctorReport, rules: &SandboxRules, switched_off: bool) -> C
     let mut lines = vec![BOLD.on(colour.on(meaning))];
     lines.extend(report.protections.iter().map(line));
     lines.push(say!("  {}        {}", DIM.on("network"), network(rules)));
-    for grant in &rules.grants {
-        lines.push(say!("  {}        {}", DIM.on("granted"), grant.path));
+    for path in granted(report, rules) {
+        lines.push(say!("  {}        {}", DIM.on("granted"), path));
+    }
+    for one in &report.left_out {
+        lines.push(say!(
+            "  {}       {}: {}",
+            DIM.on("left out"),
+            one.path,
+            one.why
+        ));
     }
     Clean::join(lines, "\n")
 }

@@ -17,8 +17,8 @@ use utoipa::OpenApi;
 
 use crate::guard::guard;
 use crate::problem::Problem;
-use crate::state::State;
 use crate::socket;
+use crate::state::State;
 
 /// Every way in.
 pub(crate) fn router(state: &Arc<State>) -> Router {

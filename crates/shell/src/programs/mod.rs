@@ -361,7 +361,9 @@ impl Walker {
                 self.probe_given(name, &word.text);
             }
         }
-        if traits.stdin && scan.operands.is_empty() && scan.options.iter().all(|o| !is_question(o))
+        if traits.stdin
+            && scan.operands.is_empty()
+            && scan.options.iter().all(|o| !names::is_question(o))
         {
             self.found.opaque(Opacity::Code {
                 program: name.to_owned(),
@@ -498,12 +500,4 @@ pub(crate) struct Known {
     pub(crate) output: Output,
     /// Whether the command counts as one of its own.
     pub(crate) recorded: bool,
-}
-
-/// Options that only make a program say something about itself.
-fn is_question(option: &str) -> bool {
-    matches!(
-        option,
-        "--version" | "--help" | "-V" | "-h" | "-v" | "-m" | "-c" | "-e" | "-l" | "-i" | "--test"
-    )
 }

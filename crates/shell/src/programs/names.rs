@@ -74,3 +74,11 @@ pub(super) fn family(row: &Row, text: &str) -> bool {
 pub(super) fn lists_dash(row: &Row) -> bool {
     row.flags().any(|flag| flag.names.contains(&"-"))
 }
+
+/// Options that only make a program say something about itself.
+pub(super) fn is_question(option: &str) -> bool {
+    matches!(
+        option,
+        "--version" | "--help" | "-V" | "-h" | "-v" | "-m" | "-c" | "-e" | "-l" | "-i" | "--test"
+    )
+}

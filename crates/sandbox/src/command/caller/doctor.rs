@@ -2,6 +2,7 @@
 
 use rustix::io::Errno;
 
+use super::left_out::LeftOut;
 use super::sandbox::CommandSandbox;
 use crate::command::error::SandboxError;
 use crate::command::inside::landlock::{NEEDED_ALONE, NEEDED_WITH_NAMESPACES, SCOPES};
@@ -30,6 +31,8 @@ pub struct DoctorReport {
     pub level: Option<Level>,
     /// Each layer.
     pub protections: Vec<Protection>,
+    /// Grants that commands do not get.
+    pub left_out: Vec<LeftOut>,
 }
 
 impl DoctorReport {
@@ -41,9 +44,13 @@ impl DoctorReport {
 
 /// Builds the sandbox that these rules ask for and reports the result.
 pub fn probe(rules: &SandboxRules) -> DoctorReport {
-    let (level, failure) = match CommandSandbox::start(rules) {
-        Ok(sandbox) => (Some(sandbox.level()), sandbox.stepped_down().cloned()),
-        Err(SandboxError::Unavailable { failure, .. }) => (None, Some(failure)),
+    let (level, failure, left_out) = match CommandSandbox::start(rules) {
+        Ok(sandbox) => (
+            Some(sandbox.level()),
+            sandbox.stepped_down().cloned(),
+            sandbox.left_out().to_vec(),
+        ),
+        Err(SandboxError::Unavailable { failure, .. }) => (None, Some(failure), Vec::new()),
         Err(error) => {
             let sandbox = Protection {
                 name: "warden",
@@ -54,6 +61,7 @@ pub fn probe(rules: &SandboxRules) -> DoctorReport {
             return DoctorReport {
                 level: None,
                 protections: vec![sandbox],
+                left_out: Vec::new(),
             };
         }
     };
@@ -105,7 +113,11 @@ pub fn probe(rules: &SandboxRules) -> DoctorReport {
             ),
         },
     ];
-    DoctorReport { level, protections }
+    DoctorReport {
+        level,
+        protections,
+        left_out,
+    }
 }
 
 /// The Landlock features of the kernel's version.

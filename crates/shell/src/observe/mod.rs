@@ -1,15 +1,19 @@
-//! Commands that are known to do no more than read and print.
+//! Commands that are known to do no more than read and print. What they read is in files: those
+//! that tell about the machine or its users are not among them.
 //!
 //! A program counts only under its bare name, and only with options that are known not to
 //! write, run or connect: for most programs the few others are listed, for `git`, `find` and
 //! `sed` those that are allowed. A program that is not listed here is not known.
+
+mod git;
+
+use git::git;
 
 /// Programs with the options that do more than read and print: letters behind one dash, and
 /// words behind two.
 const PROGRAMS: &[(&str, &str, &[&str])] = &[
     (":", "", &[]),
     ("[", "", &[]),
-    ("arch", "", &[]),
     ("b2sum", "c", &["check"]),
     ("base64", "", &[]),
     ("basename", "", &[]),
@@ -21,7 +25,6 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("comm", "", &[]),
     ("cut", "", &[]),
     ("date", "sf", &["set", "file"]),
-    ("df", "", &[]),
     // `pr` is run for pages.
     ("diff", "l", &["paginate"]),
     ("dirname", "", &[]),
@@ -48,7 +51,6 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("fold", "", &[]),
     ("grep", "", &[]),
     ("head", "", &[]),
-    ("id", "", &[]),
     ("join", "", &[]),
     (
         "jq",
@@ -65,7 +67,6 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("ls", "", &[]),
     ("md5sum", "c", &["check"]),
     ("nl", "", &[]),
-    ("nproc", "", &[]),
     ("od", "", &[]),
     ("paste", "", &[]),
     ("printf", "v", &[]),
@@ -100,12 +101,10 @@ const PROGRAMS: &[(&str, &str, &[&str])] = &[
     ("tree", "oR", &["fromfile", "fromtabfile"]),
     ("true", "", &[]),
     ("type", "", &[]),
-    ("uname", "", &[]),
     ("unexpand", "", &[]),
     ("uniq", "", &[]),
     ("wc", "", &["files0-from"]),
     ("which", "", &[]),
-    ("whoami", "", &[]),
     ("xxd", "r", &["revert"]),
 ];
 
@@ -164,219 +163,6 @@ const FIND: &[&str] = &[
     "-xdev",
 ];
 
-/// Options of git that come before the subcommand and change nothing.
-const GIT_NEUTRAL: &[&str] = &["--no-pager", "-P", "--no-optional-locks"];
-
-/// Options about how differences are shown.
-const DIFF: &[&str] = &[
-    "--abbrev",
-    "--cached",
-    "--check",
-    "--color",
-    "--compact-summary",
-    "--diff-filter",
-    "--dirstat",
-    "--exit-code",
-    "--function-context",
-    "--ignore-all-space",
-    "--ignore-space-change",
-    "--merge-base",
-    "--minimal",
-    "--name-only",
-    "--name-status",
-    "--no-color",
-    "--no-ext-diff",
-    "--no-renames",
-    "--no-textconv",
-    "--numstat",
-    "--patch",
-    "--quiet",
-    "--shortstat",
-    "--staged",
-    "--stat",
-    "--summary",
-    "--unified",
-    "--word-diff",
-    "-C",
-    "-M",
-    "-R",
-    "-U",
-    "-W",
-    "-b",
-    "-p",
-    "-s",
-    "-u",
-    "-w",
-    "-z",
-];
-
-/// Options about which commits are shown.
-const LOG: &[&str] = &[
-    "--abbrev-commit",
-    "--after",
-    "--all",
-    "--author",
-    "--before",
-    "--branches",
-    "--date",
-    "--decorate",
-    "--first-parent",
-    "--follow",
-    "--format",
-    "--graph",
-    "--grep",
-    "--max-count",
-    "--merges",
-    "--no-decorate",
-    "--no-merges",
-    "--no-patch",
-    "--oneline",
-    "--pretty",
-    "--remotes",
-    "--reverse",
-    "--since",
-    "--skip",
-    "--tags",
-    "--until",
-    "-G",
-    "-S",
-    "-i",
-    "-n",
-];
-
-/// Subcommands of git with their options.
-const GIT: &[(&str, &[&str])] = &[
-    (
-        "blame",
-        &[
-            "--date",
-            "--line-porcelain",
-            "--porcelain",
-            "--since",
-            "-C",
-            "-L",
-            "-M",
-            "-e",
-            "-l",
-            "-p",
-            "-s",
-            "-w",
-        ],
-    ),
-    (
-        "branch",
-        &[
-            "--all",
-            "--list",
-            "--no-color",
-            "--remotes",
-            "--show-current",
-            "--verbose",
-            "-a",
-            "-r",
-            "-v",
-            "-vv",
-        ],
-    ),
-    (
-        "describe",
-        &["--abbrev", "--all", "--always", "--long", "--tags"],
-    ),
-    ("diff", DIFF),
-    (
-        "grep",
-        &[
-            "--count",
-            "--extended-regexp",
-            "--files-with-matches",
-            "--fixed-strings",
-            "--ignore-case",
-            "--line-number",
-            "--name-only",
-            "--word-regexp",
-            "-A",
-            "-B",
-            "-C",
-            "-E",
-            "-F",
-            "-P",
-            "-c",
-            "-e",
-            "-i",
-            "-l",
-            "-n",
-            "-w",
-        ],
-    ),
-    ("log", LOG),
-    (
-        "ls-files",
-        &[
-            "--cached",
-            "--deleted",
-            "--exclude-standard",
-            "--modified",
-            "--others",
-            "-c",
-            "-d",
-            "-m",
-            "-o",
-            "-z",
-        ],
-    ),
-    ("merge-base", &["--is-ancestor"]),
-    ("remote", &["--verbose", "-v"]),
-    (
-        "rev-parse",
-        &[
-            "--abbrev-ref",
-            "--git-dir",
-            "--is-inside-work-tree",
-            "--short",
-            "--show-prefix",
-            "--show-toplevel",
-            "--verify",
-        ],
-    ),
-    (
-        "shortlog",
-        &[
-            "--email",
-            "--numbered",
-            "--summary",
-            "-e",
-            "-n",
-            "-s",
-            "-sn",
-            "-sne",
-        ],
-    ),
-    ("show", LOG),
-    ("stash", &[]),
-    (
-        "status",
-        &[
-            "--ahead-behind",
-            "--branch",
-            "--ignored",
-            "--long",
-            "--porcelain",
-            "--short",
-            "--show-stash",
-            "--untracked-files",
-            "--verbose",
-            "-b",
-            "-s",
-            "-sb",
-            "-u",
-            "-v",
-            "-z",
-        ],
-    ),
-    ("tag", &["--list", "--sort", "-l"]),
-    ("worktree", &[]),
-];
-
 /// Whether a command is known to do no more than read and print. What it reads is among the
 /// facts of its line, and it is true only where nothing on the line changes what its words mean
 /// (`facts.plain`).
@@ -404,6 +190,7 @@ pub fn only_reads(words: &[String]) -> bool {
         "sed" => sed(&arguments),
         "command" => matches!(arguments.split_first(), Some((&("-v" | "-V"), [_, ..]))),
         "jq" if arguments.iter().any(|word| reaches_out(word)) => false,
+        "echo" | "printf" if arguments.iter().any(|word| controls(word)) => false,
         name => PROGRAMS
             .iter()
             .find(|(known, ..)| *known == name)
@@ -427,6 +214,22 @@ fn no_option_does_more(words: &[&str], letters: &str, long: &[&str]) -> bool {
                 None => true,
             },
         })
+}
+
+/// A text that is more than letters, blanks and new lines once it is printed: it could control a
+/// terminal.
+fn controls(text: &str) -> bool {
+    let mut letters = text.chars();
+    while let Some(letter) = letters.next() {
+        let plain = match letter {
+            '\\' => matches!(letters.next(), Some('n' | 't' | '\\' | '"')),
+            other => !other.is_control() || matches!(other, '\n' | '\t'),
+        };
+        if !plain {
+            return true;
+        }
+    }
+    false
 }
 
 /// A filter of `jq` that looks at variables of the environment or at other files.
@@ -469,59 +272,4 @@ fn sed(words: &[&str]) -> bool {
 
 fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-/// A subcommand of git that shows something, with options that are known.
-fn git(words: &[&str]) -> bool {
-    let neutral = |word: &&&str| GIT_NEUTRAL.contains(*word);
-    let skipped = words.iter().take_while(neutral).count();
-    let Some((&name, rest)) = words.get(skipped..).and_then(<[&str]>::split_first) else {
-        return false;
-    };
-    let Some((_, options)) = GIT.iter().find(|(known, _)| *known == name) else {
-        return false;
-    };
-    let dashes = rest.iter().position(|word| *word == "--");
-    let before = rest.get(..dashes.unwrap_or(rest.len())).unwrap_or_default();
-    let known = |word: &&&str| {
-        let shows_commits = matches!(name, "log" | "show");
-        options.iter().any(|option| is_option(word, option))
-            || (shows_commits && DIFF.iter().any(|option| is_option(word, option)))
-            || (shows_commits && is_number(word.trim_start_matches('-')))
-    };
-    // A signature is shown by a program of the configuration.
-    let signs = |word: &&str| word.contains("%G");
-    let (flags, operands): (Vec<&&str>, Vec<&&str>) =
-        before.iter().partition(|word| word.starts_with('-'));
-    if !flags.iter().all(known) || before.iter().any(signs) {
-        return false;
-    }
-    match name {
-        "branch" | "remote" => operands.is_empty() && dashes.is_none(),
-        "tag" => operands.is_empty() || flags.iter().any(|flag| ["-l", "--list"].contains(*flag)),
-        "stash" | "worktree" => rest == ["list"],
-        // Behind the pattern would stand a commit, whose files are not those of the workspace.
-        "grep" => operands.len() <= 1,
-        "rev-parse" => operands.iter().all(|operand| !operand.contains(':')),
-        _ => true,
-    }
-}
-
-/// Whether a word is this option, alone or with its value.
-fn is_option(word: &str, option: &str) -> bool {
-    match word.strip_prefix(option) {
-        Some("") => true,
-        Some(value) if option.starts_with("--") => value.starts_with('='),
-        Some(value) => match option {
-            "-U" | "-n" | "-L" | "-A" | "-B" => value
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b','),
-            "-C" | "-M" => value
-                .bytes()
-                .all(|byte| byte.is_ascii_digit() || byte == b'%'),
-            "-S" | "-G" => true,
-            _ => false,
-        },
-        None => false,
-    }
 }
