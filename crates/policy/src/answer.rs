@@ -141,8 +141,6 @@ pub(crate) fn risk_of(answers: &Answers<'_, '_>, question: &Question<'_>) -> Ris
             let own = match (&answer.atom, answer.cause) {
                 (Atom::Tool(_), Cause::Represented) | (Atom::Read(_), _) => Risk::Low,
                 (Atom::Command(run), _) if question.only_reads(run) => Risk::Low,
-                // In the sandbox a command that is known changes the workspace at most.
-                (Atom::Command(run), _) if question.command_sandbox && !run.opaque => Risk::Medium,
                 (Atom::Opaque, _) if question.facts.claimed => Risk::High,
                 (Atom::Tool(_), _) => question.risk,
                 (Atom::Write(_) | Atom::Connect { .. } | Atom::Opaque, _) => Risk::Medium,

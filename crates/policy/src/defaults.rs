@@ -152,9 +152,9 @@ pub(crate) enum Row {
 pub(crate) enum Confined {
     /// Not at all.
     No,
-    /// It is a command in the sandbox with a network.
+    /// It is a command in the sandbox with a network, or no command.
     Connected,
-    /// It is in the sandbox, a command without a network.
+    /// It is a command in the sandbox without a network.
     Whole,
 }
 

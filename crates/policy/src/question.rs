@@ -102,8 +102,9 @@ impl Question<'_> {
     pub(crate) fn confined(&self) -> Confined {
         match (self.command_sandbox, self.facts.claimed) {
             (false, _) => Confined::No,
-            (true, true) if !self.network_closed => Confined::Connected,
-            (true, _) => Confined::Whole,
+            (true, true) if self.network_closed => Confined::Whole,
+            // Other tools than commands run beside the sandbox.
+            (true, _) => Confined::Connected,
         }
     }
 

@@ -137,6 +137,7 @@ fn an_autonomous_model_runs_unknown_commands_only_without_a_network() {
         (run("make $X").approving().connected(), Ask),
         (run("make").approving().connected(), Allow),
         (run("make $X").approving().unsandboxed(), Deny),
+        (unknown("mcp"), Ask),
     ] {
         assert_eq!(action(&policy, &call), expected, "{call:?}");
     }

@@ -96,10 +96,7 @@ fn a_default_says_which_settings_made_it() {
         ..Settings::default()
     };
     let (rule, reason) = default(trusting, &opaque);
-    assert_eq!(
-        rule,
-        "default for opaque: trust = \"autonomous\", mode = \"auto\""
-    );
+    assert_eq!(rule, "default for opaque: trust = \"autonomous\"");
     assert!(
         reason.contains("only known when it runs") && reason.contains("opaque = true"),
         "{reason}"
@@ -287,7 +284,7 @@ fn risk_is_what_the_rule_says_else_what_the_call_is() {
         (write("a"), Risk::Medium),
         (fetch("h"), Risk::Medium),
         (delete("a"), Risk::High),
-        (run("ls"), Risk::Medium),
+        (run("ls"), Risk::High),
         (run("ls $X"), Risk::High),
         (run("ls").unsandboxed(), Risk::High),
         (unknown("x"), Risk::Medium),

@@ -299,8 +299,8 @@ fn default(settings: &Settings, allowlisted: bool, atom: &Atom, call: &Call) -> 
         Atom::Path(..) | Atom::Command(_) => "side effects",
         Atom::Tool | Atom::Connect(_) => tool_row,
     };
-    // A command of which not everything is known has no network, or is asked about.
-    let connected = call.facts.claimed && !call.network_closed;
+    // What is not known is a command without a network, or needs approval.
+    let connected = !call.facts.claimed || !call.network_closed;
     let alone = if row == "opaque" && connected {
         Ask
     } else {
