@@ -138,7 +138,7 @@ fn question(request: &ApprovalRequest) -> Vec<Line> {
             lines.push(below(
                 DIM,
                 say!(
-                    "[o] would open for reading, [ow] for writing: {}",
+                    "[o] would open for reading: {} ([ow] for writing too)",
                     directories
                 ),
             ));

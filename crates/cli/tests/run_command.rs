@@ -246,7 +246,7 @@ fn where_a_command_may_not_run_is_told_before_anybody_is_asked() {
         ("hidden", Some("denied_pattern")),
         ("sub", None),
     ] {
-        let args = json!({"command": "true", "cwd": cwd}).to_string();
+        let args = json!({"command": "make", "cwd": cwd}).to_string();
         let done = bench.run(&["policy", "explain", "run_command", &args, "--json"]);
         let explained: Value = serde_json::from_str(&done.stdout).unwrap();
         assert_eq!(explained["kind"].as_str(), kind, "{cwd}: {explained}");

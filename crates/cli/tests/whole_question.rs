@@ -126,14 +126,14 @@ fn a_no_needs_no_reading_and_words_with_it_reach_the_model() {
 
 #[test]
 fn a_short_question_has_one_page_and_a_long_line_as_many_as_its_rows() {
-    let rows = |count: usize| ": ".to_owned() + &"x".repeat(count);
+    let rows = |count: usize| "make ".to_owned() + &"x".repeat(count);
     for (size, command, expected) in [
-        (Some((24, 80)), "ls".to_owned(), 0..=0),
+        (Some((24, 80)), "make".to_owned(), 0..=0),
         (Some((24, 80)), rows(700), 0..=0),
         (Some((24, 80)), rows(10_000), 6..=9),
         (None, rows(10_000), 6..=9),
         (Some((50, 200)), rows(10_000), 1..=2),
-        (Some((6, 20)), "ls".to_owned(), 1..=30),
+        (Some((6, 20)), "make".to_owned(), 1..=30),
     ] {
         let bench = Bench::new();
         let keys: Vec<&str> = std::iter::repeat_n("\n", 40).collect();
@@ -473,7 +473,7 @@ fn a_yes_that_is_typed_while_the_question_appears_does_not_count() {
 fn no_row_is_wider_than_the_screen_on_any_terminal() {
     for padding in ["\u{3248}", "\u{b1}", "\u{e9}", "\u{2588}", "漢"] {
         let bench = Bench::new();
-        let command = format!(": rm -rf ~/thesis #{}", padding.repeat(1050));
+        let command = format!("make rm -rf ~/thesis #{}", padding.repeat(1050));
         let args = json!({ "command": command });
         let keys: Vec<&str> = std::iter::repeat_n("\n", 10).collect();
         let done = asked(&bench, Some((24, 100)), "run_command", &args, &keys);

@@ -140,7 +140,9 @@ pub(crate) fn risk_of(answers: &Answers<'_, '_>, question: &Question<'_>) -> Ris
         .map(|answer| {
             let own = match (&answer.atom, answer.cause) {
                 (Atom::Tool(_), Cause::Represented) | (Atom::Read(_), _) => Risk::Low,
-                (Atom::Command(run), _) if question.only_reads(run) => Risk::Low,
+                (Atom::Command(run), _) if question.only_reads(run) && question.reads_inside() => {
+                    Risk::Low
+                }
                 (Atom::Opaque, _) if question.facts.claimed => Risk::High,
                 (Atom::Tool(_), _) => question.risk,
                 (Atom::Write(_) | Atom::Connect { .. } | Atom::Opaque, _) => Risk::Medium,
