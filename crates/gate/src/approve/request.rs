@@ -60,7 +60,7 @@ impl Live {
                 .collect(),
             effects: effects::in_words(&plan.facts)
                 .iter()
-                .map(|text| shown(text))
+                .map(|text| title(text))
                 .collect(),
             would_fail: offer.would_fail.iter().map(|text| sentence(text)).collect(),
             could_connect: offer.could_connect.clone(),

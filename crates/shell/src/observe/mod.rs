@@ -7,7 +7,23 @@
 
 mod git;
 
+use crate::walk::Walker;
+
 use git::git;
+
+impl Walker {
+    /// Whether a program looks around in a directory that is not its usual one. Beyond the roots
+    /// that is any, and git takes a directory that was made for that as a repository with
+    /// programs of its own, so it counts in the root only.
+    pub(crate) fn is_displaced(&self, program: &str) -> bool {
+        let directory = self.scope.directory.as_deref();
+        match program {
+            "cd" => false,
+            "git" => directory != Some(self.places.root()) || !self.scope.others.is_empty(),
+            _ => !directory.is_some_and(|directory| self.places.is_inside(directory)),
+        }
+    }
+}
 
 /// Programs with the options that do more than read and print: letters behind one dash, and
 /// words behind two.

@@ -207,18 +207,6 @@ impl Walker {
         });
     }
 
-    /// Whether a program looks around in a directory that is not its usual one. Beyond the roots
-    /// that is any, and git takes a directory that was made for that as a repository with
-    /// programs of its own, so it counts in the root only.
-    fn is_displaced(&self, program: &str) -> bool {
-        let directory = self.scope.directory.as_deref();
-        match program {
-            "cd" => false,
-            "git" => directory != Some(self.places.root()) || !self.scope.others.is_empty(),
-            _ => !directory.is_some_and(|directory| self.places.is_inside(directory)),
-        }
-    }
-
     /// The name to look a program up by: bare names, and files where the system keeps programs.
     fn bare_name(&self, program: &Field) -> Option<String> {
         if program.is_pattern() {
