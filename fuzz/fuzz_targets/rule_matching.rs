@@ -78,6 +78,9 @@ fn agree(u: &mut Unstructured<'_>) -> Result<()> {
             risk: Risk::Low,
             command_sandbox: u.arbitrary()?,
             sandbox_from_facts: u.arbitrary()?,
+            // The naive evaluator here knows no network that is off, no column alone and no
+            // command that only reads; the one in the tests of policy does.
+            network_closed: false,
         };
         let decision = policy.decide(question);
         let (action, layer) = naive::decide(&settings, &layers, &question);
@@ -117,6 +120,7 @@ fn settings(u: &mut Unstructured<'_>) -> Result<Settings> {
         mode: *u.choose(&[None, Some(Mode::Auto), Some(Mode::Prompt), Some(Mode::Deny)])?,
         default_action: *u.choose(&[None, None, None, Some(Allow), Some(Ask), Some(Deny)])?,
         prompt_side_effects: u.arbitrary()?,
+        mode_alone: false,
     })
 }
 
@@ -235,6 +239,7 @@ fn facts(u: &mut Unstructured<'_>) -> Result<Facts> {
         connects: several(u, most(16), |u| text(u, HOSTS))?,
         complete: kinds & 32 == 0,
         claimed: kinds & 64 != 0,
+        plain: false,
         catastrophic: if u.ratio(1, 32)? {
             vec!["boom".to_owned()]
         } else {

@@ -491,7 +491,7 @@ fn the_demo_shows_every_stage_and_touches_nothing() {
         "denied_pattern",
         "bad_call",
         "timeout",
-        "the person is asked about call_3, call_6",
+        "the person is asked about call_3 (medium risk)",
         "+sum=0",
         "exit_status",
         "ok: the total is 60",
