@@ -204,7 +204,7 @@ fn models_are_told_which_tools_are_asked_for() {
     for (kind, told) in [
         (
             "openai-chat",
-            "The user is asked before, and may say no: `apply_patch`, `edit_file`, `run_command`,",
+            "The user is asked before, and may say no: `apply_patch`, `edit_file`, `run_command`",
         ),
         ("fenced", "The person is asked before it runs."),
     ] {
