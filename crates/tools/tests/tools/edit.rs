@@ -391,7 +391,7 @@ fn lines_that_were_never_shown_cannot_be_edited() {
     ws.ok("edit_file", edit("s.txt", "a\n", "x\n"));
     let (kind, message) = ws.fails("edit_file", edit("s.txt", "key ", "token "));
     assert_eq!(kind, ErrorKind::StaleFile);
-    assert!(message.contains("secrets"), "{message}");
+    assert!(message.contains("line that holds a secret"), "{message}");
 }
 
 #[test]

@@ -133,7 +133,7 @@ fn lines_that_were_never_shown_are_not_overwritten() {
         json!({"path": "b.txt", "content": "a\n", "overwrite": true}),
     );
     assert_eq!(kind, ErrorKind::StaleFile);
-    assert!(message.contains("secrets"), "{message}");
+    assert!(message.contains("line that holds a secret"), "{message}");
 }
 
 #[test]
