@@ -8,7 +8,11 @@ use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use crate::complete;
 use crate::counted::Counted;
 
+mod call;
 mod examples;
+
+use call::CallArgs;
+
 /// Stands between a language model and your machine: checks its tool calls, asks you,
 /// runs them in a sandbox and hands the results back.
 #[derive(Debug, Parser)]
@@ -82,9 +86,8 @@ pub(crate) enum Command {
         /// The tool, by name or alias
         #[arg(add = complete::tools())]
         tool: OsString,
-        /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
-        #[arg(required = true, value_name = "ARGS", allow_negative_numbers = true)]
-        args: Vec<OsString>,
+        #[command(flatten)]
+        args: CallArgs,
         /// Go on with this conversation: what was read in it is known, and has to be
         #[arg(long, value_name = "ID", add = complete::conversations())]
         conversation: Option<String>,
@@ -392,9 +395,8 @@ pub(crate) enum PolicyCommand {
         /// The tool, by name or alias
         #[arg(add = complete::tools())]
         tool: OsString,
-        /// Its arguments: key=value, key:=JSON, one JSON object, or - for standard input
-        #[arg(required = true, value_name = "ARGS", allow_negative_numbers = true)]
-        args: Vec<OsString>,
+        #[command(flatten)]
+        args: CallArgs,
     },
     /// Run the rules' examples and find rules that never match
     Check,

@@ -32,7 +32,7 @@ pub(crate) async fn run(cli: Cli, out: &Out) -> Result<u8, CliError> {
             conversation,
         } => {
             let tool = tool.to_string_lossy();
-            exec::run(&common, out, &tool, &args, conversation).await
+            exec::run(&common, out, &tool, &args.all(), conversation).await
         }
         Command::Batch {
             file,

@@ -23,7 +23,7 @@ pub(crate) async fn run(
 ) -> Result<u8, CliError> {
     match command {
         PolicyCommand::Explain { tool, args } => {
-            explain(common, out, &tool.to_string_lossy(), &args).await
+            explain(common, out, &tool.to_string_lossy(), &args.all()).await
         }
         PolicyCommand::Check => check_rules(common, out),
         PolicyCommand::Grants { command } => grants(common, out, command),
