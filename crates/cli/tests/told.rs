@@ -16,7 +16,7 @@ use program::Bench;
 use serde_json::Value;
 
 const CALLS: &str = r#"{"id":"a","name":"read_file","args":{"path":"private-name.txt"}}
-{"id":"b","name":"bash","args":{"command":"echo private-words"}}
+{"id":"b","name":"bash","args":{"command":"touch private-words"}}
 {"id":"c","name":"private_tool","args":{"x":"private-argument"}}
 "#;
 
