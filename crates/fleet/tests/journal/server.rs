@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 const WATCHED: &str = r#"
 directory=$1; shift
 "$@" & server=$!
-trap 'kill -INT "$server"' INT
+trap 'kill -INT "$server"' TERM
 wait "$server" || wait "$server"
 rm -rf "$directory"
 "#;
@@ -107,7 +107,7 @@ fn start() -> (Server, Child) {
 /// directory belongs to whoever made it, so the shell keeps the rights to remove it.
 fn until_the_parent_ends(directory: &Path) -> Command {
     let mut command = Command::new("setpriv");
-    command.args(["--pdeathsig", "INT", "sh", "-c", WATCHED, "sh"]);
+    command.args(["--pdeathsig", "TERM", "sh", "-c", WATCHED, "sh"]);
     command.arg(directory).args(user()).current_dir("/");
     command
 }
