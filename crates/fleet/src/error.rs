@@ -100,11 +100,8 @@ impl FleetError {
                 Self::Lost { why }
             }
             Some(_) => Self::Refused { why },
-            None if error.is_closed() || error.to_string().contains("communicating") => {
-                Self::Lost { why }
-            }
-            // A value that was not what the column holds.
-            None => Self::Refused { why },
+            // The database did not say no, so it may have done it.
+            None => Self::Lost { why },
         }
     }
 
