@@ -5,6 +5,7 @@
 
 pub mod command;
 pub mod env;
+pub mod layer;
 pub mod paths;
 
 pub use paths::{PathError, PathRules, PathSandbox};

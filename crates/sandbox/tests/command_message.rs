@@ -54,7 +54,11 @@ prop_compose! {
             cwd,
             directories: directories
                 .into_iter()
-                .map(|(path, writable)| SharedDirectory { path, writable })
+                .map(|(path, writable)| SharedDirectory {
+                    path,
+                    writable,
+                    layered: false,
+                })
                 .collect(),
             masks: masks
                 .into_iter()
@@ -175,6 +179,7 @@ fn invalid_arguments_and_variables_are_refused() {
         directories: vec![SharedDirectory {
             path: b"/w".to_vec(),
             writable: true,
+            layered: false,
         }],
         masks: Vec::new(),
     };

@@ -106,6 +106,9 @@ pub enum SandboxError {
         /// The name.
         path: String,
     },
+    /// A layer was required and cannot be had.
+    #[error("the command was not started: {0}")]
+    NoLayer(#[from] crate::layer::NoLayer),
     /// The command does not fit into a message.
     #[error("{0}")]
     Order(#[from] BadOrder),

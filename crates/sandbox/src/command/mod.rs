@@ -44,6 +44,8 @@ mod warden;
 
 use std::sync::atomic::Ordering;
 
+pub(crate) use caller::layout::Watched;
+
 pub use caller::after::records::RECORDS_LOCK;
 pub use caller::after::sweep::{Appeared, Settled};
 pub use caller::doctor::{DoctorReport, Protection, probe};

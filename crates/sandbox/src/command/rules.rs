@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use crate::command::caller::exact::ExactDirectory;
 use crate::command::caller::place::Place;
+use crate::layer::Layering;
 use crate::paths::{PathSandbox, RootAccess};
 
 /// The network of a command.
@@ -110,6 +111,10 @@ pub struct SandboxRules {
     pub records: Option<PathBuf>,
     /// How long placeholders stay after a command, for the next one to find.
     pub linger: Duration,
+    /// Private directories for layers, made with mode 0700 where they are missing. Each writable
+    /// root uses the first one on its file system, so that changes are applied by renaming, else the
+    /// first, and they are copied. Without any, commands get no layer.
+    pub layers: Vec<PathBuf>,
     /// A program that calls [`crate::command::init`], if this one does not.
     pub warden: Option<PathBuf>,
     /// How many names the search for guarded paths looks at. Where there are more, commands
@@ -137,6 +142,7 @@ impl SandboxRules {
             lowest: Level::Landlock,
             records: None,
             linger: Duration::from_secs(1),
+            layers: Vec::new(),
             warden: None,
             scan_entries: 2_000_000,
             set_aside: SetAside::default(),
@@ -177,6 +183,8 @@ pub struct CommandSpec {
     pub stdin: Option<OwnedFd>,
     /// What it shares with the other commands of its conversation; nothing if there is none.
     pub place: Option<Place>,
+    /// Whether its changes go to a layer.
+    pub layering: Layering,
 }
 
 impl CommandSpec {
@@ -192,6 +200,7 @@ impl CommandSpec {
             opened: Vec::new(),
             stdin: None,
             place: None,
+            layering: Layering::Never,
         }
     }
 }

@@ -12,7 +12,7 @@ use super::exact::ExactDirectory;
 use super::sandbox::bytes;
 use crate::command::caller::after::sweep::{Appeared, Tree};
 use crate::command::caller::search::dir_cache::DirCache;
-use crate::command::caller::search::found::{After, Found, Missed};
+use crate::command::caller::search::found::{After, Found, Missed, Why};
 use crate::command::caller::search::hard_links::Inodes;
 use crate::command::caller::search::link_targets::Step;
 use crate::command::caller::search::walk::Search;
@@ -153,6 +153,11 @@ impl Directory {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Whether its changes can go to a layer: those of grants never do.
+    pub(super) fn is_layerable(&self) -> bool {
+        self.root.is_some() && self.writable
+    }
+
     pub(super) fn handle(&self) -> BorrowedFd<'_> {
         self.handle.as_fd()
     }
@@ -203,6 +208,16 @@ impl Directory {
         )
     }
 
+    /// The rule that guards a path, whatever is there now.
+    pub(super) fn judge(
+        &self,
+        rules: &SandboxRules,
+        path: &[u8],
+        is_directory: bool,
+    ) -> Option<Why> {
+        self.search(rules, &[], None).judge(path, is_directory)
+    }
+
     fn search<'a>(
         &'a self,
         rules: &'a SandboxRules,
@@ -222,6 +237,7 @@ impl Directory {
             most: rules.scan_entries,
             now: SystemTime::now(),
             since: self.since,
+            layers: !rules.layers.is_empty() && self.root.is_some() && self.writable,
             after,
         }
     }

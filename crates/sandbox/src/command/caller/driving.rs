@@ -162,6 +162,8 @@ impl Driving {
             cause,
             settled,
             refused: std::mem::take(&mut self.running.refused),
+            layer: self.running.layer.take(),
+            no_layer: self.running.no_layer.take(),
         }
     }
 

@@ -21,6 +21,7 @@ use crate::command::inside::init::Kind;
 use crate::command::inside::mounts::SYSTEM;
 use crate::command::protocol::message::{BadOrder, Mask, Order, SharedDirectory};
 use crate::command::rules::{CommandSpec, Program, SandboxRules};
+use crate::layer::{NoLayer, Withheld};
 use crate::paths::Root;
 
 /// Variables that the sandbox sets itself.
@@ -43,17 +44,43 @@ pub(crate) struct Prepared {
     /// The search results of writable directories.
     pub(super) watched: Vec<Watched>,
     pub(crate) hidden: Vec<Hidden>,
+    /// Why there can be no layer over one of the directories, if so.
+    pub(super) unlayerable: Option<NoLayer>,
 }
 
 /// A directory in which a command can write, as it was before.
 #[derive(Debug)]
-pub(super) struct Watched {
+pub(crate) struct Watched {
     pub(crate) directory: Arc<Directory>,
     pub(crate) found: Found,
-    vacant: Vec<Vec<u8>>,
+    pub(crate) vacant: Vec<Vec<u8>>,
 }
 
 impl Watched {
+    /// The rule against something that a command made at a path.
+    pub(crate) fn judge(
+        &self,
+        rules: &SandboxRules,
+        path: &[u8],
+        is_directory: bool,
+    ) -> Option<Withheld> {
+        match self.directory.judge(rules, path, is_directory)? {
+            Why::Own | Why::Unsearchable => Some(Withheld::Own),
+            Why::Protected(rule) => Some(Withheld::Protected { rule }),
+            Why::Denied(rule) => Some(Withheld::Denied { rule }),
+        }
+    }
+
+    /// Whether its changes can go to a layer.
+    pub(super) fn is_layerable(&self) -> bool {
+        self.directory.is_layerable()
+    }
+
+    fn unlayerable(&self) -> Option<NoLayer> {
+        let found = self.found.unlayerable.as_ref()?;
+        (self.directory.is_layerable()).then(|| found.why(&self.directory.path))
+    }
+
     /// Moves aside what appeared since.
     pub(crate) fn sweep(&self, rules: &SandboxRules) -> (Vec<Appeared>, Option<Missed>) {
         self.directory.sweep(rules, &self.found, &self.vacant)
@@ -88,6 +115,7 @@ impl Layout {
         inner: &Inner,
         spec: &CommandSpec,
         kind: Kind,
+        layered: bool,
     ) -> Result<Prepared, SandboxError> {
         let rules = &inner.rules;
         let mut directories = self.directories.clone();
@@ -102,11 +130,12 @@ impl Layout {
         directories.sort_by(|a, b| (&a.path, a.writable).cmp(&(&b.path, b.writable)));
         directories.dedup_by(|later, first| later.path == first.path);
         let mut held = Held::default();
-        match self.guard(inner, &directories, kind, &mut held) {
+        match self.guard(inner, &directories, kind, layered, &mut held) {
             Ok((masks, watched, hidden)) => Ok(Prepared {
-                order: self.order(rules, spec, kind, &directories, masks),
+                order: self.order(rules, spec, kind, layered, &directories, masks),
                 directories,
                 held,
+                unlayerable: watched.iter().find_map(Watched::unlayerable),
                 watched,
                 hidden,
             }),
@@ -122,15 +151,21 @@ impl Layout {
         inner: &Inner,
         directories: &[Arc<Directory>],
         kind: Kind,
+        layered: bool,
         held: &mut Held,
     ) -> Result<Guarding, SandboxError> {
         let rules = &inner.rules;
         for directory in directories.iter().filter(|directory| directory.writable) {
             // Without mounts nothing could lie on a placeholder.
+            let is_opened = |path: &[u8]| is_opened(&directory.opened, path);
             if let (Some(root), true) = (directory.root, kind.namespaces) {
+                if layered {
+                    inner.placeholders.list(root, is_opened, held);
+                    continue;
+                }
                 inner
                     .placeholders
-                    .hold(root, |path| is_opened(&directory.opened, path), held)
+                    .hold(root, is_opened, held)
                     .map_err(|(path, errno)| SandboxError::Placeholder { path, errno })?;
             }
         }
@@ -189,6 +224,7 @@ impl Layout {
         rules: &SandboxRules,
         spec: &CommandSpec,
         kind: Kind,
+        layered: bool,
         directories: &[Arc<Directory>],
         all_masks: Vec<Mask>,
     ) -> Order {
@@ -223,6 +259,7 @@ impl Layout {
                 .map(|directory| SharedDirectory {
                     path: bytes(&directory.path),
                     writable: directory.writable,
+                    layered: layered && directory.is_layerable(),
                 })
                 .collect(),
             masks: all_masks,

@@ -20,6 +20,7 @@ use crate::command::inside::refusals::Refused;
 use crate::command::protocol::report::{Outcome, Report};
 use crate::command::protocol::wire;
 use crate::command::rules::Level;
+use crate::layer::{Layer, NoLayer};
 
 /// How long to wait for the end of a command after killing it. A result is due
 /// within a second of a deadline, and clearing up takes part of that.
@@ -66,6 +67,9 @@ pub struct Running {
     /// Whether nothing more will be reported.
     pub(super) silent: bool,
     pub(crate) before: Option<Before>,
+    /// Where its changes are.
+    pub(crate) layer: Option<Layer>,
+    pub(crate) no_layer: Option<NoLayer>,
 }
 
 /// The state before a command, and the resources held for it.
@@ -109,7 +113,7 @@ pub struct Deadlines {
 }
 
 /// A command that is over.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct Finished {
     /// How it ended.
     pub outcome: Outcome,
@@ -120,9 +124,41 @@ pub struct Finished {
     /// The system calls that seccomp refused. Also programs that do not mind make some: a
     /// look for a name service, for example, starts with a socket that is refused.
     pub refused: Vec<Refused>,
+    /// What it changed in the roots, where it ran in a layer. Nothing of that is real yet.
+    pub layer: Option<Layer>,
+    /// Why it ran without a layer, where it was to run in one.
+    pub no_layer: Option<NoLayer>,
+}
+
+impl Poised {
+    /// Whether its changes go to a layer.
+    pub fn is_layered(&self) -> bool {
+        self.0.is_layered()
+    }
+
+    /// Why they do not, where they were to.
+    pub fn no_layer(&self) -> Option<&NoLayer> {
+        self.0.no_layer()
+    }
 }
 
 impl Running {
+    /// Whether its changes go to a layer.
+    pub fn is_layered(&self) -> bool {
+        self.layer.is_some()
+    }
+
+    /// Why they do not, where they were to.
+    pub fn no_layer(&self) -> Option<&NoLayer> {
+        self.no_layer.as_ref()
+    }
+
+    /// Takes the layer of a command that is over; none while it runs, or if it has none.
+    pub fn take_layer(&mut self) -> Option<Layer> {
+        self.outcome.as_ref()?;
+        self.layer.take()
+    }
+
     /// The reading end of standard output.
     pub fn stdout(&self) -> BorrowedFd<'_> {
         self.stdout.as_fd()

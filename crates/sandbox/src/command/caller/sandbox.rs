@@ -1,23 +1,18 @@
 //! The caller's side of the sandbox: starts a warden and gives it commands.
 
 use std::ffi::OsStr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::fs::{CWD, MemfdFlags, Mode, OFlags};
-use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown};
-use rustix::pipe::PipeFlags;
+use rustix::net::SendFlags;
 use rustix::process::Signal;
 
 use super::connection::Connection;
-use super::directory::Directory;
-use super::layout::{Layout, Prepared};
+use super::layout::Layout;
 use super::left_out::{LeftOut, leave_out};
-use super::place::Place;
 use super::reach::Reach;
 use super::running::{Before, Poised, Running};
 use super::start::{find_level, try_level};
@@ -25,11 +20,11 @@ use crate::command::caller::after::baseline::{Baseline, LeftBehind};
 use crate::command::caller::after::placeholders::{Held, Placeholders};
 use crate::command::caller::after::sweep::{Appeared, Settled};
 use crate::command::error::SandboxError;
-use crate::command::inside::init::Kind;
-use crate::command::protocol::report::{Outcome, Report, SetupError, Step};
+use crate::command::protocol::report::SetupError;
 use crate::command::protocol::wire;
 use crate::command::rules::{CommandSpec, Grant, Level, Network, Omit, SandboxRules};
 use crate::command::warden::serve;
+use crate::layer::{NoLayer, Places};
 
 /// Whether this program became able to be a warden.
 pub(crate) static READY: AtomicBool = AtomicBool::new(false);
@@ -37,10 +32,6 @@ pub(crate) static READY: AtomicBool = AtomicBool::new(false);
 /// How long the warden may take to answer. It does so in milliseconds; a machine that
 /// needs longer than this is not one to start commands on.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
-
-/// How often the directories are searched again because a guarded name moved before its
-/// mask was put on.
-const SEARCHES: usize = 10;
 
 /// How many commands with an incomplete sweep are remembered.
 const MOST_PENDING: usize = 16;
@@ -75,7 +66,7 @@ impl std::fmt::Display for InForce {
 /// it, and with the warden every command.
 #[derive(Clone, Debug)]
 pub struct CommandSandbox {
-    inner: Arc<Inner>,
+    pub(super) inner: Arc<Inner>,
 }
 
 #[derive(Debug)]
@@ -91,7 +82,11 @@ pub(super) struct Inner {
     /// The states before commands whose sweep was incomplete.
     pending: Mutex<Vec<Before>>,
     warden: Mutex<Arc<Connection>>,
-    level: Level,
+    pub(super) level: Level,
+    /// The directories for layers, or why there are none.
+    pub(super) places: Result<Arc<Places>, NoLayer>,
+    /// Why the kernel mounts no layer, once it refused.
+    pub(super) no_layer: Mutex<Option<NoLayer>>,
     /// Why the highest level was not reached.
     stepped_down: Option<SetupError>,
     left_out: Vec<LeftOut>,
@@ -121,6 +116,8 @@ impl CommandSandbox {
                 unreported: Mutex::default(),
                 pending: Mutex::default(),
                 warden: Mutex::new(warden),
+                places: Places::open(&rules.layers).map(Arc::new),
+                no_layer: Mutex::default(),
                 level,
                 stepped_down,
                 left_out,
@@ -181,160 +178,11 @@ impl CommandSandbox {
     pub fn run(&self, spec: CommandSpec) -> Result<Running, SandboxError> {
         self.poise(spec).map(Poised::go)
     }
-
-    /// Brings a command to the point where its program is the next thing to happen: it has
-    /// a process, and its sandbox is up. Nothing runs before [`Poised::go`].
-    pub fn poise(&self, spec: CommandSpec) -> Result<Poised, SandboxError> {
-        let inner = &self.inner;
-        let network = spec.network.unwrap_or(inner.rules.network);
-        let kind = Kind {
-            namespaces: inner.level == Level::Namespaces,
-            network,
-            omit: inner.rules.omit,
-            shared: inner.level == Level::Namespaces && spec.place.is_some(),
-        };
-        if !kind.namespaces && network == Network::Loopback {
-            return Err(SandboxError::NoLoopback);
-        }
-        let mut moved = String::new();
-        for _ in 0..SEARCHES {
-            let Prepared {
-                order,
-                directories,
-                held,
-                watched,
-                hidden,
-            } = inner.layout.prepare(inner, &spec, kind)?;
-            let stood = watched.iter();
-            let stood = stood.map(|watched| (watched.directory.path.as_path(), &watched.found));
-            let listed = match inner.baseline.begin(stood) {
-                Ok(listed) => listed,
-                Err(error) => {
-                    inner.placeholders.release(&held);
-                    return Err(SandboxError::Records(error));
-                }
-            };
-            let before = Before {
-                held,
-                watched,
-                listed,
-                hidden,
-            };
-            let sent = order.encode().map_err(SandboxError::from);
-            let sent = sent.and_then(|bytes| self.send(&bytes, &spec, kind, &directories));
-            match sent {
-                Err(error) => {
-                    inner.release(&before);
-                    return Err(error);
-                }
-                Ok(sent) => match moved_away(&sent) {
-                    None => return Ok(self.poised(sent, before, network, spec.place)),
-                    Some(path) => moved = path,
-                },
-            }
-            inner.release(&before);
-            inner.layout.search_again(&inner.rules);
-        }
-        Err(SandboxError::Restless { path: moved })
-    }
-
-    fn poised(&self, sent: Sent, before: Before, network: Network, place: Option<Place>) -> Poised {
-        let inner = &self.inner;
-        Poised(Running {
-            sandbox: Arc::clone(inner),
-            _warden: sent.warden,
-            _place: place,
-            in_force: InForce {
-                level: inner.level,
-                omit: inner.rules.omit,
-                network,
-            },
-            pidfd: sent.pidfd,
-            status: sent.status,
-            stdout: sent.stdout,
-            stderr: sent.stderr,
-            outcome: sent.outcome,
-            word: None,
-            refused: Vec::new(),
-            silent: false,
-            before: Some(before),
-        })
-    }
-
-    fn send(
-        &self,
-        order: &[u8],
-        spec: &CommandSpec,
-        kind: Kind,
-        directories: &[Arc<Directory>],
-    ) -> Result<Sent, SandboxError> {
-        let body = rustix::fs::memfd_create("order", MemfdFlags::CLOEXEC)?;
-        let mut rest = order;
-        while !rest.is_empty() {
-            let written = rustix::io::write(&body, rest)?;
-            rest = rest.get(written..).unwrap_or_default();
-        }
-        let nothing;
-        let stdin = match &spec.stdin {
-            Some(stdin) => stdin,
-            None => {
-                let flags = OFlags::RDONLY | OFlags::CLOEXEC;
-                nothing = rustix::fs::openat(CWD, "/dev/null", flags, Mode::empty())?;
-                &nothing
-            }
-        };
-        let (stdout, stdout_in) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        let (stderr, stderr_in) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
-        for end in [&stdout, &stderr] {
-            // Only the reading end: a program does not expect its output to be non-blocking.
-            rustix::io::ioctl_fionbio(end, true)?;
-        }
-        let (status, status_in) = wire::pair()?;
-        let mut fds: Vec<BorrowedFd<'_>> = vec![
-            body.as_fd(),
-            status_in.as_fd(),
-            stdin.as_fd(),
-            stdout_in.as_fd(),
-            stderr_in.as_fd(),
-        ];
-        fds.extend(directories.iter().map(|directory| directory.handle()));
-        let warden = self.inner.warden()?;
-        let place = spec.place.as_ref().filter(|_| kind.shared);
-        let place = place.map(|place| place.within(&warden));
-        wire::send(warden.socket(), &serve::run_packet(kind, place), &fds)?;
-        drop(status_in);
-        let in_time = wire::readable(&status, PATIENCE)?;
-        if !in_time {
-            // From here on nothing can begin; what has begun meanwhile is ended below.
-            rustix::net::shutdown(&status, Shutdown::Both)?;
-        }
-        let packet = wire::receive(&status, RecvFlags::DONTWAIT)?;
-        let (pidfd, outcome) = match Report::decode(&packet.bytes) {
-            Some(Report::Started) => (packet.fds.into_iter().next(), None),
-            Some(Report::Ended(outcome)) => (None, Some(outcome)),
-            _ if in_time => return Err(SandboxError::System(Errno::PIPE)),
-            _ => (None, None),
-        };
-        if !in_time {
-            if let Some(pidfd) = pidfd {
-                rustix::process::pidfd_send_signal(pidfd, end_signal(kind.namespaces))?;
-            }
-            return Err(SandboxError::Busy("the warden did not answer in time"));
-        }
-        Ok(Sent {
-            warden,
-            pidfd,
-            status,
-            stdout,
-            stderr,
-            outcome,
-        })
-    }
 }
 
 impl Inner {
     /// The warden. One that was killed is replaced, if the new one reaches the same level.
-    fn warden(&self) -> Result<Arc<Connection>, SandboxError> {
+    pub(super) fn warden(&self) -> Result<Arc<Connection>, SandboxError> {
         let mut warden = lock(&self.warden);
         if !warden.works() {
             let new = Connection::open(self.rules.warden.as_deref())?;
@@ -406,23 +254,8 @@ impl Inner {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The guarded name that was not where the search had found it, if that is why nothing was
-/// started.
-fn moved_away(sent: &Sent) -> Option<String> {
-    let Some(Outcome::Setup(failure)) = &sent.outcome else {
-        return None;
-    };
-    let moved = match failure.step {
-        Step::Mask => [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].as_slice(),
-        Step::Order => &[Errno::STALE],
-        _ => &[],
-    };
-    let errno = Errno::from_raw_os_error(failure.errno);
-    moved.contains(&errno).then(|| failure.about.clone())
 }
 
 /// Sweeps after commands of killed programs, in the directories of this sandbox.
@@ -463,16 +296,6 @@ pub(super) fn end_signal(namespaces: bool) -> Signal {
     } else {
         Signal::TERM
     }
-}
-
-/// The descriptors of a command that was sent.
-struct Sent {
-    warden: Arc<Connection>,
-    pidfd: Option<OwnedFd>,
-    status: OwnedFd,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-    outcome: Option<Outcome>,
 }
 
 /// The bytes of a path or an argument.

@@ -171,7 +171,7 @@ fn read_order(body: &OwnedFd, directories: &[OwnedFd]) -> Result<Order, SetupErr
     }
     let order =
         Order::decode(&bytes).map_err(|bad| failed(Errno::BADMSG).about(bad.to_string()))?;
-    if order.directories.len() != directories.len() {
+    if order.directories.len() + order.layers() != directories.len() {
         return Err(failed(Errno::BADMSG).about("directories without descriptors"));
     }
     Ok(order)
@@ -237,7 +237,9 @@ fn serve(control: &OwnedFd, template: &Blueprint<'_>) {
         return;
     };
     // If the caller is gone, nothing begins.
-    if wire::send(&status, &Report::Started.encode(), &[own.as_fd()]).is_err() {
+    let layer = prepared.as_ref().and_then(Prepared::layer);
+    let started = layer.map_or(Report::Started, Report::StartedIn);
+    if wire::send(&status, &started.encode(), &[own.as_fd()]).is_err() {
         return;
     }
     drop(own);
@@ -295,6 +297,11 @@ struct Prepared<'a> {
 }
 
 impl Prepared<'_> {
+    /// The name of its layers, if it has any.
+    fn layer(&self) -> Option<String> {
+        self.populated.as_ref()?.layer()
+    }
+
     fn suits(&self, arrived: &Arrived, machine: &Machine) -> Option<Fit> {
         let order = arrived.order().ok()?;
         let populated = self.populated.as_ref()?;

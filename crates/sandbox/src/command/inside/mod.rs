@@ -6,6 +6,7 @@ pub(crate) mod bpf;
 pub(crate) mod confine;
 pub(crate) mod init;
 pub(crate) mod landlock;
+pub(crate) mod layers;
 pub(crate) mod mounts;
 pub(crate) mod populate;
 pub(crate) mod refusals;

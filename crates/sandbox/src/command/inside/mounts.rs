@@ -57,7 +57,7 @@ pub(super) struct Shown {
     /// The mount.
     pub(crate) tree: OwnedFd,
     pub(crate) path: Vec<u8>,
-    id: (u64, u64),
+    pub(super) id: (u64, u64),
 }
 
 fn at(step: Step) -> impl Fn(Errno) -> SetupError {
@@ -298,22 +298,15 @@ impl NewRoot {
         Ok((name.into_bytes(), (stat.st_dev, stat.st_ino)))
     }
 
-    /// Shows a directory of the machine at its own path; the descriptor says which directory.
+    /// Opens a directory of the machine in this namespace; the descriptor says which directory.
     ///
     /// A descriptor from outside cannot be mounted in this namespace. So the kernel says
     /// where it is now, that place is opened here, and it has to be the same directory.
-    pub(super) fn show(
-        &self,
-        directory: BorrowedFd<'_>,
-        writable: bool,
-    ) -> Result<Shown, SetupError> {
+    pub(super) fn source(&self, directory: BorrowedFd<'_>) -> Result<Shown, SetupError> {
         let (path, id) = self.whereabouts(directory).map_err(at(Step::Directory))?;
-        let shown = String::from_utf8_lossy(&path).into_owned();
-        let failed = |errno| SetupError::new(Step::Directory, errno).about(shown.as_str());
-        if !may_be_shown(&path) {
-            return Err(failed(Errno::PERM));
-        }
-        let here = rustix::fs::openat2(
+        let failed =
+            |errno| SetupError::new(Step::Directory, errno).about(String::from_utf8_lossy(&path));
+        let tree = rustix::fs::openat2(
             CWD,
             path.as_slice(),
             OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC,
@@ -321,17 +314,42 @@ impl NewRoot {
             ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
         )
         .map_err(failed)?;
-        let found = rustix::fs::fstat(&here).map_err(failed)?;
+        let found = rustix::fs::fstat(&tree).map_err(failed)?;
         if id != (found.st_dev, found.st_ino) {
             return Err(failed(Errno::STALE));
         }
-        let attributes = NOSUID | NODEV | if writable { 0 } else { RDONLY };
-        if is_within(path.strip_prefix(b"/").unwrap_or(&path), VAR_TMP.as_bytes()) {
-            self.make_var_tmp().map_err(failed)?;
-        }
-        let target = self.make_directories(&path).map_err(failed)?;
-        let tree = bind(&here, "", &target, "", attributes).map_err(failed)?;
         Ok(Shown { tree, path, id })
+    }
+
+    /// The place in the new root where a directory is to be shown.
+    pub(super) fn target(&self, path: &[u8]) -> Result<OwnedFd, SetupError> {
+        (|| {
+            if !may_be_shown(path) {
+                return Err(Errno::PERM);
+            }
+            if is_within(path.strip_prefix(b"/").unwrap_or(path), VAR_TMP.as_bytes()) {
+                self.make_var_tmp()?;
+            }
+            self.make_directories(path)
+        })()
+        .map_err(|errno| {
+            SetupError::new(Step::Directory, errno).about(String::from_utf8_lossy(path))
+        })
+    }
+
+    /// Shows a directory of the machine at its own path.
+    pub(super) fn show(
+        &self,
+        directory: BorrowedFd<'_>,
+        writable: bool,
+    ) -> Result<Shown, SetupError> {
+        let source = self.source(directory)?;
+        let target = self.target(&source.path)?;
+        let attributes = NOSUID | NODEV | if writable { 0 } else { RDONLY };
+        let tree = bind(&source.tree, "", &target, "", attributes).map_err(|errno| {
+            SetupError::new(Step::Directory, errno).about(String::from_utf8_lossy(&source.path))
+        })?;
+        Ok(Shown { tree, ..source })
     }
 
     /// Whether this descriptor is of the directory that is shown, and the machine still has
@@ -406,7 +424,14 @@ impl NewRoot {
 
 /// Whether a directory can be shown at all: not `/`, and no private directory.
 pub(crate) fn may_be_shown(path: &[u8]) -> bool {
-    let made: [&[u8]; 5] = [b"/proc", b"/dev", b"/sys", b"/run/home", b"/.masks"];
+    let made: [&[u8]; 6] = [
+        b"/proc",
+        b"/dev",
+        b"/sys",
+        b"/run/home",
+        b"/.masks",
+        b"/.layers",
+    ];
     path.starts_with(b"/") && path != b"/" && made.iter().all(|made| !is_within(path, made))
 }
 

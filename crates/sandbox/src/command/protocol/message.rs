@@ -7,7 +7,7 @@
 use crate::command::rules::{Limits, Network, Omit};
 
 /// The first byte; a warden of another build is refused by it.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 /// Bytes of arguments and variables together.
 const MOST_TEXT: usize = 4 << 20;
 /// The largest message. The rest is for paths.
@@ -50,6 +50,9 @@ pub struct SharedDirectory {
     pub path: Vec<u8>,
     /// Whether it may be written.
     pub writable: bool,
+    /// Whether what is written goes to a layer. The descriptor of the directory for its upper
+    /// half follows those of all directories, in the same order.
+    pub layered: bool,
 }
 
 /// One command, complete.
@@ -124,6 +127,7 @@ impl Order {
         }
         for directory in &self.directories {
             out.push(u8::from(directory.writable));
+            out.push(u8::from(directory.layered));
             put_text(&mut out, &directory.path)?;
         }
         for mask in &self.masks {
@@ -175,6 +179,7 @@ impl Order {
                 .map(|_| {
                     Ok(SharedDirectory {
                         writable: rest.flag()?,
+                        layered: rest.flag()?,
                         path: rest.text()?,
                     })
                 })
@@ -196,6 +201,33 @@ impl Order {
         Ok(order)
     }
 
+    /// How many directories are layered.
+    pub(crate) fn layers(&self) -> usize {
+        self.directories.iter().filter(|one| one.layered).count()
+    }
+
+    /// Which directories a sandbox mounts itself instead of its template: the layered ones, and
+    /// those that lie in one.
+    pub(crate) fn deferred(&self) -> Vec<bool> {
+        let lies_in = |path: &[u8]| {
+            let mut layered = self.directories.iter().filter(|one| one.layered);
+            layered.any(|outer| {
+                let rest = path.strip_prefix(outer.path.as_slice());
+                rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+            })
+        };
+        let all = self.directories.iter();
+        all.map(|one| lies_in(&one.path)).collect()
+    }
+
+    /// Whether a layer comes with a place for this guard: a vacant name in the root itself.
+    pub(crate) fn has_place(&self, mask: &Mask) -> bool {
+        let directory = self.directories.get(usize::from(mask.directory));
+        mask.kind == MaskKind::Vacant
+            && !mask.path.contains(&b'/')
+            && directory.is_some_and(|directory| directory.layered)
+    }
+
     /// Whether two orders want the same sandbox but for the guards.
     pub(crate) fn is_alike(&self, other: &Self) -> bool {
         self.namespaces == other.namespaces
@@ -208,7 +240,7 @@ impl Order {
     fn check(&self) -> Result<(), BadOrder> {
         if self.argv.len() > MOST_STRINGS
             || self.env.len() > MOST_STRINGS
-            || self.directories.len() > MOST_DIRECTORIES
+            || self.directories.len() + self.layers() > MOST_DIRECTORIES
             || self.masks.len() > MOST_MASKS
         {
             return Err(BadOrder::TooLarge);
@@ -233,6 +265,10 @@ impl Order {
                 .env
                 .iter()
                 .all(|v| v.iter().position(|b| *b == b'=').is_some_and(|at| at > 0))
+            && self
+                .directories
+                .iter()
+                .all(|one| !one.layered || one.writable && self.namespaces)
             && self.masks.iter().all(|mask| {
                 usize::from(mask.directory) < self.directories.len() && is_beneath(&mask.path)
             });

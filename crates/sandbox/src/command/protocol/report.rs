@@ -30,6 +30,8 @@ pub enum Step {
     Network,
     /// A root or a grant.
     Directory,
+    /// A layer over a root.
+    Layer,
     /// A guarded path.
     Mask,
     /// Changing to the new root.
@@ -55,7 +57,7 @@ pub enum Step {
 }
 
 impl Step {
-    const ALL: [Self; 22] = [
+    const ALL: [Self; 23] = [
         Self::Order,
         Self::Clone,
         Self::IdMaps,
@@ -67,6 +69,7 @@ impl Step {
         Self::Proc,
         Self::Network,
         Self::Directory,
+        Self::Layer,
         Self::Mask,
         Self::Pivot,
         Self::Limits,
@@ -102,6 +105,7 @@ impl Step {
             Self::Proc => "mounting /proc",
             Self::Network => "starting the loopback device",
             Self::Directory => "mounting a directory",
+            Self::Layer => "mounting a layer over a directory",
             Self::Mask => "guarding a path",
             Self::Pivot => "entering the new root",
             Self::Limits => "setting limits",
@@ -173,6 +177,8 @@ pub enum Outcome {
 pub enum Report {
     /// The command has a process; its descriptor travels beside.
     Started,
+    /// The same, with layers of this name in the directories for layers.
+    StartedIn(String),
     /// A sandbox is ready.
     Ready,
     /// A sandbox fits the order, and has begun with it.
@@ -198,6 +204,7 @@ impl Report {
     pub fn encode(&self) -> Vec<u8> {
         let (tag, step, value, about) = match self {
             Self::Started => (b's', 0, 0, ""),
+            Self::StartedIn(layer) => (b'l', 0, 0, layer.as_str()),
             Self::Ready => (b'r', 0, 0, ""),
             Self::Taken { as_made } => (b't', 0, i32::from(*as_made), ""),
             Self::Ended(Outcome::Exited(code)) => (b'e', 0, *code, ""),
@@ -252,11 +259,12 @@ impl Report {
         }
         let value = i32::from_le_bytes(value.try_into().ok()?);
         let about = std::str::from_utf8(about).ok()?;
-        if *tag != b'f' && (*step != 0 || !about.is_empty()) {
+        if !matches!(tag, b'f' | b'l') && (*step != 0 || !about.is_empty()) {
             return None;
         }
         Some(match (tag, value) {
             (b's', 0) => Self::Started,
+            (b'l', 0) if *step == 0 => Self::StartedIn(about.to_owned()),
             (b'r', 0) => Self::Ready,
             (b't', as_made @ (0 | 1)) => Self::Taken {
                 as_made: as_made == 1,

@@ -7,3 +7,4 @@ pub(crate) mod placeholders;
 pub(crate) mod recheck;
 pub(crate) mod records;
 pub(crate) mod sweep;
+mod vacant_names;

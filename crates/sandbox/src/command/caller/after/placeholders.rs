@@ -24,38 +24,8 @@ use rustix::fs::{AtFlags, FileType, FlockOperation, Mode, OFlags, RawDir, Stat};
 use rustix::io::Errno;
 
 use super::records::Record;
-use crate::paths::{OwnHere, PathSandbox};
-
-/// Names kept vacant in every writable root, unless they exist or the user opened them.
-const NAMES: &[&str] = &[
-    ".bash_aliases",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
-    ".cargo",
-    ".claude",
-    ".cursor",
-    ".git",
-    ".git/hooks",
-    ".gitconfig",
-    ".githooks",
-    ".gitmodules",
-    ".husky",
-    ".idea",
-    ".mcp.json",
-    ".mvn",
-    ".profile",
-    ".ripgreprc",
-    ".toolgate",
-    ".vscode",
-    ".zlogin",
-    ".zlogout",
-    ".zprofile",
-    ".zshenv",
-    ".zshrc",
-    "toolgate.toml",
-];
+use super::vacant_names::{self, is_beneath};
+use crate::paths::PathSandbox;
 
 const PREFIX: &str = "placeholders-";
 /// The mode that distinguishes a placeholder from the user's directories.
@@ -134,26 +104,12 @@ impl Placeholders {
         linger: Duration,
     ) -> std::io::Result<Self> {
         let roots = 0..rules.roots().iter().count();
-        let wanted = |root| {
-            let is_wanted = |name: &&&str| rules.protected_by(root, Path::new(name)).is_some();
-            let names = NAMES
-                .iter()
-                .filter(is_wanted)
-                .map(|name| (*name).to_owned());
-            let mut all: Vec<String> = names.collect();
-            // A directory that is missing on the way is kept vacant as well: it could be made.
-            let own = rules.own_in(root).map(OwnHere::ways_to_kept);
-            let own = own.unwrap_or_default();
-            all.extend(
-                own.iter()
-                    .filter_map(|path| path.to_str().map(str::to_owned)),
-            );
-            all
-        };
         Ok(Self {
             shared: Arc::new(Shared {
                 rules: rules.clone(),
-                wanted: roots.map(wanted).collect(),
+                wanted: roots
+                    .map(|root| vacant_names::wanted(rules, root))
+                    .collect(),
                 linger,
                 state: Mutex::new(State {
                     made: HashMap::new(),
@@ -162,6 +118,17 @@ impl Placeholders {
                 }),
             }),
         })
+    }
+
+    /// The names to keep vacant in a root whose changes go to a layer. Nothing is made.
+    pub(crate) fn list(&self, root: usize, is_opened: impl Fn(&[u8]) -> bool, held: &mut Held) {
+        if let (Some(place), Some(names)) = (
+            self.shared.rules.roots().get(root),
+            self.shared.wanted.get(root),
+        ) {
+            let vacant = vacant_names::missing(place.handle(), names, is_opened);
+            held.names.push((root, vacant));
+        }
     }
 
     /// Makes what is missing in a root.
@@ -391,7 +358,7 @@ impl Placeholder {
 }
 
 /// Whether a directory has the mode of a placeholder. The umask may have taken some of it.
-fn is_marked(stat: &Stat) -> bool {
+pub(super) fn is_marked(stat: &Stat) -> bool {
     FileType::from_raw_mode(stat.st_mode) == FileType::Directory
         && stat.st_mode & 0o7777 & !MARK == 0
         && stat.st_mode & 0o1000 != 0
@@ -471,11 +438,6 @@ fn remove(place: impl AsFd, name: &[u8], handle: BorrowedFd<'_>) {
     if rustix::fs::flock(handle, FlockOperation::NonBlockingLockExclusive).is_ok() {
         let _ = rustix::fs::unlinkat(place, name, AtFlags::REMOVEDIR);
     }
-}
-
-fn is_beneath(path: &str, above: &str) -> bool {
-    path.strip_prefix(above)
-        .is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// A record of this process's own, after removing the placeholders of dead processes.

@@ -18,6 +18,7 @@ use rustix::io::Errno;
 
 use super::found::{Guarded, Listed};
 use super::planted::{Judged, Kind};
+use super::unlayerable::Unlayerable;
 use crate::paths::LOCAL;
 
 /// How old a change has to be before the time of the next one is sure to differ, where the
@@ -86,6 +87,8 @@ pub(super) struct Contents {
     pub(crate) links: Vec<(Vec<u8>, Vec<u8>)>,
     /// Whether a directory lies too deep to be searched.
     pub(super) too_deep: bool,
+    /// What a layer could not show.
+    pub(crate) unlayerable: Option<Unlayerable>,
     /// The directories to look into.
     pub(crate) directories: Vec<(Vec<u8>, Inside)>,
 }
@@ -265,6 +268,7 @@ mod tests {
             path: root.path(),
             after: None,
             since: SystemTime::UNIX_EPOCH,
+            layers: false,
             rules: sandbox,
             directory: root.handle(),
             root: Some(0),

@@ -11,6 +11,7 @@ use super::dir_cache::Inside;
 use super::link_targets::Step;
 use super::owner::Reopened;
 use super::planted::Judged;
+use super::unlayerable::Unlayerable;
 use super::walk::LONGEST;
 
 /// The rule for a directory that may hold anything.
@@ -210,6 +211,8 @@ pub(crate) struct Found {
     pub(crate) pinned: BTreeSet<Vec<u8>>,
     /// The steps of protected links, for other trees.
     pub(crate) steps: Vec<Step>,
+    /// The first thing found that a layer could not show.
+    pub(crate) unlayerable: Option<Unlayerable>,
     /// Why not everything was seen, if so.
     pub(crate) missed: Option<Missed>,
     /// Whether a directory was gone before it was read: it may be where the search had

@@ -12,4 +12,5 @@ pub(crate) mod own_files;
 pub(crate) mod owner;
 pub(crate) mod planted;
 pub(crate) mod repository;
+pub(crate) mod unlayerable;
 pub(crate) mod walk;

@@ -72,6 +72,7 @@ fn find_in(
         path,
         root: None,
         writable: false,
+        layers: false,
         opened: Vec::new(),
         vacant: &[],
         most: rules.scan_entries,

@@ -26,6 +26,7 @@ use super::dir_cache::{Contents, DirCache, Inside, Stamp};
 use super::entry::{guarded, kind_at, look};
 use super::found::{After, Found, Guarded, Identity, Listed, Missed, Why};
 use super::planted::{Kind, RepositoryNames, judged_as};
+use super::unlayerable;
 use crate::paths::{DeniedBeneath, KEPT, OwnHere, PathSandbox};
 
 /// Denied to the file tools because it can hold credentials, but git does not work
@@ -66,6 +67,8 @@ pub(crate) struct Search<'a> {
     pub(crate) now: SystemTime,
     /// Judged files that were last changed before this are not read again.
     pub(crate) since: SystemTime,
+    /// Whether to look for what a layer over the tree could not show.
+    pub(crate) layers: bool,
     /// The result from before the command, for the search after it.
     pub(crate) after: Option<After<'a>>,
 }
@@ -179,6 +182,9 @@ impl Search<'_> {
             found.protected.extend(&contents.protected);
             found.links.extend(contents.links.iter().cloned());
             found.closed_own |= contents.too_deep;
+            if found.unlayerable.is_none() {
+                found.unlayerable.clone_from(&contents.unlayerable);
+            }
             to_judge.extend(contents.judged.iter().cloned());
             found.marks.extend(contents.marks.iter().cloned());
             if contents.repository {
@@ -285,6 +291,9 @@ impl Search<'_> {
         let stamp = rustix::fs::fstat(&handle).map(|stat| Stamp::of(&stat));
         let stamp = stamp.map_err(unknown)?;
         let mut contents = Contents::default();
+        if self.layers {
+            contents.unlayerable = unlayerable::directory(&handle, directory).map_err(unknown)?;
+        }
         let mut repository = RepositoryNames::default();
         let mut inodes = Vec::new();
         let mut entries = RawDir::new(&handle, buffer.spare_capacity_mut());
@@ -304,6 +313,9 @@ impl Search<'_> {
                 kind => kind,
             };
             let is_directory = kind == FileType::Directory;
+            if self.layers && contents.unlayerable.is_none() {
+                contents.unlayerable = unlayerable::entry(&handle, name, kind, &path);
+            }
             if kind == FileType::RegularFile {
                 inodes.push(entry.ino());
             }
@@ -386,7 +398,7 @@ impl Search<'_> {
             .is_some_and(|root| self.rules.is_named(root, path))
     }
 
-    fn why(&self, path: &[u8], is_directory: bool, protected: bool) -> Option<Why> {
+    pub(super) fn why(&self, path: &[u8], is_directory: bool, protected: bool) -> Option<Why> {
         let name = Path::new(OsStr::from_bytes(path));
         if self.own.closes_path(name) {
             return Some(Why::Own);
@@ -414,7 +426,7 @@ impl Search<'_> {
     }
 
     /// The rule that protects a path.
-    fn protects(&self, path: &[u8], is_directory: bool) -> Option<String> {
+    pub(super) fn protects(&self, path: &[u8], is_directory: bool) -> Option<String> {
         let name = Path::new(OsStr::from_bytes(path));
         if !self.writable || is_opened(&self.opened, path) {
             return None;
