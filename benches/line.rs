@@ -75,7 +75,8 @@ impl Line {
 
     fn with_grants(directory: &std::path::Path, tools: usize, rules: usize, yes: &[Grant]) -> Self {
         let grants = Arc::new(GrantsInMemory::default());
-        grants.add(yes).unwrap();
+        let added = grants.add(yes);
+        futures::FutureExt::now_or_never(added).unwrap().unwrap();
         let registry = Arc::new(Registry::new());
         toolgate_tools::register_all(&registry, &ToolSettings::default()).unwrap();
         for index in 0..tools {

@@ -58,13 +58,13 @@ impl Project {
     }
 
     /// The remembered approvals of this project.
-    pub fn grants(&self) -> Result<Vec<Grant>, AppError> {
-        self.grants.list().map_err(AppError::internal)
+    pub async fn grants(&self) -> Result<Vec<Grant>, AppError> {
+        self.grants.list().await.map_err(AppError::internal)
     }
 
     /// Takes a remembered approval back. Whether there was one of this id.
-    pub fn revoke_grant(&self, id: &str) -> Result<bool, AppError> {
-        self.grants.revoke(id).map_err(AppError::internal)
+    pub async fn revoke_grant(&self, id: &str) -> Result<bool, AppError> {
+        self.grants.revoke(id).await.map_err(AppError::internal)
     }
 
     /// The rules as one policy.

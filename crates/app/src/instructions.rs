@@ -85,7 +85,12 @@ fn is_denied(project: &Project, path: &str) -> bool {
     let session = Session::new("instructions");
     let gate = &project.gate;
     let known = gate.registry().get("read_file").is_some();
-    known && gate.expected(&session, "read_file", args) == Some(Action::Deny)
+    let grants = project.grants.here().unwrap_or_default();
+    let policy = gate.policy_with(&session, &grants);
+    let expected = policy
+        .ok()
+        .and_then(|policy| gate.expected(&session, &policy, "read_file", args));
+    known && expected == Some(Action::Deny)
 }
 
 #[cfg(test)]

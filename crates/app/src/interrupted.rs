@@ -8,6 +8,8 @@
 //! assert_eq!(Choice::Discard.as_str(), "discard");
 //! ```
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolgate_engine::{DISCARDED, Outcome, Streamed};
 use toolgate_gate::Clock;
@@ -271,7 +273,7 @@ async fn settle(
     given_up: bool,
 ) -> Result<SettledCall, JournalError> {
     let recovery = if call.half_changed {
-        let recovery = journal.recover(call, sandbox).await?;
+        let recovery = journal.recover(call, Arc::new(sandbox.clone())).await?;
         // The user has chosen: a change that cannot be mended does not wait any longer.
         if recovery.hindered.is_some() && chosen.is_some() {
             journal.give_up(call, &recovery).await?;

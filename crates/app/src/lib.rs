@@ -40,6 +40,7 @@
 pub mod answers;
 mod app;
 pub mod approvals;
+mod aside;
 mod asker;
 mod audit;
 pub mod carried;

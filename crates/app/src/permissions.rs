@@ -40,6 +40,9 @@ fn samples(tool: &str) -> Vec<(&'static str, Value)> {
 /// What becomes of calls of these tools.
 pub(crate) fn of(project: &Project, definitions: &[Definition]) -> Permissions {
     let session = Session::new("permissions");
+    // Grants that cannot be read grant nothing.
+    let grants = project.grants.here().unwrap_or_default();
+    let policy = project.gate.policy_with(&session, &grants).ok();
     let mut permissions = Permissions::default();
     for definition in definitions {
         let name = format!("`{}`", definition.name);
@@ -47,7 +50,10 @@ pub(crate) fn of(project: &Project, definitions: &[Definition]) -> Permissions {
         for (kind, args) in samples(&definition.tool) {
             let args: Args = args.as_object().cloned().unwrap_or_default();
             // What cannot be judged is asked about.
-            let action = project.gate.expected(&session, &definition.tool, args);
+            let action = policy.as_ref().and_then(|policy| {
+                let gate = &project.gate;
+                gate.expected(&session, policy, &definition.tool, args)
+            });
             known.push((format!("{name}{kind}"), action.unwrap_or(Action::Ask)));
         }
         if known.is_empty() {

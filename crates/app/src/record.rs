@@ -49,9 +49,6 @@ impl Record {
     pub(crate) fn open(path: &Path, config: &Effective) -> Self {
         let options = Options {
             max_bytes: config.settings().journal.max_bytes,
-            // One worker is held up at most, and only its own call waits with it: calls side by
-            // side are one task, in which the deadlines of the others would wait as well.
-            writes_in_place: config.settings().tools.max_concurrent <= 1,
             ..Options::default()
         };
         match SqliteJournal::open(path, options) {
@@ -115,7 +112,7 @@ impl Record {
             .filter(|call| !app.works_on(&call.conversation));
         for call in cut_off {
             let mended = async {
-                let recovery = journal.recover(call, sandbox).await?;
+                let recovery = journal.recover(call, Arc::new(sandbox.clone())).await?;
                 if let Some(problem) = &recovery.hindered {
                     let problem = approval_text(&problem.message);
                     return Ok(format!(

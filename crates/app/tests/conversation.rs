@@ -47,7 +47,7 @@ async fn a_turn_runs_is_journaled_exported_and_undone() {
     let Undo::Planned(plan) = conversation.undo(&Scope::All).await.unwrap() else {
         panic!("nothing to undo");
     };
-    assert!(plan.differences()[0].starts_with("b.txt: is removed"));
+    assert!(plan.differences().await.unwrap()[0].starts_with("b.txt: is removed"));
     let results = plan.apply("a test", Default::default()).await.unwrap();
     assert!(results[0].error.is_none(), "{results:?}");
     assert_eq!(place.read("b.txt"), None);

@@ -104,12 +104,11 @@ fn run(cli: Cli, out: &Out) -> Result<u8, CliError> {
     done.and_then(|code| written.map(|()| code))
 }
 
-/// Three workers: a tool may block one of them, and an entry on record hold up the one that
-/// waits for it (`record`), until the disk has it. There is one left for the clock and for
-/// whoever has something to say.
+/// Two workers: a tool of somebody else's may block one of them, and there is one left for the
+/// clock and for whoever has something to say.
 fn runtime() -> std::io::Result<Runtime> {
     tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(3)
+        .worker_threads(2)
         .enable_time()
         .enable_io()
         .build()
@@ -146,7 +145,6 @@ mod tests {
             }
         };
         let options = Options {
-            writes_in_place: true,
             hook: Some(Arc::new(hook)),
             ..Options::default()
         };

@@ -6,10 +6,16 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use futures::FutureExt;
 use tempfile::{TempDir, tempdir};
 use toolgate_config::{GrantFile, TrustStore};
 use toolgate_gate::approve::{Grant, GrantStore};
 use toolgate_policy::GrantScope;
+
+/// Outside of a runtime the work is done when the future is polled.
+fn now<T>(work: impl Future<Output = T>) -> T {
+    work.now_or_never().unwrap()
+}
 
 fn mode(path: &Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o777
@@ -132,18 +138,18 @@ fn grants_are_kept_per_project_listed_and_taken_back() {
     let path = directory.path().join("grants.json");
     let here = GrantFile::at(&path, &directory.path().join("project")).unwrap();
     let there = GrantFile::at(&path, other.path()).unwrap();
-    assert_eq!(here.list().unwrap(), []);
-    here.add(&[grant("a"), grant("b")]).unwrap();
-    there.add(&[grant("c")]).unwrap();
+    assert_eq!(now(here.list()).unwrap(), []);
+    now(here.add(&[grant("a"), grant("b")])).unwrap();
+    now(there.add(&[grant("c")])).unwrap();
     // As a later run finds them.
     let again = GrantFile::at(&path, &directory.path().join("project/.")).unwrap();
-    assert_eq!(again.list().unwrap(), [grant("a"), grant("b")]);
-    assert_eq!(there.list().unwrap(), [grant("c")]);
-    assert!(!there.revoke("a").unwrap());
-    assert!(here.revoke("a").unwrap());
-    assert!(!here.revoke("a").unwrap());
-    assert_eq!(here.list().unwrap(), [grant("b")]);
-    assert!(here.revoke("b").unwrap());
+    assert_eq!(now(again.list()).unwrap(), [grant("a"), grant("b")]);
+    assert_eq!(now(there.list()).unwrap(), [grant("c")]);
+    assert!(!now(there.revoke("a")).unwrap());
+    assert!(now(here.revoke("a")).unwrap());
+    assert!(!now(here.revoke("a")).unwrap());
+    assert_eq!(now(here.list()).unwrap(), [grant("b")]);
+    assert!(now(here.revoke("b")).unwrap());
     assert_eq!(here.everywhere().unwrap().len(), 1);
     assert_eq!(mode(&path), 0o600);
 }
@@ -169,8 +175,8 @@ fn every_scope_of_a_grant_survives_the_file() {
             ..grant("x")
         })
         .collect();
-    file.add(&grants).unwrap();
-    assert_eq!(file.list().unwrap(), grants);
+    now(file.add(&grants)).unwrap();
+    assert_eq!(now(file.list()).unwrap(), grants);
 }
 
 #[test]
@@ -193,9 +199,9 @@ fn a_damaged_file_is_refused_and_never_written_over() {
     ] {
         fs::write(&path, damage).unwrap();
         for error in [
-            file.list().unwrap_err().message,
-            file.add(&[grant("a")]).unwrap_err().message,
-            file.revoke("a").unwrap_err().message,
+            now(file.list()).unwrap_err().message,
+            now(file.add(&[grant("a")])).unwrap_err().message,
+            now(file.revoke("a")).unwrap_err().message,
             trust.trust(&path, b"x", 1).unwrap_err().to_string(),
         ] {
             assert!(
@@ -213,9 +219,9 @@ fn what_a_killed_writer_left_behind_is_in_nobodys_way() {
     let path = directory.path().join("grants.json");
     fs::write(directory.path().join("grants.json.new"), "half a fi").unwrap();
     let file = GrantFile::at(&path, directory.path()).unwrap();
-    assert_eq!(file.list().unwrap(), []);
-    file.add(&[grant("a")]).unwrap();
-    assert_eq!(file.list().unwrap(), [grant("a")]);
+    assert_eq!(now(file.list()).unwrap(), []);
+    now(file.add(&[grant("a")])).unwrap();
+    assert_eq!(now(file.list()).unwrap(), [grant("a")]);
     assert!(!directory.path().join("grants.json.new").exists());
 }
 
@@ -230,9 +236,9 @@ fn writers_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
             let file = open();
             scope.spawn(move || {
                 for n in 0..10 {
-                    file.add(&[grant(&format!("{writer}-{n}"))]).unwrap();
+                    now(file.add(&[grant(&format!("{writer}-{n}"))])).unwrap();
                     if n % 2 == 1 {
-                        assert!(file.revoke(&format!("{writer}-{n}")).unwrap());
+                        assert!(now(file.revoke(&format!("{writer}-{n}"))).unwrap());
                     }
                 }
             });
@@ -240,12 +246,11 @@ fn writers_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
         let reader = open();
         scope.spawn(move || {
             for _ in 0..200 {
-                reader.list().unwrap();
+                now(reader.list()).unwrap();
             }
         });
     });
-    let ids: BTreeSet<String> = open()
-        .list()
+    let ids: BTreeSet<String> = now(open().list())
         .unwrap()
         .into_iter()
         .map(|grant| grant.id)
@@ -254,6 +259,29 @@ fn writers_at_the_same_time_lose_nothing_and_readers_see_whole_files() {
         .flat_map(|writer| (0..10).step_by(2).map(move |n| format!("{writer}-{n}")))
         .collect();
     assert_eq!(ids, expected);
+}
+
+#[test]
+fn who_waits_for_the_lock_of_another_process_holds_up_no_other_task() {
+    let directory = tempdir().unwrap();
+    let path = directory.path().join("grants.json");
+    let file = GrantFile::at(&path, directory.path()).unwrap();
+    now(file.add(&[grant("a")])).unwrap();
+    let lock = fs::File::open(directory.path().join("grants.json.lock")).unwrap();
+    lock.lock().unwrap();
+    let (to, done) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().build();
+        runtime.unwrap().block_on(async {
+            let more = [grant("b")];
+            let other = async { lock.unlock().unwrap() };
+            let (added, ()) = futures::join!(file.add(&more), other);
+            added.unwrap();
+            to.send(file.list().await.unwrap().len()).unwrap();
+        });
+    });
+    let long = std::time::Duration::from_secs(30);
+    assert_eq!(done.recv_timeout(long), Ok(2));
 }
 
 #[test]

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 
 use serde_json::Value;
+use toolgate_gate::Gate;
 use toolgate_gate::journal::Record;
+use toolgate_gate::session::Session;
 use toolgate_model::{Call, CallId, ErrorKind, ToolError, ToolResult};
 use toolgate_providers::request::HistoryError;
 use toolgate_providers::{Content, Message, Reply, StreamEvent};
@@ -219,13 +221,15 @@ impl Supplied {
     }
 
     /// The same, with what the user gave made fit to be seen.
-    pub(crate) fn cleaned(self, clean: impl Fn(ToolResult) -> ToolResult) -> Self {
-        let all = self.0.into_iter();
-        let cleaned = all.map(|(result, by_person)| match by_person {
-            true => (clean(result), true),
-            false => (result, false),
-        });
-        Self(cleaned.collect())
+    pub(crate) async fn cleaned(self, gate: &Gate, session: &Session) -> Self {
+        let mut all = Vec::with_capacity(self.0.len());
+        for (result, by_person) in self.0 {
+            all.push(match by_person {
+                true => (gate.clean(session, result).await, true),
+                false => (result, false),
+            });
+        }
+        Self(all)
     }
 }
 

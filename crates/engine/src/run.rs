@@ -46,7 +46,7 @@ pub async fn run_turn(
     mut turn: Turn,
     prompt: Prompt,
 ) -> Finished {
-    let mut step = turn.begin(around.cleaned(prompt));
+    let mut step = turn.begin(around.cleaned(prompt).await);
     let mut unkept = Unkept::default();
     let mut shown = Shown::new(around.gate.redactor());
     loop {
@@ -153,7 +153,7 @@ impl TurnContext {
                     self.note("".into(), record);
                 }
                 Effect::Settle { calls, results } => {
-                    let results = self.clean(results);
+                    let results = self.clean(results).await;
                     self.settle(calls, &results).await;
                     done = done.and(provider.push(&Message::Tool { results }));
                 }
@@ -203,7 +203,7 @@ impl TurnContext {
 
     /// What the user says goes on without the secrets that are known, and the results they
     /// supply are cleaned like those of tools.
-    fn cleaned(&self, prompt: Prompt) -> Prompt {
+    async fn cleaned(&self, prompt: Prompt) -> Prompt {
         let hide = |text: &str| self.gate.redactor().hide_known(text).into_owned();
         match prompt {
             Prompt::Message(text) => Prompt::Message(hide(&text)),
@@ -215,16 +215,18 @@ impl TurnContext {
                 message: hide(&message),
             },
             Prompt::Results(supplied) => {
-                Prompt::Results(supplied.cleaned(|result| self.gate.clean(&self.session, result)))
+                Prompt::Results(supplied.cleaned(&self.gate, &self.session).await)
             }
             Prompt::GoOn => Prompt::GoOn,
         }
     }
 
-    fn clean(&self, results: Vec<ToolResult>) -> Vec<ToolResult> {
-        let cleaned = results.into_iter();
-        let cleaned = cleaned.map(|result| self.gate.clean(&self.session, result));
-        cleaned.collect()
+    async fn clean(&self, results: Vec<ToolResult>) -> Vec<ToolResult> {
+        let mut cleaned = Vec::with_capacity(results.len());
+        for result in results {
+            cleaned.push(self.gate.clean(&self.session, result).await);
+        }
+        cleaned
     }
 
     async fn settle(&self, calls: Vec<Call>, results: &[ToolResult]) {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use toolgate_model::{Call, ErrorKind, EventKind, PlanRecord, ToolCall, ToolError, ToolResult};
+use toolgate_model::{Call, ErrorKind, EventKind, ToolCall, ToolError, ToolResult};
 
 use crate::execute::Stop;
 use crate::gate::Gate;
@@ -23,8 +23,8 @@ pub struct ByHand {
 impl Gate {
     /// A result that no tool of this gate made, as it may be seen: like any other it is
     /// sanitized, without secrets, and bounded, with the rest kept under a handle.
-    pub fn clean(&self, session: &Session, result: ToolResult) -> ToolResult {
-        self.settler(session).foreign(session, result)
+    pub async fn clean(&self, session: &Session, result: ToolResult) -> ToolResult {
+        self.settler(session).foreign(session, result).await
     }
 
     /// Checks a batch for the user who answers it, and puts it on record.
@@ -53,7 +53,7 @@ impl Gate {
                     wanted.push(live.record);
                 }
                 Plan::Settled(refusal) => {
-                    refused.push(self.refuse(session, *refusal, &mut entries));
+                    refused.push(self.refuse(session, *refusal, &mut entries).await);
                 }
             }
         }
@@ -62,11 +62,11 @@ impl Gate {
             let lost = error.kind == JournalErrorKind::Rejected;
             let unwritten = error.clone();
             let error = ToolError::new(ErrorKind::Journal, error.to_string());
-            let unkept = |plan: Arc<PlanRecord>| {
+            for plan in wanted.drain(..) {
                 // Its result follows the call on record, whenever that gets there.
                 let refusal = Refusal::of_plan(&plan, error.clone());
                 let mut entry = Vec::new();
-                let result = self.refuse(session, refusal, &mut entry);
+                refused.push(self.refuse(session, refusal, &mut entry).await);
                 session.hub().undurable(
                     entry.iter(),
                     &unwritten,
@@ -78,9 +78,7 @@ impl Gate {
                         .into_iter()
                         .for_each(|entry| session.pending().note_sent(entry));
                 }
-                result
-            };
-            refused.extend(wanted.drain(..).map(unkept));
+            }
         }
         // The journal has the call and no plan of it: nothing is run.
         for plan in wanted.iter().filter(|_| passage.events.is_open()) {

@@ -10,6 +10,7 @@
 //! context that only `execute` can issue.
 
 pub mod approve;
+pub mod blocking;
 mod by_hand;
 mod clock;
 pub mod events;

@@ -146,7 +146,12 @@ impl Gate {
         self.plan_until(session, calls, stop).await
     }
 
-    async fn plan_until(&self, session: &Session, calls: Vec<Call>, stop: Stop<'_>) -> Planned {
+    async fn plan_until(
+        &self,
+        session: &Arc<Session>,
+        calls: Vec<Call>,
+        stop: Stop<'_>,
+    ) -> Planned {
         let mode = self.inner.settings.mode;
         self.plan_in(mode, session, calls, stop).await
     }
@@ -154,12 +159,12 @@ impl Gate {
     pub(crate) async fn plan_in(
         &self,
         mode: Mode,
-        session: &Session,
+        session: &Arc<Session>,
         calls: Vec<Call>,
         stop: Stop<'_>,
     ) -> Planned {
         session.passes(&self.inner.chain);
-        match self.policy_for(session, &[]) {
+        match self.policy_for(session, &[]).await {
             Ok(policy) => {
                 let planner = self.planner(session, &policy, stop);
                 Planner { mode, ..planner }.plan(calls).await
@@ -171,7 +176,7 @@ impl Gate {
 
     pub(crate) fn planner<'a>(
         &'a self,
-        session: &'a Session,
+        session: &'a Arc<Session>,
         policy: &'a Arc<toolgate_policy::Policy>,
         stop: Stop<'a>,
     ) -> Planner<'a> {
@@ -236,7 +241,7 @@ impl Gate {
                     }
                 }
             };
-            let result = self.refuse(session, refusal, &mut pending);
+            let result = self.refuse(session, refusal, &mut pending).await;
             batch.place(index, result);
         }
         while let Some(done) = running.next().await {
@@ -309,24 +314,22 @@ impl Gate {
     }
 
     /// Settles a call that ended before it ran, and adds the entry of its result.
-    pub(crate) fn refuse(
+    pub(crate) async fn refuse(
         &self,
         session: &Session,
         refusal: Refusal,
         entries: &mut Vec<Entry>,
     ) -> ToolResult {
-        let result = self.settler(session).settle(
-            session,
-            Unsettled {
-                call_id: refusal.call_id,
-                tool: refusal.tool,
-                plan: refusal.record.as_deref(),
-                outcome: Outcome::Stopped(refusal.error),
-                ran_for: None,
-                still_running: false,
-                not_remembered: None,
-            },
-        );
+        let unsettled = Unsettled {
+            call_id: refusal.call_id,
+            tool: refusal.tool,
+            plan: refusal.record.as_deref(),
+            outcome: Outcome::Stopped(refusal.error),
+            ran_for: None,
+            still_running: false,
+            not_remembered: None,
+        };
+        let result = self.settler(session).settle(session, unsettled).await;
         entries.push(self.finished(session, &result));
         result
     }

@@ -73,6 +73,25 @@ struct Granted {
     changes: u64,
 }
 
+impl Granted {
+    /// The grants, if this is the stamp that they were read under.
+    fn known(&self, stamp: Option<GrantStamp>) -> Option<(u64, Arc<[Grant]>)> {
+        (stamp.is_some() && stamp == self.stamp).then(|| (self.changes, Arc::clone(&self.grants)))
+    }
+
+    /// Takes up a list. A batch that read an older one meanwhile leaves its older stamp, and the
+    /// next batch reads again.
+    fn read(&mut self, stamp: Option<GrantStamp>, list: Option<Vec<Grant>>) -> (u64, Arc<[Grant]>) {
+        self.stamp = stamp.filter(|_| list.is_some());
+        let list = list.unwrap_or_default();
+        if *self.grants != *list {
+            self.grants = list.into();
+            self.changes += 1;
+        }
+        (self.changes, Arc::clone(&self.grants))
+    }
+}
+
 impl Policies {
     pub(crate) fn new() -> Self {
         Self {
@@ -86,14 +105,14 @@ impl Policies {
 impl Gate {
     /// Scopes, grants and rules of a conversation as one policy. With `extra` grants it is
     /// compiled for this one question.
-    pub(crate) fn policy_for(
+    pub(crate) async fn policy_for(
         &self,
         session: &Session,
         extra: &[Grant],
     ) -> Result<Arc<Policy>, ToolError> {
         let policies = &self.inner.policies;
         let names = self.inner.registry.names_generation();
-        let (project, of_project) = self.granted();
+        let (project, of_project) = self.granted().await;
         let (conversation, own) = session.numbered_grants();
         let all = || [&of_project[..], &own, extra].concat();
         let shared = own.is_empty() && session.scopes().is_empty();
@@ -113,14 +132,29 @@ impl Gate {
         }
     }
 
+    /// The rules of a conversation as one policy, with these grants of the project, for
+    /// [`expected`](Self::expected).
+    pub fn policy_with(
+        &self,
+        session: &Session,
+        project: &[Grant],
+    ) -> Result<Arc<Policy>, ToolError> {
+        self.compile(session, &[project, &session.grants()].concat())
+    }
+
     /// What policy says about a call before anything is looked at: no path, no link, no network.
     /// Nothing for a call that cannot be understood.
-    pub fn expected(&self, session: &Session, tool: &str, args: Args) -> Option<Action> {
+    pub fn expected(
+        &self,
+        session: &Session,
+        policy: &Policy,
+        tool: &str,
+        args: Args,
+    ) -> Option<Action> {
         let resolved = self.inner.registry.resolve(tool, args).ok()?;
         resolved.check().ok()?;
         let invocation = resolved.entry.tool().parse(&resolved.args).ok()?;
         let spec = resolved.entry.spec();
-        let policy = self.policy_for(session, &[]).ok()?;
         let verdict = policy.judge(Question {
             tool: &spec.name,
             args: &resolved.args,
@@ -141,21 +175,16 @@ impl Gate {
     }
 
     /// The grants of the project, and a number that changes with them.
-    fn granted(&self) -> (u64, Arc<[Grant]>) {
+    async fn granted(&self) -> (u64, Arc<[Grant]>) {
         let store = &self.inner.grants;
+        let granted = &self.inner.policies.granted;
         // Looked at before the list is read: a change in between is seen by the next batch.
-        let stamp = store.stamp();
-        let mut granted = lock(&self.inner.policies.granted);
-        if stamp.is_none() || stamp != granted.stamp {
-            let list = store.list();
-            granted.stamp = stamp.filter(|_| list.is_ok());
-            let list = list.unwrap_or_default();
-            if *granted.grants != *list {
-                granted.grants = list.into();
-                granted.changes += 1;
-            }
+        let stamp = store.stamp().await;
+        if let Some(known) = lock(granted).known(stamp) {
+            return known;
         }
-        (granted.changes, Arc::clone(&granted.grants))
+        let list = store.list().await;
+        lock(granted).read(stamp, list.ok())
     }
 
     fn compile(&self, session: &Session, grants: &[Grant]) -> Result<Arc<Policy>, ToolError> {

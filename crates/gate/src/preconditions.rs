@@ -6,6 +6,8 @@ use sha2::{Digest, Sha256};
 use toolgate_model::{FileDigest, ToolError};
 use toolgate_sandbox::paths::{PathError, PathSandbox, ReadHandle};
 
+use crate::blocking;
+use crate::execute::cancelled;
 use crate::tool::{hex, path_error};
 
 /// A larger file cannot be the ground of a question: nobody reads that much.
@@ -30,8 +32,20 @@ pub fn place(handle: &ReadHandle) -> String {
     format!("{}:{}", handle.root, handle.path.to_string_lossy())
 }
 
-/// The content of a file as lines, if it still has this digest. Nothing for a large one.
-pub(crate) fn lines(sandbox: &PathSandbox, file: &FileDigest) -> Option<Vec<String>> {
+/// The content of each file as lines, if it still has its digest. Nothing for a large one.
+pub(crate) async fn lines_of(
+    sandbox: &PathSandbox,
+    files: &[FileDigest],
+) -> Vec<Option<Vec<String>>> {
+    if files.is_empty() {
+        return Vec::new();
+    }
+    let (sandbox, files) = (sandbox.clone(), files.to_vec());
+    let look = move || files.iter().map(|file| lines(&sandbox, file)).collect();
+    blocking::run(look).await.unwrap_or_default()
+}
+
+fn lines(sandbox: &PathSandbox, file: &FileDigest) -> Option<Vec<String>> {
     let handle = sandbox.open_read(&file.path).ok()?;
     let mut content = Vec::new();
     let mut bounded = handle.file.take(MOST_LINES_BYTES + 1);
@@ -41,8 +55,31 @@ pub(crate) fn lines(sandbox: &PathSandbox, file: &FileDigest) -> Option<Vec<Stri
     known.then(|| text.lines().map(str::to_owned).collect())
 }
 
-/// Looks at a file through the path sandbox.
-pub(crate) fn look(sandbox: &PathSandbox, path: &str) -> Result<Preconditions, ToolError> {
+/// Looks at files through the path sandbox, in their order.
+pub(crate) async fn look_at(
+    sandbox: &PathSandbox,
+    files: &[FileDigest],
+) -> Result<Vec<Preconditions>, ToolError> {
+    if files.is_empty() {
+        return Ok(Vec::new());
+    }
+    let paths: Vec<String> = files.iter().map(|file| file.path.clone()).collect();
+    let sandbox = sandbox.clone();
+    let look = move || paths.iter().map(|path| look(&sandbox, path)).collect();
+    let looked = blocking::run(look).await;
+    looked.unwrap_or_else(|| Err(cancelled()))
+}
+
+/// Whether these files still have their digests.
+pub(crate) async fn hold(sandbox: &PathSandbox, files: &[FileDigest]) -> bool {
+    let now = look_at(sandbox, files).await;
+    now.is_ok_and(|now| {
+        let mut pairs = now.iter().zip(files);
+        pairs.all(|(now, file)| now.sha256 == file.sha256)
+    })
+}
+
+fn look(sandbox: &PathSandbox, path: &str) -> Result<Preconditions, ToolError> {
     let mut handle = match sandbox.open_read(path) {
         Ok(handle) => handle,
         Err(PathError::NotFound { .. }) => {

@@ -101,7 +101,7 @@ pub(crate) struct Settler<'a> {
 }
 
 impl Settler<'_> {
-    pub(crate) fn settle(&self, session: &Session, unsettled: Unsettled<'_>) -> ToolResult {
+    pub(crate) async fn settle(&self, session: &Session, unsettled: Unsettled<'_>) -> ToolResult {
         let Unsettled {
             call_id,
             tool,
@@ -128,17 +128,17 @@ impl Settler<'_> {
             result.metadata.insert("not_remembered".into(), why.into());
         }
         self.clean(&mut result, text);
-        self.blocks(session, &mut result);
-        self.fit(session, &mut result, text);
+        self.blocks(session, &mut result).await;
+        self.fit(session, &mut result, text).await;
         result
     }
 
     /// What came from elsewhere, made fit to be seen.
-    pub(crate) fn foreign(&self, session: &Session, mut result: ToolResult) -> ToolResult {
+    pub(crate) async fn foreign(&self, session: &Session, mut result: ToolResult) -> ToolResult {
         result.tool = shown_name(result.tool);
         self.clean(&mut result, Text::Plain);
-        self.blocks(session, &mut result);
-        self.fit(session, &mut result, Text::Plain);
+        self.blocks(session, &mut result).await;
+        self.fit(session, &mut result, Text::Plain).await;
         result
     }
 
@@ -222,7 +222,7 @@ impl Settler<'_> {
     }
 
     /// Makes the blocks fit to be seen. The text gets what they say and it does not.
-    fn blocks(&self, session: &Session, result: &mut ToolResult) {
+    async fn blocks(&self, session: &Session, result: &mut ToolResult) {
         if result.blocks.is_empty() {
             return;
         }
@@ -233,7 +233,7 @@ impl Settler<'_> {
                 capacity: Some(self.limits.max_bytes),
                 ..self.text_limits()
             },
-            keep: &|text| session.outputs().keep(session.id(), text),
+            session,
         };
         let CleanBlocks {
             blocks,
@@ -241,7 +241,7 @@ impl Settler<'_> {
             redacted,
             left_out,
             not_kept,
-        } = cleaner.clean(std::mem::take(&mut result.blocks));
+        } = cleaner.clean(std::mem::take(&mut result.blocks)).await;
         result.blocks = blocks;
         let of_json = serde_json::from_str::<serde_json::Value>(&result.content).ok();
         for text in texts {
@@ -281,7 +281,7 @@ impl Settler<'_> {
         self.redactor.show_map(metadata);
     }
 
-    fn fit(&self, session: &Session, result: &mut ToolResult, text: Text) {
+    async fn fit(&self, session: &Session, result: &mut ToolResult, text: Text) {
         let limits = self.text_limits();
         let bytes_only = Limits {
             max_lines: None,
@@ -294,10 +294,7 @@ impl Settler<'_> {
             limits
         };
         if bound(&result.content, wanted, None).truncated {
-            let kept = session
-                .outputs()
-                .keep(session.id(), &mut result.content.as_bytes());
-            let handle = match kept {
+            let handle = match session.keep_whole(result.content.clone()).await {
                 Ok(handle) => Some(handle),
                 Err(error) => {
                     result

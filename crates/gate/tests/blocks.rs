@@ -9,6 +9,8 @@
 
 use std::io::Read;
 
+use futures::FutureExt;
+use futures::executor::block_on;
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
@@ -51,7 +53,8 @@ fn kept(bench: &Bench, note: &str) -> String {
     let handle = OutputHandle::new(after.split(' ').next().unwrap());
     let mut text = String::new();
     let outputs = bench.session.outputs();
-    let mut kept = outputs.open(bench.session.id(), &handle).expect("kept");
+    let opened = outputs.open(bench.session.id(), &handle);
+    let mut kept = opened.now_or_never().flatten().expect("kept");
     kept.read_to_string(&mut text).unwrap();
     text
 }
@@ -356,7 +359,7 @@ fn a_block_that_cannot_be_kept_says_so() {
         let gate = bench(output.clone(), SMALL).gate;
         let mut result = ToolResult::ok("1".into(), "t", "");
         result.blocks = output.blocks;
-        let result = gate.clean(&session, result);
+        let result = gate.clean(&session, result).await;
         assert!(note(&result).ends_with("of a block]"), "{result:?}");
         let why = result.metadata["output_not_kept"].as_str().unwrap();
         assert!(why.contains("quota of 9"), "{why}");
@@ -392,7 +395,7 @@ fn any_blocks_settle_within_the_laws() {
         let mut result = ToolResult::ok("1".into(), "t", "text");
         let count = blocks.len();
         result.blocks = blocks;
-        let result = gate.clean(&session, result);
+        let result = block_on(gate.clean(&session, result));
         let json = serde_json::to_string(&result).unwrap();
         prop_assert!(!json.contains(SECRET), "{}", json);
         prop_assert!(
@@ -418,7 +421,7 @@ fn any_blocks_settle_within_the_laws() {
         }
         prop_assert_eq!(&serde_json::from_str::<ToolResult>(&json).unwrap(), &result);
         if count <= SMALL.max_blocks {
-            let again = gate.clean(&session, result.clone());
+            let again = block_on(gate.clean(&session, result.clone()));
             prop_assert_eq!(again.blocks, result.blocks);
             prop_assert_eq!(again.content, result.content);
         }

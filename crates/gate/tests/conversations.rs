@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::json;
 use tokio::time::Instant;
 use toolgate_gate::approve::{
@@ -337,20 +338,20 @@ struct Watched {
 }
 
 impl GrantStore for Watched {
-    fn stamp(&self) -> Option<GrantStamp> {
+    fn stamp(&self) -> BoxFuture<'_, Option<GrantStamp>> {
         self.within.stamp()
     }
 
-    fn list(&self) -> Result<Vec<Grant>, GrantError> {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Grant>, GrantError>> {
         self.lists.fetch_add(1, Ordering::Relaxed);
         self.within.list()
     }
 
-    fn add(&self, grants: &[Grant]) -> Result<(), GrantError> {
+    fn add<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantError>> {
         self.within.add(grants)
     }
 
-    fn revoke(&self, id: &str) -> Result<bool, GrantError> {
+    fn revoke<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, GrantError>> {
         self.within.revoke(id)
     }
 }
@@ -398,9 +399,9 @@ fn grants_are_read_again_only_when_they_changed() {
             assert_eq!(store.lists.load(Ordering::Relaxed), lists);
         };
         run(false, 1).await;
-        store.add(&[grant("g")]).unwrap();
+        store.add(&[grant("g")]).await.unwrap();
         run(true, 2).await;
-        store.revoke("g").unwrap();
+        store.revoke("g").await.unwrap();
         run(false, 3).await;
     });
 }
@@ -413,10 +414,10 @@ fn an_output_is_released_when_its_conversation_ends() {
             .build();
         let result = bench.one("long", json!({})).await;
         let handle = result.output_handle.unwrap();
-        let open = || bench.session.outputs().open(bench.session.id(), &handle);
-        assert!(open().is_some());
+        let (outputs, id) = (bench.session.outputs(), bench.session.id());
+        assert!(outputs.open(id, &handle).await.is_some());
         bench.session.end().await;
-        assert!(open().is_none());
+        assert!(outputs.open(id, &handle).await.is_none());
     });
 }
 

@@ -53,7 +53,7 @@ impl Invocation for Looks {
         &self.facts
     }
 
-    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
         async move {
             let fewer = |left: usize| left.checked_sub(1);
             let (set, get) = (Ordering::SeqCst, Ordering::SeqCst);

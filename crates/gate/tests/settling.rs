@@ -7,15 +7,18 @@
     missing_docs
 )]
 
+use std::future::ready;
 use std::sync::{Arc, OnceLock};
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use proptest::prelude::*;
 use serde_json::json;
 use std::io::Read;
 
 use toolgate_gate::BatchContext;
 use toolgate_gate::output::Redactor;
-use toolgate_gate::session::{KeepError, KeptInMemory, KeptText, OutputStore, Session};
+use toolgate_gate::session::{KeepError, KeptInMemory, KeptText, OutputStore, Session, WholeText};
 use toolgate_gate::tool::{Output, Text};
 use toolgate_model::{
     ConversationId, ErrorKind, Event, EventKind, OutputHandle, Status, Stream, ToolError,
@@ -48,7 +51,8 @@ fn kept(bench: &Bench, result: &ToolResult) -> String {
     let handle = result.output_handle.as_ref().expect("a handle");
     let mut text = String::new();
     let outputs = bench.session.outputs();
-    let mut kept = outputs.open(bench.session.id(), handle).expect("kept");
+    let opened = outputs.open(bench.session.id(), handle);
+    let mut kept = opened.now_or_never().flatten().expect("kept");
     kept.read_to_string(&mut text).unwrap();
     text
 }
@@ -199,8 +203,9 @@ fn test_output_truncation() {
         );
         assert_eq!(kept(&bench, &result), whole, "nothing is lost");
         let other = ConversationId::from("other");
+        let outputs = bench.session.outputs();
         assert!(
-            bench.session.outputs().open(&other, &handle).is_none(),
+            outputs.open(&other, &handle).await.is_none(),
             "it belongs to the conversation"
         );
     });
@@ -380,14 +385,23 @@ fn a_tool_may_have_output_and_fail_all_the_same() {
 struct Full;
 
 impl OutputStore for Full {
-    fn keep(&self, _: &ConversationId, _: &mut dyn Read) -> Result<OutputHandle, KeepError> {
-        Err(KeepError {
+    fn keep<'a>(
+        &'a self,
+        _: &'a ConversationId,
+        _: WholeText,
+    ) -> BoxFuture<'a, Result<OutputHandle, KeepError>> {
+        let full = KeepError {
             message: "no room".into(),
-        })
+        };
+        Box::pin(ready(Err(full)))
     }
 
-    fn open(&self, _: &ConversationId, _: &OutputHandle) -> Option<KeptText> {
-        None
+    fn open<'a>(
+        &'a self,
+        _: &'a ConversationId,
+        _: &'a OutputHandle,
+    ) -> BoxFuture<'a, Option<KeptText>> {
+        Box::pin(ready(None))
     }
 }
 

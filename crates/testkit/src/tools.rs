@@ -311,13 +311,14 @@ impl Invocation for Understood {
         self.script.timeout
     }
 
-    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
         self.script.panic_in(Step::Preview);
         async move {
             self.script.panic_in(Step::PreviewLater);
             let mut preview = Preview::default();
             for path in &self.script.rests_on {
-                let seen = view.read(path, 1 << 20)?;
+                let path = path.clone();
+                let seen = view.look(move |view| view.read(&path, 1 << 20)).await?;
                 let content = seen.content.unwrap_or_default();
                 preview.text = Some(String::from_utf8_lossy(&content).into_owned());
                 preview.rests_on.push(seen.digest);

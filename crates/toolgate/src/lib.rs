@@ -86,6 +86,7 @@ pub use serde;
 pub use serde_json;
 pub use tokio_util::sync::CancellationToken;
 
+pub use toolgate_gate::blocking;
 pub use toolgate_gate::registry::Registry;
 pub use toolgate_gate::session::Session;
 pub use toolgate_gate::{BatchContext, Gate};

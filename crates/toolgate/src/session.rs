@@ -16,5 +16,5 @@
 
 pub use toolgate_gate::session::{
     KeepError, KeptInMemory, KeptOnDisk, KeptText, LineRanges, OutputStore, ReadLog, Resource,
-    Session, Spool, SpoolReader, Staleness,
+    Session, Spool, SpoolReader, Staleness, WholeText,
 };

@@ -1,5 +1,6 @@
 //! Work on files, off the threads that serve everybody else.
 
+use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 use toolgate_model::{ErrorKind, ToolError};
@@ -30,6 +31,34 @@ impl<T: Send + 'static> Begun<T> {
                 Ok(payload) => std::panic::resume_unwind(payload),
                 Err(_) => Err(cancelled()),
             },
+        }
+    }
+}
+
+/// A value whose end takes a moment, such as a command that has to be ended: it is dropped on a
+/// thread that may wait.
+#[derive(Debug)]
+pub(crate) struct DroppedAside<T: Send + 'static>(Option<T>);
+
+impl<T: Send + 'static> DroppedAside<T> {
+    pub(crate) const fn new(value: T) -> Self {
+        Self(Some(value))
+    }
+
+    /// Takes it out: whoever has it drops it.
+    pub(crate) fn into_inner(mut self) -> Option<T> {
+        self.0.take()
+    }
+
+    pub(crate) const fn get_mut(&mut self) -> Option<&mut T> {
+        self.0.as_mut()
+    }
+}
+
+impl<T: Send + 'static> Drop for DroppedAside<T> {
+    fn drop(&mut self) {
+        if let (Some(value), Ok(runtime)) = (self.0.take(), Handle::try_current()) {
+            drop(runtime.spawn_blocking(move || drop(value)));
         }
     }
 }

@@ -64,22 +64,21 @@ fn matcher(pattern: &str) -> Result<grep_regex::RegexMatcher, ToolError> {
 
 /// The tool.
 pub(crate) fn tool() -> TypedTool<ReadOutput> {
-    typed("read_output", DESCRIPTION, |args: ReadOutput, cx| {
-        blocking(move || read(&args, &cx))
-    })
-    .check(ReadOutput::check)
-    .summary(|args| format!("Read the output {}", args.handle))
-    .facts(|_| Facts::none())
-    .category(Category::Other)
-    .risk(Risk::Low)
+    typed("read_output", DESCRIPTION, read)
+        .check(ReadOutput::check)
+        .summary(|args| format!("Read the output {}", args.handle))
+        .facts(|_| Facts::none())
+        .category(Category::Other)
+        .risk(Risk::Low)
 }
 
-fn read(args: &ReadOutput, cx: &RunCtx) -> Result<Output, ToolError> {
+async fn read(args: ReadOutput, cx: RunCtx) -> Result<Output, ToolError> {
     let session = cx.session();
     let handle = OutputHandle::new(args.handle.clone());
     let text = session
         .outputs()
         .open(session.id(), &handle)
+        .await
         .ok_or_else(|| {
             ToolError::new(
                 ErrorKind::NotFound,
@@ -89,12 +88,15 @@ fn read(args: &ReadOutput, cx: &RunCtx) -> Result<Output, ToolError> {
                 ),
             )
         })?;
-    let limit = cx.limits().effective();
-    let output = match &args.pattern {
-        Some(pattern) => fitting(text, pattern, limit, cx),
-        None => part(args, text, limit, cx),
-    };
-    Ok(output?.with("handle", args.handle.clone()))
+    blocking(move || {
+        let limit = cx.limits().effective();
+        let output = match &args.pattern {
+            Some(pattern) => fitting(text, pattern, limit, &cx),
+            None => part(&args, text, limit, &cx),
+        };
+        Ok(output?.with("handle", args.handle.clone()))
+    })
+    .await
 }
 
 /// An output that cannot be read any more.

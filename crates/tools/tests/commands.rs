@@ -83,6 +83,10 @@ const TRIALS: &[Trial] = &[
         silent_commands_hold_no_threads,
     ),
     (
+        "background_commands_hold_no_threads_and_leave_no_descriptors",
+        background_commands_hold_no_threads_and_leave_no_descriptors,
+    ),
+    (
         "a_cancelled_command_ends_while_it_is_silent",
         a_cancelled_command_ends_while_it_is_silent,
     ),
@@ -719,6 +723,62 @@ fn silent_commands_hold_no_threads() {
         assert_eq!(result.content, "begun\ndone\n", "{result:?}");
     }
     assert!(threads < 24, "{threads} threads for {SILENT} commands");
+}
+
+/// How many background commands one conversation may have.
+const OF_ONE: usize = 16;
+
+/// As above. Every command is seen to write, to wait, and to end with its conversation.
+fn background_commands_hold_no_threads_and_leave_no_descriptors() {
+    let bench = Bench::new();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(4)
+        .enable_time()
+        .build()
+        .unwrap();
+    let count = |of: &str| {
+        std::fs::read_dir(format!("/proc/self/{of}"))
+            .unwrap()
+            .count()
+    };
+    let sessions: Vec<Arc<Session>> = (0..SILENT.div_ceil(OF_ONE))
+        .map(|number| Arc::new(Session::new(format!("back_{number}"))))
+        .collect();
+    let call = async |session: &Arc<Session>, tool: &str, args: Value| {
+        let passage = bench.passage(EventSink::none());
+        bench.calling_in(session, tool, args, passage).await
+    };
+    let line = json!({"command": "echo begun; exec sleep 1000", "background": true});
+    // The first command starts what stays: the reactor and the sandboxes that wait.
+    let first = Arc::new(Session::new("first"));
+    let (before, while_they_ran, after) = runtime.block_on(async {
+        assert_eq!(call(&first, "run_command", line.clone()).await.error, None);
+        first.end().await;
+        let before = count("fd");
+        for number in 0..SILENT {
+            let session = &sessions[number / OF_ONE];
+            let begun = call(session, "run_command", line.clone()).await;
+            assert_eq!(begun.error, None, "{begun:?}");
+            let handle = begun.metadata["handle"].clone();
+            let read = json!({"handle": handle, "wait_seconds": 30});
+            let read = call(session, "command_output", read).await;
+            assert!(read.content.starts_with("begun\n"), "{read:?}");
+        }
+        let while_they_ran = (count("task"), count("fd"));
+        // One is stopped by itself, the others end with their conversations.
+        let stopped = call(&sessions[0], "stop_command", json!({"handle": "cmd_1"})).await;
+        assert_eq!(stopped.metadata["running"], json!(false), "{stopped:?}");
+        for session in &sessions {
+            session.end().await;
+        }
+        (before, while_they_ran, count("fd"))
+    });
+    let (threads, descriptors) = while_they_ran;
+    assert!(threads < 24, "{threads} threads for {SILENT} commands");
+    assert!(descriptors > before + SILENT, "they ran at the same time");
+    // A sandbox that was made ahead meanwhile may stay.
+    assert!(after <= before + 16, "{before} descriptors, then {after}");
 }
 
 fn a_cancelled_command_ends_while_it_is_silent() {

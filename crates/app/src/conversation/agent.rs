@@ -16,6 +16,7 @@ use toolgate_providers::replay::Script;
 use super::events::Live;
 use super::{Conversation, StartOptions, State};
 use crate::app::{App, Working};
+use crate::aside::aside;
 use crate::asker::Asker;
 use crate::configuration;
 use crate::error::AppError;
@@ -317,7 +318,8 @@ impl Conversation {
                 }
                 false => state.options.clone(),
             };
-            let agent = Agent::new(app, id, &options)?;
+            let (app, id) = (app.clone(), id.clone());
+            let agent = aside(move || Agent::new(&app, &id, &options)).await?;
             self.inner.signals.begin(agent.live());
             state.agent = Some(agent);
         }
@@ -330,7 +332,8 @@ impl Conversation {
         let app = &self.inner.app;
         if state.agent.is_none() {
             let stored = Stored::find(app, &self.inner.id).await?;
-            let agent = Agent::for_recovery(app, &stored)?;
+            let app = app.clone();
+            let agent = aside(move || Agent::for_recovery(&app, &stored)).await?;
             self.inner.signals.begin(agent.live());
             state.agent = Some(agent);
         }

@@ -139,7 +139,8 @@ impl std::fmt::Debug for Conversation {
 
 impl App {
     /// Prepares a new conversation: provider, model, preset, workspace and tools are in order when
-    /// this returns. Nothing is journaled before the first turn.
+    /// this returns. Nothing is journaled before the first turn. It reads files and starts the
+    /// command sandbox, so it is to be called on a thread that may wait.
     pub fn start(&self, options: StartOptions) -> Result<Conversation, AppError> {
         let id = match &options.id {
             Some(id) => id.clone(),

@@ -23,7 +23,7 @@
 //! conversation.send(Input::message("Look around.")).await?.outcome().await?;
 //! match conversation.undo(&Scope::All).await? {
 //!     Undo::Planned(plan) => {
-//!         for difference in plan.differences() {
+//!         for difference in plan.differences().await? {
 //!             assert!(!difference.is_empty());
 //!         }
 //!         plan.apply("the user", Default::default()).await?;
@@ -57,6 +57,7 @@ use toolgate_sandbox::paths::PathSandbox;
 pub use toolgate_journal::undo::Scope;
 
 use crate::app::App;
+use crate::aside::aside;
 use crate::configuration;
 use crate::error::AppError;
 use crate::options::Approval;
@@ -86,7 +87,7 @@ pub struct UndoPlan {
     project: Project,
     conversation: ConversationId,
     call: ToolCall,
-    files: Vec<Back>,
+    files: Arc<Vec<Back>>,
     beyond: usize,
 }
 
@@ -101,15 +102,16 @@ impl std::fmt::Debug for UndoPlan {
 
 impl UndoPlan {
     /// The difference of every file, as text. Names are one line each; contents are as they are.
-    pub fn differences(&self) -> Vec<String> {
-        let sandbox = self.project.gate.sandbox();
-        let difference = |file: &Back| {
-            let now = Current::look(sandbox, &file.name).ok().flatten();
+    pub async fn differences(&self) -> Result<Vec<String>, AppError> {
+        let sandbox = self.project.gate.sandbox().clone();
+        let files = Arc::clone(&self.files);
+        let difference = move |file: &Back| {
+            let now = Current::look(&sandbox, &file.name).ok().flatten();
             let now = now.as_ref().map(|now| now.bytes.as_slice());
             let name = file.name.to_string_lossy();
             difference::shown(&name, now, file.content.as_deref())
         };
-        self.files.iter().map(difference).collect()
+        aside(move || Ok(files.iter().map(difference).collect())).await
     }
 
     /// How many of the calls ran commands, whose effects stay.
@@ -150,7 +152,9 @@ pub(crate) async fn plan(app: &App, stored: &Stored, scope: &Scope) -> Result<Un
         scopes: Vec::new(),
     };
     // A user undoes, no model: that works where tools are off, too.
-    let project = Project::build(app, plan, |settings| settings.mode = Mode::Enabled)?;
+    let building = app.clone();
+    let build = move || Project::build(&building, plan, |settings| settings.mode = Mode::Enabled);
+    let project = aside(build).await?;
     let journal = project.record.durable()?;
     // A change that a crash interrupted is brought to an end first, else it is neither here nor there.
     project.mend().await;
@@ -158,7 +162,10 @@ pub(crate) async fn plan(app: &App, stored: &Stored, scope: &Scope) -> Result<Un
     let changes = Changes::read(&**journal, &id).await?;
     let call = call(&id, scope, &changes);
     let sandbox = project.gate.sandbox();
-    let planned = match changes.plan(scope, &mut |place| look(sandbox, place)) {
+    let (at, of, looked_at) = (sandbox.clone(), scope.clone(), Arc::new(changes));
+    let changes = Arc::clone(&looked_at);
+    let planned = aside(move || Ok(looked_at.plan(&of, &mut |place| look(&at, place)))).await?;
+    let planned = match planned {
         Ok(planned) => planned,
         Err(refusal) => {
             let result = refused(&call, &refusal);
@@ -181,7 +188,7 @@ pub(crate) async fn plan(app: &App, stored: &Stored, scope: &Scope) -> Result<Un
         Ok(files) => Ok(Undo::Planned(Box::new(UndoPlan {
             conversation: id,
             call,
-            files,
+            files: Arc::new(files),
             beyond,
             project,
         }))),

@@ -102,7 +102,7 @@ pub(crate) struct UndoTool {
 }
 
 impl UndoTool {
-    pub(crate) fn new(files: Vec<Back>) -> Self {
+    pub(crate) fn new(files: Arc<Vec<Back>>) -> Self {
         let text = json!({"type": "string"});
         let schema = json!({
             "type": "object",
@@ -124,7 +124,7 @@ impl UndoTool {
                 advertised: false,
                 ..spec
             },
-            files: Arc::new(files),
+            files,
         }
     }
 }
@@ -163,10 +163,11 @@ impl Invocation for Undoing {
         &self.facts
     }
 
-    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
-        let look = || {
+    fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        let files = Arc::clone(&self.files);
+        Box::pin(view.look(move |view| {
             let (mut text, mut rests_on) = (String::new(), Vec::new());
-            for file in self.files.iter() {
+            for file in files.iter() {
                 let seen = view.read(&file.shown(), LARGEST)?;
                 let (now, then) = (seen.content.as_deref(), file.content.as_deref());
                 text.push_str(&difference::shown(&file.shown(), now, then));
@@ -176,8 +177,7 @@ impl Invocation for Undoing {
                 });
             }
             Ok(Preview::bounded(&text, PREVIEW, &[], rests_on))
-        };
-        Box::pin(std::future::ready(look()))
+        }))
     }
 
     fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {

@@ -26,7 +26,7 @@ pub(crate) async fn run(
             explain(common, out, &tool.to_string_lossy(), &args.all()).await
         }
         PolicyCommand::Check => check_rules(common, out),
-        PolicyCommand::Grants { command } => grants(common, out, command),
+        PolicyCommand::Grants { command } => grants(common, out, command).await,
     }
 }
 
@@ -143,11 +143,15 @@ fn finding_json(finding: &Finding) -> Value {
     })
 }
 
-fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<u8, CliError> {
+async fn grants(
+    common: &Common,
+    out: &Out,
+    command: Option<GrantsCommand>,
+) -> Result<u8, CliError> {
     let project = assembly::app(common, out)?.project(Purpose::Look)?;
     match command {
         None => {
-            let all = project.grants()?;
+            let all = project.grants().await?;
             if out.json {
                 out.json_line(&all)?;
             } else {
@@ -162,9 +166,9 @@ fn grants(common: &Common, out: &Out, command: Option<GrantsCommand>) -> Result<
             Ok(0)
         }
         Some(GrantsCommand::Revoke { id }) => {
-            let all = project.grants()?;
+            let all = project.grants().await?;
             let id = only_one(&id, all.iter().map(|grant| grant.id.as_str()))?;
-            if project.revoke_grant(&id)? {
+            if project.revoke_grant(&id).await? {
                 out.remark(format!("{id} is taken back"));
                 Ok(0)
             } else {

@@ -35,7 +35,7 @@ pub(crate) async fn run(common: &Common, out: &Out, undone: Undone) -> Result<u8
         Undo::Nothing { result } | Undo::Refused { result } => return report(&result, out),
     };
     if !out.json {
-        for file in plan.differences() {
+        for file in plan.differences().await? {
             out.text(difference::painted(&file))?;
         }
     }

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use toolgate_gate::approve::{Grant, GrantError, GrantStamp, GrantStore};
+use toolgate_gate::blocking;
 
 use super::{Kept, Store, StoreError, VERSION, text};
 
@@ -58,6 +60,13 @@ impl GrantFile {
         &self.project
     }
 
+    /// The grants of this project. It waits for the disk, which
+    /// [`list`](GrantStore::list) does elsewhere.
+    pub fn here(&self) -> Result<Vec<Grant>, StoreError> {
+        let mut all = self.everywhere()?;
+        Ok(all.remove(&self.project).unwrap_or_default())
+    }
+
     /// The grants of every project, by workspace.
     pub fn everywhere(&self) -> Result<BTreeMap<String, Vec<Grant>>, StoreError> {
         Ok(self.store.read::<Grants>()?.projects)
@@ -65,40 +74,67 @@ impl GrantFile {
 }
 
 impl GrantStore for GrantFile {
-    fn stamp(&self) -> Option<GrantStamp> {
-        self.store.stamp().map(GrantStamp)
+    fn stamp(&self) -> BoxFuture<'_, Option<GrantStamp>> {
+        // On this thread: one look at a file's metadata, which every batch takes, costs less
+        // than another thread.
+        let stamp = self.store.stamp().map(GrantStamp);
+        Box::pin(std::future::ready(stamp))
     }
 
-    fn list(&self) -> Result<Vec<Grant>, GrantError> {
-        let mut all = self.everywhere().map_err(told)?;
-        Ok(all.remove(&self.project).unwrap_or_default())
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Grant>, GrantError>> {
+        self.aside(Self::here)
     }
 
-    fn add(&self, grants: &[Grant]) -> Result<(), GrantError> {
-        let add = |kept: &mut Grants| {
-            kept.projects
-                .entry(self.project.clone())
-                .or_default()
-                .extend_from_slice(grants);
-            !grants.is_empty()
-        };
-        self.store.change(add).map(drop).map_err(told)
-    }
-
-    fn revoke(&self, id: &str) -> Result<bool, GrantError> {
-        let revoke = |kept: &mut Grants| {
-            let Some(grants) = kept.projects.get_mut(&self.project) else {
-                return false;
+    fn add<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantError>> {
+        let grants = grants.to_vec();
+        self.aside(move |file| {
+            let add = |kept: &mut Grants| {
+                kept.projects
+                    .entry(file.project.clone())
+                    .or_default()
+                    .extend_from_slice(&grants);
+                !grants.is_empty()
             };
-            let before = grants.len();
-            grants.retain(|grant| grant.id != id);
-            let found = grants.len() < before;
-            if grants.is_empty() {
-                kept.projects.remove(&self.project);
-            }
-            found
-        };
-        self.store.change(revoke).map_err(told)
+            file.store.change(add).map(drop)
+        })
+    }
+
+    fn revoke<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, GrantError>> {
+        let id = id.to_owned();
+        self.aside(move |file| {
+            let revoke = |kept: &mut Grants| {
+                let Some(grants) = kept.projects.get_mut(&file.project) else {
+                    return false;
+                };
+                let before = grants.len();
+                grants.retain(|grant| grant.id != id);
+                let found = grants.len() < before;
+                if grants.is_empty() {
+                    kept.projects.remove(&file.project);
+                }
+                found
+            };
+            file.store.change(revoke)
+        })
+    }
+}
+
+impl GrantFile {
+    /// Works on the file on a thread that may wait: for the disk, and for another process that
+    /// holds the lock.
+    fn aside<'a, T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'a, Result<T, GrantError>> {
+        let file = self.clone();
+        Box::pin(async move {
+            let done = blocking::run(move || work(&file).map_err(told)).await;
+            done.unwrap_or_else(|| {
+                Err(GrantError {
+                    message: "the program is about to end".into(),
+                })
+            })
+        })
     }
 }
 

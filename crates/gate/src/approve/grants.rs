@@ -5,6 +5,7 @@
 //! facts. It is shown before it is saved, tried on the call that caused it, can
 //! be listed and taken back, and beats neither a deny nor the floor.
 
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use toolgate_model::{CallKind, Category, Facts, PlanRecord, RuleSource, Run};
 use toolgate_policy::{Grant as Allowance, GrantScope, LayerSpec};
@@ -218,20 +219,47 @@ pub struct GrantError {
 pub struct GrantStamp(pub [u64; 8]);
 
 /// Where the grants of a project are kept.
+///
+/// The futures run on threads that serve other conversations too: a store that waits for a disk
+/// does so in [`blocking::run`](crate::blocking::run).
+///
+/// ```
+/// use toolgate_gate::approve::{Grant, GrantScope, GrantStore, GrantsInMemory};
+///
+/// # futures::executor::block_on(async {
+/// let grants = GrantsInMemory::default();
+/// let grant = Grant {
+///     id: "g1".into(),
+///     at_ms: 0,
+///     tool: "read_file".into(),
+///     scope: GrantScope::Tool,
+/// };
+/// grants.add(&[grant]).await?;
+/// assert_eq!(grants.list().await?.len(), 1);
+/// assert!(grants.revoke("g1").await?);
+/// # Ok::<(), toolgate_gate::approve::GrantError>(())
+/// # })?;
+/// # Ok::<(), toolgate_gate::approve::GrantError>(())
+/// ```
 pub trait GrantStore: Send + Sync {
     /// The state that [`list`](Self::list) would be made of: as long as it is equal, the list
     /// is not read again. `None` if the store cannot tell cheaply; then every batch reads the
-    /// list.
-    fn stamp(&self) -> Option<GrantStamp> {
-        None
+    /// list. Every batch asks for it.
+    fn stamp(&self) -> BoxFuture<'_, Option<GrantStamp>> {
+        ready(None)
     }
 
     /// The grants of this project.
-    fn list(&self) -> Result<Vec<Grant>, GrantError>;
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Grant>, GrantError>>;
     /// Adds grants for good.
-    fn add(&self, grants: &[Grant]) -> Result<(), GrantError>;
+    fn add<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantError>>;
     /// Takes one back; whether it was there.
-    fn revoke(&self, id: &str) -> Result<bool, GrantError>;
+    fn revoke<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, GrantError>>;
+}
+
+/// What is known at once.
+fn ready<'a, T: Send + 'a>(value: T) -> BoxFuture<'a, T> {
+    Box::pin(std::future::ready(value))
 }
 
 /// Remembers nothing and says so.
@@ -239,22 +267,22 @@ pub trait GrantStore: Send + Sync {
 pub struct NoGrants;
 
 impl GrantStore for NoGrants {
-    fn stamp(&self) -> Option<GrantStamp> {
-        Some(GrantStamp([0; 8]))
+    fn stamp(&self) -> BoxFuture<'_, Option<GrantStamp>> {
+        ready(Some(GrantStamp([0; 8])))
     }
 
-    fn list(&self) -> Result<Vec<Grant>, GrantError> {
-        Ok(Vec::new())
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Grant>, GrantError>> {
+        ready(Ok(Vec::new()))
     }
 
-    fn add(&self, _: &[Grant]) -> Result<(), GrantError> {
-        Err(GrantError {
+    fn add<'a>(&'a self, _: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantError>> {
+        ready(Err(GrantError {
             message: "approvals of a project are not remembered here".into(),
-        })
+        }))
     }
 
-    fn revoke(&self, _: &str) -> Result<bool, GrantError> {
-        Ok(false)
+    fn revoke<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<bool, GrantError>> {
+        ready(Ok(false))
     }
 }
 
@@ -269,27 +297,32 @@ struct Counted {
 }
 
 impl GrantStore for GrantsInMemory {
-    fn stamp(&self) -> Option<GrantStamp> {
-        Some(GrantStamp([lock(&self.0).changes, 0, 0, 0, 0, 0, 0, 0]))
+    fn stamp(&self) -> BoxFuture<'_, Option<GrantStamp>> {
+        let changes = lock(&self.0).changes;
+        ready(Some(GrantStamp([changes, 0, 0, 0, 0, 0, 0, 0])))
     }
 
-    fn list(&self) -> Result<Vec<Grant>, GrantError> {
-        Ok(lock(&self.0).grants.clone())
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Grant>, GrantError>> {
+        ready(Ok(lock(&self.0).grants.clone()))
     }
 
-    fn add(&self, grants: &[Grant]) -> Result<(), GrantError> {
-        let mut all = lock(&self.0);
-        all.grants.extend_from_slice(grants);
-        all.changes += 1;
-        Ok(())
+    fn add<'a>(&'a self, grants: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantError>> {
+        Box::pin(async move {
+            let mut all = lock(&self.0);
+            all.grants.extend_from_slice(grants);
+            all.changes += 1;
+            Ok(())
+        })
     }
 
-    fn revoke(&self, id: &str) -> Result<bool, GrantError> {
-        let mut all = lock(&self.0);
-        let before = all.grants.len();
-        all.grants.retain(|grant| grant.id != id);
-        all.changes += 1;
-        Ok(all.grants.len() < before)
+    fn revoke<'a>(&'a self, id: &'a str) -> BoxFuture<'a, Result<bool, GrantError>> {
+        Box::pin(async move {
+            let mut all = lock(&self.0);
+            let before = all.grants.len();
+            all.grants.retain(|grant| grant.id != id);
+            all.changes += 1;
+            Ok(all.grants.len() < before)
+        })
     }
 }
 

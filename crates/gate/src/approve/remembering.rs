@@ -1,6 +1,7 @@
 //! What an answer leaves behind: grants, and what stays open.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 
 use toolgate_model::{Action, CallId, CallKind, OpenedDirectory, Openings};
 
@@ -14,7 +15,7 @@ use crate::session::Session;
 
 impl Gate {
     /// What an approver can be offered beside a plain yes.
-    pub(super) fn offer(&self, session: &Session, live: &Live) -> Offer {
+    pub(super) async fn offer(&self, session: &Arc<Session>, live: &Live) -> Offer {
         let opened = execute::call::opened(live, session);
         let foreign = AssertUnwindSafe(|| {
             let invocation = &live.invocation;
@@ -23,34 +24,43 @@ impl Gate {
         // Foreign code: it may panic.
         let (mut could_connect, would_fail) = catch_unwind(foreign).unwrap_or_default();
         could_connect.retain(|network| Some(*network) > opened.network);
-        let kinds = [CallKind::Edits, CallKind::Commands];
-        let allows = |kind: &CallKind| {
-            let grants = Grant::of_kind(*kind, &self.inner.registry);
-            grants.iter().any(|grant| grant.tool == live.record.tool)
-                && self.allowed_by(session, live, &grants).is_ok()
-        };
+        let mut kinds = Vec::new();
+        for kind in [CallKind::Edits, CallKind::Commands] {
+            let grants = Grant::of_kind(kind, &self.inner.registry);
+            if grants.iter().any(|grant| grant.tool == live.record.tool)
+                && self.allowed_by(session, live, &grants).await.is_ok()
+            {
+                kinds.push(kind);
+            }
+        }
         Offer {
-            grants: self.tried(session, live).unwrap_or_default(),
-            kinds: kinds.into_iter().filter(allows).collect(),
+            grants: self.tried(session, live).await.unwrap_or_default(),
+            kinds,
             could_connect,
             would_fail,
         }
     }
 
     /// What "always" would save for a call, if that would have allowed this very call.
-    fn tried(&self, session: &Session, live: &Live) -> Result<Vec<Grant>, String> {
+    async fn tried(&self, session: &Arc<Session>, live: &Live) -> Result<Vec<Grant>, String> {
         let grants = Grant::proposed(&live.record);
         if grants.is_empty() {
             return Err(Grant::unproposed(&live.record).into());
         }
-        self.allowed_by(session, live, &grants)?;
+        self.allowed_by(session, live, &grants).await?;
         Ok(grants)
     }
 
     /// Whether a call would have been allowed with these grants, or why not.
-    fn allowed_by(&self, session: &Session, live: &Live, grants: &[Grant]) -> Result<(), String> {
+    async fn allowed_by(
+        &self,
+        session: &Arc<Session>,
+        live: &Live,
+        grants: &[Grant],
+    ) -> Result<(), String> {
         let policy = self
             .policy_for(session, grants)
+            .await
             .map_err(|error| error.message)?;
         let stop = Stop::of_conversation(session);
         let (mut decision, ..) = self.planner(session, &policy, stop).policy_says(live);
@@ -88,26 +98,29 @@ impl Gate {
 
     /// Saves what "always" means for this call, after trying it on this very call. Returns what
     /// the conversation remembers.
-    pub(super) fn remember(
+    pub(super) async fn remember(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         live: &Live,
         remember: Remember,
     ) -> Result<Vec<Grant>, String> {
         let mut grants = match (remember, remember.kind()) {
             (Remember::Once, _) => return Ok(Vec::new()),
-            (_, None) => self.tried(session, live)?,
+            (_, None) => self.tried(session, live).await?,
             (_, Some(kind)) => {
                 let grants = Grant::of_kind(kind, &self.inner.registry);
                 if !grants.iter().any(|grant| grant.tool == live.record.tool) {
                     return Err(format!("it is none of the {}", remember.as_str()));
                 }
-                self.allowed_by(session, live, &grants)?;
+                self.allowed_by(session, live, &grants).await?;
                 grants
             }
         };
         let kept = match remember {
-            Remember::Project => self.inner.grants.list().map_err(|error| error.message)?,
+            Remember::Project => {
+                let kept = self.inner.grants.list().await;
+                kept.map_err(|error| error.message)?
+            }
             _ => session.grants(),
         };
         // What is remembered already is not remembered twice: one revocation has to be enough.
@@ -121,7 +134,7 @@ impl Gate {
             grant.at_ms = self.inner.clock.now_ms();
         }
         if remember == Remember::Project {
-            let added = self.inner.grants.add(&grants);
+            let added = self.inner.grants.add(&grants).await;
             return added.map(|()| Vec::new()).map_err(|error| error.message);
         }
         session.grant(grants.clone());

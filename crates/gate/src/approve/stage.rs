@@ -18,6 +18,7 @@ use crate::journal::{Entry, Lasting, Record};
 use crate::output::approval_text;
 use crate::pipeline::{BatchContext, Fate, Ready};
 use crate::plan::{Authorized, ManualCall, NeedsApproval, Plan, Planned, Refusal, beyond};
+use crate::preconditions;
 use crate::session::Session;
 
 /// A plan whose ground keeps changing is asked so many times, then given up.
@@ -97,7 +98,7 @@ impl Gate {
 
     async fn ask(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         asked: &[(usize, NeedsApproval)],
         opening: &mut Vec<Entry>,
         passage: &BatchContext,
@@ -116,20 +117,19 @@ impl Gate {
                     "no randomness for a question's id; nobody was asked",
                 )
             })?;
+        let mut items = Vec::with_capacity(asked.len());
+        for (_, needs) in asked {
+            // Trying means compiling rules: only where somebody reads it.
+            let offer = match approver.is_seen() {
+                true => self.offer(session, &needs.live).await,
+                false => Offer::default(),
+            };
+            items.push(needs.live.approval_item(&offer, &self.inner.redactor));
+        }
         let request = ApprovalRequest {
             id,
             conversation: session.id().clone(),
-            items: asked
-                .iter()
-                .map(|(_, needs)| {
-                    // Trying means compiling rules: only where somebody reads it.
-                    let offer = match approver.is_seen() {
-                        true => self.offer(session, &needs.live),
-                        false => Offer::default(),
-                    };
-                    needs.live.approval_item(&offer, &self.inner.redactor)
-                })
-                .collect(),
+            items,
             expires_after: self.inner.settings.approval_timeout,
         };
         let mut entries = opening.clone();
@@ -252,7 +252,7 @@ impl Gate {
     /// Gives every asked call its fate. What changed under the person's eyes is returned, to be asked again.
     async fn apply(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         asked: Vec<(usize, NeedsApproval)>,
         answered: &Result<Answer, ToolError>,
         stop: Stop<'_>,
@@ -297,7 +297,8 @@ impl Gate {
                     }
                     // A text is cut for people after its secrets are out: half of one is not known.
                     let shown = |why: String| approval_text(&self.inner.redactor.shown(&why));
-                    match self.remember(session, &needs.live, answer.remember) {
+                    let remembered = self.remember(session, &needs.live, answer.remember);
+                    match remembered.await {
                         Ok(grants) => lasting.grants = grants,
                         Err(why) => needs.live.not_remembered = Some(shown(why)),
                     }
@@ -332,7 +333,7 @@ impl Gate {
     /// The plan as it was shown, or a new one if its ground has changed since.
     async fn fresh(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         needs: NeedsApproval,
         stop: Stop<'_>,
     ) -> Result<NeedsApproval, Box<Plan>> {
@@ -340,14 +341,11 @@ impl Gate {
         let leads = crate::plan::leads_of(&self.inner.sandbox, &record.facts);
         let holds = leads == record.leads_to
             && record.opens.iter().all(beyond::holds)
-            && record.rests_on.iter().all(|file| {
-                crate::preconditions::look(&self.inner.sandbox, &file.path)
-                    .is_ok_and(|ground| ground.sha256 == file.sha256)
-            });
+            && preconditions::hold(&self.inner.sandbox, &record.rests_on).await;
         if holds {
             return Ok(needs);
         }
-        match self.policy_for(session, &[]) {
+        match self.policy_for(session, &[]).await {
             Ok(policy) => Err(Box::new(
                 self.planner(session, &policy, stop)
                     .again(&needs.record().call)

@@ -95,10 +95,10 @@ impl Gate {
             span: span.clone(),
         };
         let opened = live.opened;
-        let ground = || {
+        let ground = async {
             directories_hold(&opened)?;
-            let rests_on = rests_on.as_deref().map_err(Clone::clone)?;
-            self.ground_holds(session, &record, rests_on, live.own_writes)
+            self.ground_holds(session, &record, &rests_on?, live.own_writes)
+                .await
         };
         let begun = self.inner.clock.now_ms();
         let ending = self.inner.runner.run(job, ground).await;
@@ -109,18 +109,16 @@ impl Gate {
         if let Some(kind) = ending.outcome.kind() {
             span.record("error.type", kind.as_str());
         }
-        let mut result = self.settler(session).settle(
-            session,
-            Unsettled {
-                call_id: record.call.id.clone(),
-                tool: record.tool.clone(),
-                plan: Some(&record),
-                outcome: ending.outcome,
-                ran_for: ending.ran_for,
-                still_running: ending.still_running,
-                not_remembered: live.not_remembered,
-            },
-        );
+        let unsettled = Unsettled {
+            call_id: record.call.id.clone(),
+            tool: record.tool.clone(),
+            plan: Some(&record),
+            outcome: ending.outcome,
+            ran_for: ending.ran_for,
+            still_running: ending.still_running,
+            not_remembered: live.not_remembered,
+        };
+        let mut result = self.settler(session).settle(session, unsettled).await;
         // The last pieces come before the end, and what happened is on record before a listener
         // is waited for.
         let ended = chunks.finish_now();
@@ -146,7 +144,7 @@ impl Gate {
     /// shown, the preview is made again and has to show the same change.
     async fn shown_again(
         &self,
-        session: &Session,
+        session: &Arc<Session>,
         live: &Live,
         stop: Stop<'_>,
     ) -> Result<Vec<FileDigest>, ToolError> {
@@ -159,8 +157,9 @@ impl Gate {
         };
         let mut rests_on = record.rests_on.clone();
         let mut changed = Vec::new();
-        for (file, before) in rests_on.iter_mut().zip(&live.exact.files) {
-            let now = preconditions::look(sandbox, &file.path)?;
+        let found = preconditions::look_at(sandbox, &rests_on).await?;
+        let files = rests_on.iter_mut().zip(&live.exact.files);
+        for ((file, before), now) in files.zip(found) {
             let own = || session.reads(|log| log.wrote_since(&now, live.own_writes));
             if now.sha256 != file.sha256 && own() {
                 if file.sha256.is_none() {
@@ -172,17 +171,24 @@ impl Gate {
                     path: file.path.clone(),
                     sha256: now.sha256,
                 };
-                let (Some(before), Some(after)) =
-                    (before.clone(), preconditions::lines(sandbox, &now))
-                else {
-                    return Err(not_as_shown());
-                };
-                changed.push(Lines { before, after });
+                let before = before.clone().ok_or_else(not_as_shown)?;
+                changed.push((before, now));
             }
         }
         if changed.is_empty() {
             return Ok(rests_on);
         }
+        let (before, now): (Vec<_>, Vec<_>) = changed.into_iter().unzip();
+        let after = preconditions::lines_of(sandbox, &now).await;
+        let changed = before.into_iter().zip(after);
+        let changed = changed.map(|(before, after)| {
+            Some(Lines {
+                before,
+                after: after?,
+            })
+        });
+        let changed: Option<Vec<Lines>> = changed.collect();
+        let changed = changed.ok_or_else(not_as_shown)?;
         let planner = self.planner(session, &live.policy, stop);
         let again = planner.preview(live).await?;
         let text = again.text.unwrap_or_default();
@@ -193,7 +199,7 @@ impl Gate {
     }
 
     /// What a person was shown is still so, or Toolgate itself changed it since.
-    fn ground_holds(
+    async fn ground_holds(
         &self,
         session: &Session,
         record: &PlanRecord,
@@ -211,8 +217,8 @@ impl Gate {
             };
             return Err(ToolError::new(ErrorKind::StaleFile, message));
         }
-        for file in rests_on {
-            let now = crate::preconditions::look(&self.inner.sandbox, &file.path)?;
+        let found = preconditions::look_at(&self.inner.sandbox, rests_on).await?;
+        for (file, now) in rests_on.iter().zip(found) {
             // Otherwise the preview was made again.
             let by_arguments = || {
                 let own = || session.reads(|log| log.wrote_since(&now, own_writes));

@@ -143,12 +143,12 @@ impl Runner {
         std::panic::catch_unwind(prepare).map_err(|payload| panicked(&*payload))
     }
 
-    /// Runs an invocation within its time. `ground` is looked at while the locks are
+    /// Runs an invocation within its time. `ground` is waited for while the locks are
     /// held: what it says about files then holds until the tool ends.
     pub(crate) async fn run(
         &self,
         job: Job<'_>,
-        ground: impl FnOnce() -> Result<(), ToolError>,
+        ground: impl Future<Output = Result<(), ToolError>>,
     ) -> Ending {
         let Job {
             invocation,
@@ -158,7 +158,12 @@ impl Runner {
             stop,
             span,
         } = job;
-        if let Err(error) = ground() {
+        let ground = tokio::select! {
+            biased;
+            ground = ground => ground,
+            () = stop.set() => Err(cancelled()),
+        };
+        if let Err(error) = ground {
             return Ending {
                 outcome: Outcome::Stopped(error),
                 ran_for: None,

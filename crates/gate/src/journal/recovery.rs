@@ -13,6 +13,8 @@
 //! be looked at or mended decides nothing: the intent stays open, and whoever comes next
 //! tries again, unless the user gives it up.
 
+use std::sync::Arc;
+
 use futures::future::BoxFuture;
 use toolgate_model::{CallId, ConversationId, ErrorKind, ToolError, ToolResult};
 
@@ -21,6 +23,7 @@ use super::states::{Class, State};
 use super::{
     FileError, Files, IntendedFile, JournalError, ReadJournal, Record, Recovered, RecoveredFile,
 };
+use crate::blocking;
 use crate::clock::{Entropy, SystemEntropy};
 
 /// A call without a result, or with files it may have half changed.
@@ -100,6 +103,11 @@ impl Unfinished {
     }
 }
 
+/// The runtime ended before the files were looked at. The next start tries again.
+fn cut_off() -> JournalError {
+    JournalError::not_written("the program is about to end")
+}
+
 /// Settles what a crash cut off.
 pub trait RecoverJournal: ReadJournal {
     /// Calls that a crash left without a result or with half-changed files, of one
@@ -119,25 +127,30 @@ pub trait RecoverJournal: ReadJournal {
     fn put(&self, call: &Unfinished, record: Record) -> BoxFuture<'_, Result<(), JournalError>>;
 
     /// Brings a half-made change of files to an end and puts that on record; one that was
-    /// hindered stays open. Files are looked at and changed on the calling thread.
+    /// hindered stays open. Files are looked at and changed on a thread that may wait.
     fn recover<'a>(
         &'a self,
         call: &'a Unfinished,
-        files: &'a dyn Files,
+        files: Arc<dyn Files>,
     ) -> BoxFuture<'a, Result<Recovery, JournalError>> {
         Box::pin(async move {
             let intent = self.intent(call).await?;
-            let mut looked: Vec<Looked> = intent
-                .into_iter()
-                .map(|file| Looked::at(file, files))
-                .collect();
+            let at = Arc::clone(&files);
+            let looked = blocking::run(move || {
+                let looked = intent.into_iter().map(|file| Looked::at(file, &*at));
+                looked.collect::<Vec<Looked>>()
+            });
+            let mut looked = looked.await.ok_or_else(cut_off)?;
             for looked in &mut looked {
                 if let Some(hash) = looked.wants_image() {
                     looked.image = self.image(&hash).await?;
                 }
             }
-            let recovery =
-                bring_to_an_end(&looked, files, &|| SystemEntropy.bits().unwrap_or_default());
+            let recovery = blocking::run(move || {
+                let random = || SystemEntropy.bits().unwrap_or_default();
+                bring_to_an_end(&looked, &*files, &random)
+            });
+            let recovery = recovery.await.ok_or_else(cut_off)?;
             if recovery.hindered.is_none() {
                 self.put(call, recovery.record()).await?;
             }

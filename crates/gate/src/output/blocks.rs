@@ -8,8 +8,6 @@
 //!
 //! A note is a text block in the place of the block that it names. Nothing goes without one.
 
-use std::io::Read;
-
 use serde_json::Value;
 use toolgate_model::media::is_media_type;
 use toolgate_model::{ContentBlock, ImageKind, OutputHandle, Resource, ResourceBody, base64};
@@ -17,7 +15,7 @@ use toolgate_model::{ContentBlock, ImageKind, OutputHandle, Resource, ResourceBo
 use super::approval_text::approval_text;
 use super::bound::{Limits, bound};
 use super::redact::Redactor;
-use crate::session::KeepError;
+use crate::session::{KeepError, Session};
 
 /// Values deeper than this cannot be read back from a record.
 const MOST_DEEP: usize = 64;
@@ -48,16 +46,14 @@ impl Default for BlockLimits {
     }
 }
 
-/// Keeps a whole text that is cut or left out.
-pub(crate) type Keep<'a> = &'a dyn Fn(&mut dyn Read) -> Result<OutputHandle, KeepError>;
-
 /// Makes blocks fit to be seen.
 pub(crate) struct BlockCleaner<'a> {
     pub(crate) redactor: &'a Redactor,
     pub(crate) limits: BlockLimits,
     /// Of the text of one block.
     pub(crate) text: Limits,
-    pub(crate) keep: Keep<'a>,
+    /// Where a whole text is kept that is cut or left out.
+    pub(crate) session: &'a Session,
 }
 
 /// Blocks that can be seen.
@@ -130,48 +126,54 @@ impl Whole {
 }
 
 impl BlockCleaner<'_> {
-    pub(crate) fn clean(&self, blocks: Vec<ContentBlock>) -> CleanBlocks {
+    pub(crate) async fn clean(&self, blocks: Vec<ContentBlock>) -> CleanBlocks {
         let mut clean = CleanBlocks::default();
         let mut left = self.limits.max_total_bytes;
         let mut blocks = blocks.into_iter();
         for block in blocks.by_ref().take(self.limits.max_blocks) {
-            self.add(block, &mut left, &mut clean);
+            self.add(block, &mut left, &mut clean).await;
         }
         let rest: Vec<ContentBlock> = blocks.collect();
         if !rest.is_empty() {
-            self.leave_out_rest(rest, &mut clean);
+            self.leave_out_rest(rest, &mut clean).await;
         }
         clean
     }
 
-    fn add(&self, block: ContentBlock, left: &mut usize, clean: &mut CleanBlocks) {
+    async fn add(&self, block: ContentBlock, left: &mut usize, clean: &mut CleanBlocks) {
         let before = markers(&block);
-        let fitting = self.checked(block).and_then(|block| {
-            clean.redacted += markers(&block).saturating_sub(before);
-            let text = block.as_text().map(std::borrow::Cow::into_owned);
-            let block = self.bounded(block, clean);
-            let (size, most) = (block.size(), self.limits.max_block_bytes);
-            if size > most {
-                let limit = format!("the limit of {most} bytes of a block");
-                return Err(Stopped::too_large(&block, &limit));
-            }
-            *left = left.checked_sub(size).ok_or_else(|| {
-                let most = self.limits.max_total_bytes;
-                let limit = format!("the limit of {most} bytes of all blocks leaves");
-                Stopped::too_large(&block, &limit)
-            })?;
-            Ok((block, text))
-        });
-        match fitting {
-            Ok((block, text)) => {
+        let checked = match self.checked(block) {
+            Ok(block) => block,
+            Err(stopped) => return self.note(stopped, clean).await,
+        };
+        clean.redacted += markers(&checked).saturating_sub(before);
+        let text = checked.as_text().map(std::borrow::Cow::into_owned);
+        let block = self.bounded(checked, clean).await;
+        match self.room_for(&block, left) {
+            Ok(()) => {
                 clean.blocks.push(block);
                 clean.texts.extend(text);
             }
-            Err(stopped) => self.note(stopped, clean),
+            Err(stopped) => self.note(stopped, clean).await,
         }
     }
 
-    fn leave_out_rest(&self, rest: Vec<ContentBlock>, clean: &mut CleanBlocks) {
+    /// Takes the room of a block out of what is left.
+    fn room_for(&self, block: &ContentBlock, left: &mut usize) -> Result<(), Stopped> {
+        let (size, most) = (block.size(), self.limits.max_block_bytes);
+        if size > most {
+            let limit = format!("the limit of {most} bytes of a block");
+            return Err(Stopped::too_large(block, &limit));
+        }
+        *left = left.checked_sub(size).ok_or_else(|| {
+            let most = self.limits.max_total_bytes;
+            let limit = format!("the limit of {most} bytes of all blocks leaves");
+            Stopped::too_large(block, &limit)
+        })?;
+        Ok(())
+    }
+
+    async fn leave_out_rest(&self, rest: Vec<ContentBlock>, clean: &mut CleanBlocks) {
         let (count, most) = (rest.len(), self.limits.max_blocks);
         // What may not be seen may not be kept either.
         let text: String = rest
@@ -188,19 +190,19 @@ impl BlockCleaner<'_> {
                 form: "JSON lines",
             }),
         };
-        self.note(stopped, clean);
+        self.note(stopped, clean).await;
         clean.left_out += count - 1;
     }
 
     /// Puts a note in the place of a block.
-    fn note(&self, stopped: Stopped, clean: &mut CleanBlocks) {
-        let kept = stopped.whole.and_then(|whole| {
-            let handle = self.kept(&whole.text, clean)?;
-            Some(format!(
-                "; read_output {handle} returns it as {}",
-                whole.form
-            ))
-        });
+    async fn note(&self, stopped: Stopped, clean: &mut CleanBlocks) {
+        let kept = match stopped.whole {
+            Some(Whole { text, form }) => {
+                let handle = self.kept(text, clean).await;
+                handle.map(|handle| format!("; read_output {handle} returns it as {form}"))
+            }
+            None => None,
+        };
         let note = format!("[{}{}]", stopped.note, kept.unwrap_or_default());
         let note = self.redactor.shown(&note);
         clean.left_out += 1;
@@ -208,8 +210,8 @@ impl BlockCleaner<'_> {
         clean.blocks.push(ContentBlock::Text { text: note });
     }
 
-    fn kept(&self, text: &str, clean: &mut CleanBlocks) -> Option<OutputHandle> {
-        match (self.keep)(&mut text.as_bytes()) {
+    async fn kept(&self, text: String, clean: &mut CleanBlocks) -> Option<OutputHandle> {
+        match self.session.keep_whole(text).await {
             Ok(handle) => Some(handle),
             Err(error) => {
                 clean.not_kept = Some(error);
@@ -219,7 +221,7 @@ impl BlockCleaner<'_> {
     }
 
     /// The block with its text within the limits.
-    fn bounded(&self, mut block: ContentBlock, clean: &mut CleanBlocks) -> ContentBlock {
+    async fn bounded(&self, mut block: ContentBlock, clean: &mut CleanBlocks) -> ContentBlock {
         let text = match &mut block {
             ContentBlock::Text { text } => text,
             ContentBlock::Resource {
@@ -232,7 +234,7 @@ impl BlockCleaner<'_> {
             _ => return block,
         };
         if bound(text, self.text, None).truncated {
-            let handle = self.kept(text, clean);
+            let handle = self.kept(text.clone(), clean).await;
             let handle = handle.as_ref().map(OutputHandle::as_str);
             *text = bound(text, self.text, handle).text;
         }

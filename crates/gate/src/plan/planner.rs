@@ -42,7 +42,7 @@ pub(crate) struct Planner<'a> {
     pub(crate) chain: &'a Chain,
     pub(crate) sandbox: &'a PathSandbox,
     pub(crate) redactor: &'a Redactor,
-    pub(crate) session: &'a Session,
+    pub(crate) session: &'a Arc<Session>,
     pub(crate) command_sandbox: bool,
     pub(crate) network_closed: bool,
 }
@@ -322,10 +322,7 @@ impl Planner<'_> {
                 let shows = record.preview.as_ref().map_or(&[][..], |_| preview.shows);
                 record.previewed = shows.iter().map(|name| (*name).to_owned()).collect();
                 record.preview_cut = record.preview.is_some() && preview.cut;
-                let files = preview.rests_on.iter();
-                live.exact.files = files
-                    .map(|file| preconditions::lines(self.sandbox, file))
-                    .collect();
+                live.exact.files = preconditions::lines_of(self.sandbox, &preview.rests_on).await;
                 record.rests_on = preview.rests_on;
                 record.plan_hash = self.hash(&live.entry, &record.call, Seen::by(record));
                 Ok(Plan::Ask(NeedsApproval { live }))
@@ -336,7 +333,7 @@ impl Planner<'_> {
     /// What a person is shown. It has the time of the call itself, and ends with the line.
     pub(crate) async fn preview(&self, live: &Live) -> Result<Preview, ToolError> {
         use futures::FutureExt;
-        let view = View::new(self.sandbox, self.session, self.redactor);
+        let view = View::new(self.sandbox, self.session, &self.gate.inner.redactor);
         // Foreign code from the first word on: it may panic before there is a future.
         let look = AssertUnwindSafe(async { live.invocation.preview(&view).await });
         let spec = live.entry.spec();

@@ -11,10 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ConversationId, Openings};
+use toolgate_model::{ConversationId, Openings, OutputHandle};
 use toolgate_policy::Scope;
 
-pub use outputs::{KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader};
+pub use outputs::{
+    KeepError, KeptInMemory, KeptOnDisk, KeptText, OutputStore, Spool, SpoolReader, WholeText,
+};
 pub use reads::{LineRanges, ReadLog, Seen, Staleness};
 pub use resources::Resource;
 
@@ -138,6 +140,12 @@ impl Session {
         &self.outputs
     }
 
+    /// Keeps a full output.
+    pub(crate) async fn keep_whole(&self, text: String) -> Result<OutputHandle, KeepError> {
+        let text = Box::new(std::io::Cursor::new(text));
+        self.outputs.keep(&self.id, text).await
+    }
+
     /// The scopes it runs under: a call needs all of them.
     pub fn scopes(&self) -> &[Scope] {
         &self.scopes
@@ -247,7 +255,7 @@ impl Session {
             chain.end(self);
         }
         self.resources.end().await;
-        self.outputs.release(&self.id);
+        self.outputs.release(&self.id).await;
         self.compiled.forget();
     }
 

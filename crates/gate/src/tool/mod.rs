@@ -202,7 +202,9 @@ pub trait Invocation: Send + Sync + 'static {
     }
 
     /// What the person is shown before answering, read through the path sandbox. Writes nothing.
-    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
+    /// It runs on a thread that serves other conversations too: files are read in
+    /// [`View::look`].
+    fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
         let _ = view;
         Box::pin(std::future::ready(Ok(Preview::default())))
     }

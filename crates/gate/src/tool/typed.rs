@@ -19,7 +19,7 @@ use super::{
 };
 
 type Run<A> = dyn Fn(A, RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> + Send + Sync;
-type Look<A> = dyn for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError> + Send + Sync;
+type Look<A> = dyn Fn(&A, &View) -> Result<Preview, ToolError> + Send + Sync;
 
 type Check<A> = dyn Fn(&A) -> Result<(), ToolError> + Send + Sync;
 type Opens<A> = dyn Fn(&A, &Facts) -> Vec<NeededDirectory> + Send + Sync;
@@ -36,7 +36,7 @@ struct Parts<A> {
     check: Box<Check<A>>,
     summary: Box<dyn Fn(&A) -> String + Send + Sync>,
     facts: Box<dyn Fn(&A) -> Facts + Send + Sync>,
-    preview: Option<Box<Look<A>>>,
+    preview: Option<Arc<Look<A>>>,
     prepare: Option<Box<Prepare<A>>>,
     timeout: Box<Limit<A>>,
     opens: Box<Opens<A>>,
@@ -165,16 +165,13 @@ impl<A> TypedTool<A> {
         self.set(|parts| parts.facts = Box::new(facts))
     }
 
-    /// What a person is shown first.
+    /// What a person is shown first. It is called on a thread that may wait for a disk.
     #[must_use]
     pub fn preview(
         self,
-        preview: impl for<'a> Fn(&'a A, &'a View<'a>) -> Result<Preview, ToolError>
-        + Send
-        + Sync
-        + 'static,
+        preview: impl Fn(&A, &View) -> Result<Preview, ToolError> + Send + Sync + 'static,
     ) -> Self {
-        self.set(|parts| parts.preview = Some(Box::new(preview)))
+        self.set(|parts| parts.preview = Some(Arc::new(preview)))
     }
 
     /// What can be made ready while the start of a call is put on record; see
@@ -316,7 +313,7 @@ where
         (self.parts.check)(&parsed)?;
         let facts = (self.parts.facts)(&parsed);
         Ok(Box::new(TypedInvocation {
-            args: parsed,
+            args: Arc::new(parsed),
             facts,
             parts: Arc::clone(&self.parts),
         }))
@@ -324,7 +321,8 @@ where
 }
 
 struct TypedInvocation<A> {
-    args: A,
+    /// Shared with a preview only while that is made.
+    args: Arc<A>,
     facts: Facts,
     parts: Arc<Parts<A>>,
 }
@@ -347,10 +345,11 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
     }
 
     fn leave_out(&mut self, denied: &[(String, ToolError)]) -> bool {
-        let Some(leave_out) = &self.parts.leave_out else {
+        let (Some(leave_out), Some(args)) = (&self.parts.leave_out, Arc::get_mut(&mut self.args))
+        else {
             return false;
         };
-        leave_out(&mut self.args, denied);
+        leave_out(args, denied);
         self.facts = (self.parts.facts)(&self.args);
         true
     }
@@ -371,23 +370,28 @@ impl<A: Send + Sync + 'static> Invocation for TypedInvocation<A> {
         (self.parts.refused)(&self.args, &self.facts)
     }
 
-    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
-        let preview = self
-            .parts
-            .preview
-            .as_ref()
-            .map_or_else(|| Ok(Preview::default()), |look| look(&self.args, view));
-        Box::pin(std::future::ready(preview))
+    fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        let Some(look) = self.parts.preview.clone() else {
+            return Box::pin(std::future::ready(Ok(Preview::default())));
+        };
+        let args = Arc::clone(&self.args);
+        Box::pin(view.look(move |view| look(&args, view)))
     }
 
     fn prepare(&mut self, ahead: &Ahead<'_>) {
-        if let Some(prepare) = &self.parts.prepare {
-            prepare(&mut self.args, ahead);
+        if let (Some(prepare), Some(args)) = (&self.parts.prepare, Arc::get_mut(&mut self.args)) {
+            prepare(args, ahead);
         }
     }
 
     fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {
         let Self { args, parts, .. } = *self;
-        (parts.run)(args, cx)
+        match Arc::try_unwrap(args) {
+            Ok(args) => (parts.run)(args, cx),
+            // A call whose preview was given up is refused, so this is not reached.
+            Err(_) => Box::pin(std::future::ready(Err(ToolError::failed(
+                "the preview of this call is still being made; nothing was run",
+            )))),
+        }
     }
 }

@@ -1,21 +1,28 @@
 //! The window through which a plan may look: reading only.
 
+use std::sync::Arc;
+
 use sha2::{Digest, Sha256};
 use toolgate_model::{Access, FileDigest, ToolError, hex};
 use toolgate_sandbox::paths::{PathError, PathSandbox, Resolved, Roots};
 
+use crate::blocking;
+use crate::execute::cancelled;
 use crate::output::Redactor;
 use crate::session::Session;
 
 /// Read-only access for previews. It has no way to write and none to the network.
-#[derive(Clone, Copy)]
-pub struct View<'a> {
-    sandbox: &'a PathSandbox,
-    session: &'a Session,
-    redactor: &'a Redactor,
+///
+/// Its methods may wait for a disk. A preview that is asynchronous itself uses them in
+/// [`View::look`].
+#[derive(Clone)]
+pub struct View {
+    sandbox: PathSandbox,
+    session: Arc<Session>,
+    redactor: Arc<Redactor>,
 }
 
-impl std::fmt::Debug for View<'_> {
+impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("View")
     }
@@ -30,31 +37,42 @@ pub struct Seen {
     pub content: Option<Vec<u8>>,
 }
 
-impl<'a> View<'a> {
-    pub(crate) const fn new(
-        sandbox: &'a PathSandbox,
-        session: &'a Session,
-        redactor: &'a Redactor,
+impl View {
+    pub(crate) fn new(
+        sandbox: &PathSandbox,
+        session: &Arc<Session>,
+        redactor: &Arc<Redactor>,
     ) -> Self {
         Self {
-            sandbox,
-            session,
-            redactor,
+            sandbox: sandbox.clone(),
+            session: Arc::clone(session),
+            redactor: Arc::clone(redactor),
         }
     }
 
+    /// Looks at files on a thread that may wait, so that no conversation waits for a disk, a
+    /// hash or a difference.
+    pub async fn look<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Self) -> Result<T, ToolError> + Send + 'static,
+    ) -> Result<T, ToolError> {
+        let view = self.clone();
+        let seen = blocking::run(move || look(&view)).await;
+        seen.unwrap_or_else(|| Err(cancelled()))
+    }
+
     /// The secrets of the conversation, for previews that quote a file to say why a call fails.
-    pub const fn redactor(&self) -> &'a Redactor {
-        self.redactor
+    pub fn redactor(&self) -> &Redactor {
+        &self.redactor
     }
 
     /// The conversation, for what was read in it.
-    pub const fn session(&self) -> &'a Session {
-        self.session
+    pub fn session(&self) -> &Session {
+        &self.session
     }
 
     /// The roots of the path sandbox, the working directory first.
-    pub fn roots(&self) -> &'a Roots {
+    pub fn roots(&self) -> &Roots {
         self.sandbox.roots()
     }
 

@@ -1,9 +1,14 @@
 //! Grants: approvals that are remembered for a conversation or a project.
 
+use std::future::ready;
 use std::sync::Arc;
 
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde_json::json;
-use toolgate_gate::approve::{Answer, GrantScope, GrantStore, GrantsInMemory, NoGrants, Remember};
+use toolgate_gate::approve::{
+    Answer, Grant, GrantError, GrantScope, GrantStore, GrantsInMemory, NoGrants, Remember,
+};
 use toolgate_gate::session::Session;
 use toolgate_model::{Action, Decision, ErrorKind};
 use toolgate_policy::{Question, RuleSpec, Validator};
@@ -73,7 +78,7 @@ fn a_yes_for_the_project_holds_in_every_conversation_of_it() {
         bench
             .run_asked(calls(), Answer::yes().remember(Remember::Project))
             .await;
-        let listed = store.list().unwrap();
+        let listed = store.list().await.unwrap();
         let mut words: Vec<String> = listed.iter().map(|grant| grant.describe()).collect();
         words.sort();
         assert_eq!(
@@ -92,9 +97,9 @@ fn a_yes_for_the_project_holds_in_every_conversation_of_it() {
         let second = granting(tool(), Arc::clone(&store) as _);
         assert_eq!(second.run(calls()).await[0].kind(), None);
         for grant in &listed {
-            assert!(store.revoke(&grant.id).unwrap());
+            assert!(store.revoke(&grant.id).await.unwrap());
         }
-        assert!(!store.revoke(&listed[0].id).unwrap());
+        assert!(!store.revoke(&listed[0].id).await.unwrap());
         assert_eq!(
             second.run(calls()).await[0].kind(),
             Some(ErrorKind::NoApprover)
@@ -295,7 +300,7 @@ fn a_project_without_a_store_says_that_it_does_not_remember() {
             .await;
         let said = results[0].metadata["not_remembered"].as_str().unwrap();
         assert!(said.contains("not remembered here"), "{said}");
-        assert!(!NoGrants.revoke("x").unwrap());
+        assert!(!NoGrants.revoke("x").await.unwrap());
     });
 }
 
@@ -318,7 +323,9 @@ fn the_same_approval_is_not_remembered_twice() {
                 Remember::Conversation,
                 &(|| bench.session.grants().len()) as &dyn Fn() -> usize,
             ),
-            (Remember::Project, &|| store.list().unwrap().len()),
+            (Remember::Project, &|| {
+                store.list().now_or_never().unwrap().unwrap().len()
+            }),
         ] {
             bench
                 .run_asked(twins(), Answer::yes().remember(remember))
@@ -378,32 +385,28 @@ fn a_grant_beats_no_deny() {
 struct Spoilt(std::sync::atomic::AtomicU8);
 
 impl GrantStore for Spoilt {
-    fn list(
-        &self,
-    ) -> Result<Vec<toolgate_gate::approve::Grant>, toolgate_gate::approve::GrantError> {
-        match self.0.load(std::sync::atomic::Ordering::Relaxed) {
+    fn list(&self) -> BoxFuture<'_, Result<Vec<Grant>, GrantError>> {
+        let list = match self.0.load(std::sync::atomic::Ordering::Relaxed) {
             0 => Ok(Vec::new()),
-            1 => Err(toolgate_gate::approve::GrantError {
+            1 => Err(GrantError {
                 message: "unreadable".into(),
             }),
-            _ => Ok(vec![toolgate_gate::approve::Grant {
+            _ => Ok(vec![Grant {
                 id: "g1".into(),
                 at_ms: 0,
                 tool: "edit".into(),
                 scope: GrantScope::Host("not a host/at all".into()),
             }]),
-        }
+        };
+        Box::pin(ready(list))
     }
 
-    fn add(
-        &self,
-        _: &[toolgate_gate::approve::Grant],
-    ) -> Result<(), toolgate_gate::approve::GrantError> {
-        Ok(())
+    fn add<'a>(&'a self, _: &'a [Grant]) -> BoxFuture<'a, Result<(), GrantError>> {
+        Box::pin(ready(Ok(())))
     }
 
-    fn revoke(&self, _: &str) -> Result<bool, toolgate_gate::approve::GrantError> {
-        Ok(false)
+    fn revoke<'a>(&'a self, _: &'a str) -> BoxFuture<'a, Result<bool, GrantError>> {
+        Box::pin(ready(Ok(false)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! The record in one SQLite file of the user's own.
 //!
 //! ```text
-//! SqliteJournal ──request──▶ desk ──▶ writer (one at a time) ──▶ work: leases, states, chain, bodies ──▶ file, mode 0600
+//! SqliteJournal ──request──▶ desk ──▶ writer (its thread) ──▶ work: leases, states, chain, bodies ──▶ file, mode 0600
 //!        ▲                                 └── commit: on disk before anybody is answered
 //!        └── Journal, Store, recovery, prune
 //! ```
@@ -99,15 +99,6 @@ pub struct Options {
     pub max_bytes: Option<u64>,
     /// Whether the log is folded into the file when nobody waits.
     pub folds_when_quiet: bool,
-    /// Whether entries are written by the thread that asks, where nobody else is writing.
-    ///
-    /// By default the journal's own thread hashes and writes, and the thread that asks is free:
-    /// right for a server, and wherever one process has many conversations. In place spares
-    /// waking that thread and being woken by it, which takes about as long as the disk does, and
-    /// holds the asking thread up for one write. Futures of the same task with their deadlines
-    /// wait as well, and so do the timers and sockets of a runtime without another worker. Right
-    /// for one conversation per process, one call at a time, on a runtime of several workers.
-    pub writes_in_place: bool,
     /// Called from whoever writes, at every point of a commit. For tests.
     pub hook: Option<Hook>,
 }
@@ -119,7 +110,6 @@ impl Default for Options {
             entropy: Arc::new(SystemEntropy),
             max_bytes: None,
             folds_when_quiet: true,
-            writes_in_place: false,
             hook: None,
         }
     }
@@ -143,7 +133,6 @@ pub struct SqliteJournal {
 struct Inner {
     path: PathBuf,
     clock: Arc<dyn Clock>,
-    writes_in_place: bool,
     /// Opened by the first who reads, and closed before the file is given up.
     reader: Mutex<Option<SqliteReader>>,
     desk: WriteQueue,
@@ -179,7 +168,6 @@ impl SqliteJournal {
             inner: Arc::new(Inner {
                 path,
                 clock: options.clock,
-                writes_in_place: options.writes_in_place,
                 reader: Mutex::new(None),
                 desk,
             }),
@@ -226,13 +214,7 @@ impl Journal for SqliteJournal {
             // A full journal starts nothing more, but what has happened is written down.
             let only_results = batch.is_only_results();
             let task = move |work: &mut Work<'_>| work.append_once(&batch);
-            let (request, answer) = Task::new(only_results, task);
-            if self.inner.writes_in_place {
-                self.inner.desk.do_at_once(Box::new(request));
-            } else {
-                self.inner.desk.hand_in(Box::new(request));
-            }
-            Ok(answer.await.unwrap_or(Err(SqliteError::Closed))?)
+            Ok(self.ask(only_results, task).await?)
         })
     }
 
@@ -243,7 +225,6 @@ impl Journal for SqliteJournal {
                 work.append(&[entry], About::Meant)?;
                 work.keep_images(&images, at_ms)
             };
-            // Whole files are hashed and written: that is left to the thread.
             Ok(self.ask(false, task).await?)
         })
     }

@@ -200,24 +200,6 @@ impl Writer {
     pub(crate) fn commit(&mut self, requests: Vec<Box<dyn Request>>) {
         self.at(Point::Asked);
         let begun = self.say(BEGIN);
-        self.begun(requests, begun);
-    }
-
-    /// The same for one, who gets it back where another process is writing.
-    pub(crate) fn commit_at_once(
-        &mut self,
-        request: Box<dyn Request>,
-    ) -> Result<(), Box<dyn Request>> {
-        let begun = open::at_once(&mut self.db, |db| db.prepare_cached(BEGIN)?.execute([]));
-        if begun.is_err() {
-            return Err(request);
-        }
-        self.at(Point::Asked);
-        self.begun(vec![request], Ok(()));
-        Ok(())
-    }
-
-    fn begun(&mut self, requests: Vec<Box<dyn Request>>, begun: Result<(), SqliteError>) {
         let mut ended = Vec::new();
         let done = self.transaction(requests, begun, &mut ended);
         self.tried += 1;

@@ -41,7 +41,6 @@ mod sqlite {
 
     pub(crate) struct InFile {
         directory: tempfile::TempDir,
-        in_place: bool,
     }
 
     impl InFile {
@@ -55,22 +54,10 @@ mod sqlite {
             };
             Self {
                 directory: directory.unwrap(),
-                in_place: false,
-            }
-        }
-
-        pub(crate) fn in_place() -> Self {
-            Self {
-                in_place: true,
-                ..Self::new()
             }
         }
 
         fn open_with(&self, options: Options) -> SqliteJournal {
-            let options = Options {
-                writes_in_place: self.in_place,
-                ..options
-            };
             SqliteJournal::open(self.directory.path().join("journal.db"), options).unwrap()
         }
     }
@@ -82,10 +69,6 @@ mod sqlite {
 
         /// The writer dies before or after the commit is on disk.
         fn losing_an_answer(&self, written: bool) -> Option<Arc<dyn FullJournal>> {
-            if self.in_place {
-                // Then whoever asks dies with it.
-                return None;
-            }
             let dies_at = if written {
                 Point::Committed
             } else {
@@ -102,10 +85,4 @@ mod sqlite {
     }
 
     toolgate_testkit::journal_laws!(InFile::new);
-}
-
-mod sqlite_in_place {
-    use crate::sqlite::InFile;
-
-    toolgate_testkit::journal_laws!(InFile::in_place);
 }

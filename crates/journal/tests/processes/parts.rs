@@ -91,7 +91,6 @@ fn commit_until_killed(path: &Path, words: &[&str]) {
     let quiet = matches!(point, Some(Point::BeforeFold | Point::Folded));
     let options = Options {
         folds_when_quiet: quiet,
-        writes_in_place: true,
         hook: point.map(|point| stopping_at(point, times.parse().unwrap())),
         ..Options::default()
     };

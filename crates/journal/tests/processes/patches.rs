@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use futures::executor::block_on;
 use toolgate_gate::journal::{RecoverJournal, Recovered};
@@ -60,7 +61,7 @@ fn all_files_of_a_killed_change_agree_after_the_next_start() {
             (Class::OutcomeUnknown, true)
         );
         let sandbox = PathSandbox::open(&PathRules::new(&root)).unwrap();
-        let recovery = block_on(journal.recover(call, &sandbox)).unwrap();
+        let recovery = block_on(journal.recover(call, Arc::new(sandbox.clone()))).unwrap();
         let (outcome, expected) = if stop == 0 {
             (Recovered::Back, before)
         } else {

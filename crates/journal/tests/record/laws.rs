@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use proptest::prelude::*;
 use rusqlite::Connection;
 use toolgate_gate::journal::{Entry, Record};
-use toolgate_journal::{Anchor, Options, Problem, Reader, SqliteJournal, State};
+use toolgate_journal::{Anchor, Problem, Reader, SqliteJournal, State};
 use toolgate_model::{ApprovalId, ErrorKind};
 
 use crate::fixture::{
@@ -91,11 +91,9 @@ proptest! {
     #[test]
     fn commits_are_whole_or_nothing_and_calls_go_one_way(
         commits in commits(),
-        writes_in_place: bool,
     ) {
         let place = Place::quick();
-        let options = Options { writes_in_place, ..place.options() };
-        let journal = SqliteJournal::open(place.file(), options).unwrap();
+        let journal = SqliteJournal::open(place.file(), place.options()).unwrap();
         let (mut calls, mut kept, mut finals) = (BTreeMap::new(), BTreeMap::new(), 0);
         for (at, steps) in commits.iter().enumerate() {
             prop_assume!(!receives_twice(steps));

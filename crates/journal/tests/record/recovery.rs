@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use futures::executor::block_on;
 use proptest::prelude::*;
@@ -148,7 +149,7 @@ proptest! {
         let journal = work.place.open();
         let call = work.only(&journal);
         prop_assert_eq!((call.class(), call.half_changed), (Class::OutcomeUnknown, true));
-        let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
+        let recovery = block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))).unwrap();
         let third = case.iter().any(|(_, found, _)| *found == Found::Third);
         let moved = |change: &Change| !matches!(change, Change::Same);
         let none_done = case.iter().all(|(change, found, _)| *found == Found::Before || !moved(change));
@@ -242,7 +243,7 @@ fn calls_without_a_result_are_told_by_how_far_they_came() {
     assert!(
         block_on(journal.recover(
             &found[1],
-            &PathSandbox::open(&PathRules::new(place.directory())).unwrap()
+            Arc::new(PathSandbox::open(&PathRules::new(place.directory())).unwrap())
         ))
         .is_err()
     );
@@ -283,7 +284,7 @@ fn a_tool_that_was_given_up_on_may_have_left_files_half_changed() {
     std::fs::write(&a, "new").unwrap();
     let call = work.only(&journal);
     assert_eq!((call.class(), call.half_changed), (Class::Finished, true));
-    let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
+    let recovery = block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))).unwrap();
     assert_eq!(recovery.outcome, Recovered::Back, "{recovery:?}");
     assert!(work.files().is_empty());
     assert!(block_on(journal.unfinished(None)).unwrap().is_empty());
@@ -291,13 +292,13 @@ fn a_tool_that_was_given_up_on_may_have_left_files_half_changed() {
 }
 
 /// The sandbox, but for one step with one place that does not go.
-struct Hindered<'a> {
-    sandbox: &'a PathSandbox,
+struct Hindered {
+    sandbox: PathSandbox,
     place: PathBuf,
     looking: bool,
 }
 
-impl Hindered<'_> {
+impl Hindered {
     fn at(&self, place: &Path, looking: bool) -> Result<(), FileError> {
         if place == self.place && looking == self.looking {
             return Err(FileError::new("too many open files"));
@@ -306,7 +307,7 @@ impl Hindered<'_> {
     }
 }
 
-impl Files for Hindered<'_> {
+impl Files for Hindered {
     fn sha256(&self, place: &Path) -> Result<Option<String>, FileError> {
         self.at(place, true)?;
         self.sandbox.sha256(place)
@@ -361,12 +362,12 @@ fn what_could_not_be_looked_at_or_mended_stays_open_and_the_next_try_goes_on() {
         let journal = half_made(&work);
         let call = work.only(&journal);
         let files = Hindered {
-            sandbox: &work.sandbox,
+            sandbox: work.sandbox.clone(),
             place: work.root.join(name),
             looking,
         };
         let entries = work.place.entries().len();
-        let recovery = block_on(journal.recover(&call, &files)).unwrap();
+        let recovery = block_on(journal.recover(&call, Arc::new(files))).unwrap();
         let why = recovery.hindered.clone().unwrap();
         assert_eq!(why.message, "too many open files", "{name}");
         assert_eq!(work.place.entries().len(), entries, "nothing is decided");
@@ -376,7 +377,7 @@ fn what_could_not_be_looked_at_or_mended_stays_open_and_the_next_try_goes_on() {
             words.contains("could not be looked at or mended"),
             "{words}"
         );
-        let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
+        let recovery = block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))).unwrap();
         assert_eq!(
             (recovery.outcome, recovery.hindered),
             (Recovered::Forward, None)
@@ -393,11 +394,11 @@ fn what_cannot_be_mended_can_be_given_up_and_has_one_result() {
     let journal = half_made(&work);
     let call = work.only(&journal);
     let files = Hindered {
-        sandbox: &work.sandbox,
+        sandbox: work.sandbox.clone(),
         place: work.root.join("b"),
         looking: true,
     };
-    let recovery = block_on(journal.recover(&call, &files)).unwrap();
+    let recovery = block_on(journal.recover(&call, Arc::new(files))).unwrap();
     block_on(journal.give_up(&call, &recovery)).unwrap();
     block_on(journal.settle(&call, call.result(Some(&recovery)))).unwrap();
     assert_eq!(block_on(journal.unfinished(None)).unwrap(), vec![]);
@@ -410,7 +411,7 @@ fn a_directory_where_a_file_was_is_somebody_elses_work() {
     let journal = half_made(&work);
     std::fs::create_dir(work.root.join("b")).unwrap();
     let call = work.only(&journal);
-    let recovery = block_on(journal.recover(&call, &work.sandbox)).unwrap();
+    let recovery = block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))).unwrap();
     assert_eq!(
         (recovery.outcome, recovery.hindered),
         (Recovered::LeftAlone, None)
@@ -446,7 +447,10 @@ fn a_conversation_with_a_broken_chain_changes_no_files() {
         let call = work.only(&journal);
         let before = work.files();
         alter(&work, change);
-        refused(block_on(journal.recover(&call, &work.sandbox)), change);
+        refused(
+            block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))),
+            change,
+        );
         assert_eq!(work.files(), before, "{change}");
         let reader = SqliteReader::open(work.place.file()).unwrap();
         refused(block_on(Changes::read(&reader, &"c".into())), change);
@@ -486,7 +490,10 @@ fn a_planted_intent_deletes_nothing() {
         ),
     );
     let call = work.only(&journal);
-    refused(block_on(journal.recover(&call, &work.sandbox)), "planted");
+    refused(
+        block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))),
+        "planted",
+    );
     assert!(precious.exists());
 }
 
@@ -495,10 +502,13 @@ fn a_change_that_is_only_listed_as_open_is_not_brought_to_an_end_again() {
     let work = Work::new();
     let journal = half_made(&work);
     let call = work.only(&journal);
-    block_on(journal.recover(&call, &work.sandbox)).unwrap();
+    block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))).unwrap();
     let after = work.files();
     alter(&work, "UPDATE call_states SET open_intent = 1");
-    refused(block_on(journal.recover(&call, &work.sandbox)), "closed");
+    refused(
+        block_on(journal.recover(&call, Arc::new(work.sandbox.clone()))),
+        "closed",
+    );
     assert_eq!(work.files(), after);
 }
 
@@ -509,6 +519,7 @@ fn another_conversation_that_is_damaged_hinders_nothing() {
     commit(&journal, start("d", "1", 1)).unwrap();
     let mut calls = block_on(journal.unfinished(Some(&"c".into()))).unwrap();
     alter(&work, "DELETE FROM entries WHERE conversation = 'd'");
-    let recovery = block_on(journal.recover(&calls.remove(0), &work.sandbox)).unwrap();
+    let recovery =
+        block_on(journal.recover(&calls.remove(0), Arc::new(work.sandbox.clone()))).unwrap();
     assert_eq!(recovery.hindered, None);
 }

@@ -1,5 +1,7 @@
 //! Every change of the file is found, with its place.
 
+use std::sync::Arc;
+
 use futures::executor::block_on;
 use proptest::prelude::*;
 use rusqlite::types::Value;
@@ -252,7 +254,7 @@ fn a_changed_content_is_not_used() {
     assert_eq!(image.unwrap_err().kind, JournalErrorKind::Damaged);
     let open = block_on(journal.unfinished(Some(&"b".into()))).unwrap();
     let sandbox = PathSandbox::open(&PathRules::new(copy.directory.path())).unwrap();
-    let recovered = block_on(journal.recover(&open[0], &sandbox));
+    let recovered = block_on(journal.recover(&open[0], Arc::new(sandbox)));
     assert_eq!(recovered.unwrap_err().kind, JournalErrorKind::Damaged);
     let reader = Reader::open(copy.file()).unwrap();
     let each = |line: Line| {

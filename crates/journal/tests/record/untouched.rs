@@ -7,7 +7,7 @@ use toolgate_gate::journal::{
     Image, Intended, Journal, LeaseJournal, PruneJournal, Record, Recovered,
 };
 use toolgate_gate::store::{Space, Store};
-use toolgate_journal::{Options, Prune, SqliteJournal};
+use toolgate_journal::{Prune, SqliteJournal};
 use toolgate_model::ToolResult;
 
 use crate::fixture::{Place, entry, finished, received, start};
@@ -201,12 +201,10 @@ proptest! {
             prop::collection::vec(prop::collection::vec(op(), 1..6), 1..12),
             1..3,
         ),
-        writes_in_place: bool,
     ) {
         let place = Place::quick();
         for session in &sessions {
-            let options = Options { writes_in_place, ..place.options() };
-            let journal = SqliteJournal::open(place.file(), options).unwrap();
+            let journal = SqliteJournal::open(place.file(), place.options()).unwrap();
             for together in session {
                 let all = together.iter().map(|op| done(&journal, op));
                 block_on(futures::future::join_all(all));

@@ -106,7 +106,7 @@ pub(crate) async fn grants(
     Caller(principal): Caller,
 ) -> Result<Json<Value>, Problem> {
     operator(&principal)?;
-    let grants = state.app.project(Purpose::Look)?.grants()?;
+    let grants = state.app.project(Purpose::Look)?.grants().await?;
     let grants = grants
         .iter()
         .map(|grant| json!({"id": grant.id, "at_ms": grant.at_ms, "grants": grant.describe()}));
@@ -123,7 +123,8 @@ pub(crate) async fn revoke(
     Id(id): Id,
 ) -> Result<StatusCode, Problem> {
     operator(&principal)?;
-    match state.app.project(Purpose::Look)?.revoke_grant(&id)? {
+    let project = state.app.project(Purpose::Look)?;
+    match project.revoke_grant(&id).await? {
         true => Ok(StatusCode::NO_CONTENT),
         false => Err(Problem::not_found("no remembered approval has this id")),
     }
@@ -226,7 +227,7 @@ pub(crate) async fn undo(
             return Ok(Json(json!({"state": "refused", "result": result})));
         }
     };
-    let differences = plan.differences();
+    let differences = plan.differences().await?;
     let commands = plan.commands();
     if !new.apply {
         return Ok(Json(json!({

@@ -1,10 +1,13 @@
 //! Laws 12, 13 and 15: leases, recovery and pruning.
 
 use std::path::Path;
+use std::sync::Arc;
+use std::thread::ThreadId;
 
 use futures::executor::block_on;
 use toolgate_gate::journal::{
-    Body, Class, Filter, FullJournal, Image, Intended, JournalErrorKind, Prune, Record, Recovered,
+    Body, Class, FileError, Files, Filter, FullJournal, Image, Intended, JournalErrorKind, Prune,
+    Record, Recovered,
 };
 use toolgate_sandbox::paths::{PathRules, PathSandbox};
 
@@ -90,6 +93,40 @@ fn half_made(journal: &dyn FullJournal, root: &Path) {
     std::fs::write(root.join("b"), "old b").unwrap();
 }
 
+/// Files that are looked at on another thread than this.
+struct Elsewhere(PathSandbox, ThreadId);
+
+impl Elsewhere {
+    fn files(&self) -> &PathSandbox {
+        assert_ne!(std::thread::current().id(), self.1);
+        &self.0
+    }
+}
+
+impl Files for Elsewhere {
+    fn sha256(&self, place: &Path) -> Result<Option<String>, FileError> {
+        self.files().sha256(place)
+    }
+
+    fn put_in_place(&self, staged: &Path, place: &Path) -> Result<(), FileError> {
+        self.files().put_in_place(staged, place)
+    }
+
+    fn restore(
+        &self,
+        place: &Path,
+        bytes: &[u8],
+        mode: Option<u32>,
+        nonce: u128,
+    ) -> Result<(), FileError> {
+        self.files().restore(place, bytes, mode, nonce)
+    }
+
+    fn remove(&self, place: &Path) -> Result<(), FileError> {
+        self.files().remove(place)
+    }
+}
+
 /// A change of files that was cut off is completed or taken back from its images.
 pub fn a_half_made_change_is_brought_to_an_end(store: &dyn Store) {
     let directory = tempfile::tempdir().unwrap();
@@ -99,13 +136,19 @@ pub fn a_half_made_change_is_brought_to_an_end(store: &dyn Store) {
     let journal = store.open();
     let left = block_on(journal.unfinished(None)).unwrap();
     assert!(left[0].half_changed);
-    let recovery = block_on(journal.recover(&left[0], &sandbox)).unwrap();
+    // What serves other tasks too does not look at files.
+    let runtime = tokio::runtime::Builder::new_current_thread().build();
+    let files = Arc::new(Elsewhere(sandbox.clone(), std::thread::current().id()));
+    let recovery = runtime
+        .unwrap()
+        .block_on(journal.recover(&left[0], files))
+        .unwrap();
     // The new content of b is nowhere, so a goes back.
     assert_eq!(recovery.outcome, Recovered::Back);
     assert_eq!(std::fs::read(root.join("a")).unwrap(), b"old a");
     assert_eq!(std::fs::read(root.join("b")).unwrap(), b"old b");
     block_on(journal.settle(&left[0], left[0].result(Some(&recovery)))).unwrap();
-    assert!(block_on(journal.recover(&left[0], &sandbox)).is_err());
+    assert!(block_on(journal.recover(&left[0], Arc::new(sandbox.clone()))).is_err());
     assert_eq!(block_on(journal.unfinished(None)).unwrap(), []);
     is_sound(&*journal);
 }

@@ -134,7 +134,7 @@ impl Tool for ApplyPatch {
             ..Facts::none()
         };
         Ok(Box::new(Patching {
-            patch,
+            patch: Arc::new(patch),
             facts,
             files: self.files,
             allow_elision,
@@ -175,7 +175,7 @@ impl Patch {
 
 /// A patch that was understood.
 struct Patching {
-    patch: Patch,
+    patch: Arc<Patch>,
     facts: Facts,
     files: WriteSettings,
     allow_elision: bool,
@@ -214,8 +214,9 @@ impl Invocation for Patching {
         !self.facts.deletes.is_empty()
     }
 
-    fn preview<'a>(&'a self, view: &'a View<'a>) -> BoxFuture<'a, Result<Preview, ToolError>> {
-        Box::pin(std::future::ready(self.shown(view)))
+    fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
+        let (patch, holds_placeholders) = (Arc::clone(&self.patch), self.holds_placeholders);
+        Box::pin(view.look(move |view| patch.shown(holds_placeholders, view)))
     }
 
     fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>> {
@@ -223,16 +224,17 @@ impl Invocation for Patching {
     }
 }
 
-impl Patching {
-    fn shown(&self, view: &View<'_>) -> Result<Preview, ToolError> {
+impl Patch {
+    /// What an approver is shown.
+    fn shown(&self, holds_placeholders: bool, view: &View) -> Result<Preview, ToolError> {
         let mut rests_on = Vec::new();
         let mut files = PatchFiles::new(|path| {
             let seen = view.read(path, LARGEST)?;
             rests_on.push(seen.digest);
             Ok(seen.content)
         })
-        .with_placeholders(view.redactor(), self.holds_placeholders);
-        let applied = apply::apply(&self.patch, &mut files);
+        .with_placeholders(view.redactor(), holds_placeholders);
+        let applied = apply::apply(self, &mut files);
         if applied.is_ok() {
             files.put_back()?;
         }
@@ -254,7 +256,7 @@ impl Patching {
             Err(Failure::Patch(error)) => {
                 let originals = items.iter().filter_map(|item| item.before.as_deref());
                 let secrets = told::secrets(&error, view.redactor(), originals);
-                let why = told::failed(&error, self.patch.format(), &secrets).message;
+                let why = told::failed(&error, self.format(), &secrets).message;
                 let text = format!("as the files are now, this call will fail: {why}\n");
                 (text, &[])
             }

@@ -434,7 +434,7 @@ pub(crate) fn missing(path: &str, cx: &RunCtx) -> ToolError {
     }
 }
 
-fn preview(args: &EditFile, view: &View<'_>) -> Result<Preview, ToolError> {
+fn preview(args: &EditFile, view: &View) -> Result<Preview, ToolError> {
     let seen = view.read(&args.path, LARGEST)?;
     let path = fact_path(&args.path);
     let name = preview_name(&path);

@@ -117,11 +117,11 @@ pub(crate) fn tool(settings: ReadSettings) -> TypedTool<ReadFile> {
         "read_file",
         DESCRIPTION,
         move |args: ReadFile, cx| async move {
-            if is_long(&args, &cx, settings) {
+            if is_long(&args, &cx) {
                 return blocking(move || read(&args, &cx, settings)).await;
             }
-            // On this thread: it reads a bounded part of a regular file, and going to
-            // another thread and back takes half as long as the whole call.
+            // On this thread: a small regular file, and going to another thread and back takes
+            // half as long as the whole call.
             read(&args, &cx, settings)
         },
     )
@@ -150,11 +150,13 @@ struct Reading<'a> {
     whole: bool,
 }
 
-/// Whether all of a file is hashed beyond what is looked at, which takes its time.
-fn is_long(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> bool {
-    let wants_lines = matches!(args.range(), Ok(Some(_)));
-    let opened = wants_lines.then(|| cx.sandbox().open_read(&args.path));
-    matches!(opened, Some(Ok(handle)) if handle.stat.len > settings.max_scan_bytes)
+/// A larger file is read and hashed on a thread that may wait.
+const SMALL: u64 = 64 * 1024;
+
+/// Whether reading and hashing a file takes its time.
+fn is_long(args: &ReadFile, cx: &RunCtx) -> bool {
+    let opened = cx.sandbox().open_read(&args.path);
+    opened.is_ok_and(|handle| handle.stat.len > SMALL)
 }
 
 fn read(args: &ReadFile, cx: &RunCtx, settings: ReadSettings) -> Result<Output, ToolError> {

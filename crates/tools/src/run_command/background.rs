@@ -1,23 +1,21 @@
 //! Commands that run while the conversation goes on.
 
 use std::collections::BTreeMap;
-use std::io::PipeWriter;
-use std::os::fd::AsFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
-use tokio::sync::{oneshot, watch};
+use tokio::sync::watch;
+use tokio_util::sync::CancellationToken;
 use toolgate_gate::session::{Resource, Spool};
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{ErrorKind, ToolError};
-use toolgate_sandbox::command::{
-    Appeared, CommandSandbox, CommandSpec, Deadlines, InForce, Stream,
-};
+use toolgate_sandbox::command::{Appeared, CommandSandbox, CommandSpec, Finished, InForce, Stream};
 
 use super::capture::Lane;
+use super::driver::{Job, Sink, drive_unseen};
 use super::ending::{Ending, Limits};
-use super::foreground::no_pipe;
 use super::{RunCommand, begin, layers};
+use crate::blocking::{Begun, blocking, cancelled};
 
 /// More commands than this do not run at once in one conversation.
 const MOST: usize = 16;
@@ -39,19 +37,22 @@ struct State {
 pub(super) struct Background {
     pub(super) line: String,
     pub(super) in_force: InForce,
+    /// Locked on threads that may wait alone: what it writes can go to a disk.
+    text: Mutex<Spool>,
     log: Mutex<Log>,
     /// Reports the guarded names that it left if its end is never read.
     sandbox: CommandSandbox,
-    /// Dropping it ends the command.
-    stop: Mutex<Option<PipeWriter>>,
+    /// Ends the command.
+    stop: CancellationToken,
     /// Changes with every piece of output, and when the command is over.
     news: watch::Sender<()>,
 }
 
-/// Its output, both streams in order of arrival.
-#[derive(Debug)]
+/// What is known of its output, both streams in order of arrival.
+#[derive(Debug, Default)]
 struct Log {
-    text: Spool,
+    /// How many bytes it wrote.
+    total: u64,
     /// Up to where the model has read.
     read: u64,
     ending: Option<Arc<Ending>>,
@@ -83,60 +84,36 @@ pub(super) async fn start(
 ) -> Result<Output, ToolError> {
     let commands = cx.session().resource::<Commands>();
     commands.has_room()?;
-    let (stopped, stop) = std::io::pipe().map_err(|error| no_pipe(&error))?;
     let limits = Limits {
         total: args.timeout(),
         idle: args.idle(),
     };
-    let text = cx.session().outputs().spool();
-    let lanes = [Lane::new(cx.redactor()), Lane::new(cx.redactor())];
-    let line = args.command.clone();
-    let (tell, told) = oneshot::channel();
-    let sandbox = sandbox.clone();
-    let work = move || {
-        let running = match begin(&sandbox, spec) {
-            Ok(poised) => poised.go(),
-            Err(error) => return drop(tell.send(Err(error))),
-        };
-        let background = Arc::new(Background {
-            line,
-            in_force: running.in_force(),
-            log: Mutex::new(Log {
-                text,
-                read: 0,
-                ending: None,
-                appeared: Vec::new(),
-            }),
-            sandbox: sandbox.clone(),
-            stop: Mutex::new(Some(stop)),
-            news: watch::Sender::new(()),
-        });
-        if tell.send(Ok(Arc::clone(&background))).is_err() {
-            // The call was given up; dropping the command ends it.
-            return;
-        }
-        let [mut stdout, mut stderr] = lanes;
-        let deadlines = Deadlines {
-            total: limits.total,
-            idle: limits.idle,
-        };
-        let finished = running.drive(deadlines, Some(stopped.as_fd()), |stream, bytes| {
-            let lane = match stream {
-                Stream::Stdout => &mut stdout,
-                Stream::Stderr => &mut stderr,
-            };
-            background.wrote(&lane.push(bytes));
-        });
-        background.wrote(&stdout.finish());
-        background.wrote(&stderr.finish());
-        background.ended(Ending::of(&finished, limits), finished.settled.appeared);
+    let poised = Begun::with({
+        let sandbox = sandbox.clone();
+        move || begin(&sandbox, spec)
+    });
+    let poised = tokio::select! {
+        biased;
+        poised = poised.ended() => poised?,
+        () = cx.cancel().cancelled() => return Err(cancelled()),
     };
-    // Not one of the runtime's threads: it may live for hours.
-    std::thread::Builder::new()
-        .name("background command".to_owned())
-        .spawn(work)
-        .map_err(|error| no_pipe(&error))?;
-    let background = told.await.unwrap_or_else(|_| Err(lost()))?;
+    let background = Arc::new(Background {
+        line: args.command.clone(),
+        in_force: poised.in_force(),
+        text: Mutex::new(cx.session().outputs().spool()),
+        log: Mutex::default(),
+        sandbox: sandbox.clone(),
+        stop: CancellationToken::new(),
+        news: watch::Sender::new(()),
+    });
+    let writer = Writer {
+        lanes: [Lane::new(cx.redactor()), Lane::new(cx.redactor())],
+        limits,
+        background: Arc::clone(&background),
+    };
+    let (job, stop) = (Job::start(poised, limits, writer), background.stop.clone());
+    // Not a task of the call: the command goes on when that is over.
+    tokio::spawn(async move { drive_unseen(job, &stop).await.map(drop) });
     let sandbox = layers(background.in_force);
     let handle = commands.add(background);
     Ok(Output::plain(format!(
@@ -147,8 +124,41 @@ pub(super) async fn start(
     .with("sandbox", sandbox))
 }
 
-fn lost() -> ToolError {
-    ToolError::new(ErrorKind::Failed, "the command's thread ended early")
+/// Writes down what a command in the background writes, and how it ended.
+struct Writer {
+    lanes: [Lane; 2],
+    limits: Limits,
+    background: Arc<Background>,
+}
+
+impl Sink for Writer {
+    type End = ();
+
+    fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        let [stdout, stderr] = &mut self.lanes;
+        let lane = match stream {
+            Stream::Stdout => stdout,
+            Stream::Stderr => stderr,
+        };
+        self.background.wrote(&lane.push(bytes));
+    }
+
+    fn end(mut self, finished: Finished, _: InForce) {
+        for lane in &mut self.lanes {
+            self.background.wrote(&lane.finish());
+        }
+        let ending = Ending::of(&finished, self.limits);
+        self.background.ended(ending, finished.settled.appeared);
+    }
+}
+
+impl Drop for Writer {
+    /// Nobody waits for ever for a command that could not be driven to its end.
+    fn drop(&mut self) {
+        if self.background.ending().is_none() {
+            self.background.ended(Ending::lost(), Vec::new());
+        }
+    }
 }
 
 impl Commands {
@@ -215,29 +225,35 @@ impl Drop for Commands {
 impl Background {
     fn wrote(&self, text: &str) {
         if !text.is_empty() {
-            locked(&self.log).text.push(text);
+            let mut kept = locked(&self.text);
+            kept.push(text);
+            locked(&self.log).total = kept.total();
+            drop(kept);
             self.news.send_replace(());
         }
     }
 
     fn ended(&self, ending: Ending, appeared: Vec<Appeared>) {
-        let mut log = locked(&self.log);
-        log.appeared = appeared;
+        // Whoever reads the last word learns of the end too.
+        let mut kept = locked(&self.text);
         if !ending.last_word.is_empty() {
-            if !log.text.ends_line() {
-                log.text.push("\n");
+            if !kept.ends_line() {
+                kept.push("\n");
             }
-            log.text.push(&ending.last_word);
+            kept.push(&ending.last_word);
         }
+        let mut log = locked(&self.log);
+        log.total = kept.total();
+        log.appeared = appeared;
         log.ending = Some(Arc::new(ending));
-        drop(log);
+        drop((log, kept));
         self.news.send_replace(());
     }
 
     /// Reports what it left to the user where the model never read its end.
     fn report_unread(&self) {
         let mut log = locked(&self.log);
-        if log.read < log.text.total() {
+        if log.read < log.total {
             self.sandbox
                 .keep_unreported(std::mem::take(&mut log.appeared));
         }
@@ -250,7 +266,7 @@ impl Background {
 
     /// Orders its end.
     pub(super) fn stop(&self) {
-        drop(locked(&self.stop).take());
+        self.stop.cancel();
     }
 
     /// Waits for its end.
@@ -269,7 +285,7 @@ impl Background {
         loop {
             {
                 let log = locked(&self.log);
-                if log.ending.is_some() || log.text.total() > from.unwrap_or(log.read) {
+                if log.ending.is_some() || log.total > from.unwrap_or(log.read) {
                     return;
                 }
             }
@@ -280,27 +296,39 @@ impl Background {
     }
 
     /// The output after `from`, or after the last read, as far as there is room.
-    pub(super) fn read(&self, from: Option<u64>, room: usize) -> Result<Piece, ToolError> {
-        let mut log = locked(&self.log);
-        let from = from.unwrap_or(log.read);
-        let total = log.text.total();
+    pub(super) async fn read(
+        self: &Arc<Self>,
+        from: Option<u64>,
+        room: usize,
+    ) -> Result<Piece, ToolError> {
+        let background = Arc::clone(self);
+        blocking(move || background.read_now(from, room)).await
+    }
+
+    fn read_now(&self, from: Option<u64>, room: usize) -> Result<Piece, ToolError> {
+        let mut kept = locked(&self.text);
+        let (ending, read) = {
+            let log = locked(&self.log);
+            (log.ending.clone(), log.read)
+        };
+        let (from, total) = (from.unwrap_or(read), kept.total());
         if from > total {
             return Err(ToolError::bad_args(format!(
                 "from {from} is past the end: {total} bytes were written so far"
             )));
         }
-        let (text, next) = log.text.read_from(from, room).map_err(|error| {
+        let (text, next) = kept.read_from(from, room).map_err(|error| {
             ToolError::new(
                 ErrorKind::Failed,
                 format!("the output cannot be read back: {error}"),
             )
         })?;
-        log.read = next;
+        locked(&self.log).read = next;
         Ok(Piece {
             text,
             next,
             more: next < total,
-            ending: log.ending.clone(),
+            ending,
         })
     }
 }

@@ -1,11 +1,11 @@
 //! The output of a command, clean and within bounds.
 
-use std::io::Read;
+use std::io::{Cursor, Read};
 
 use toolgate_gate::output::{Bounder, Limits, RedactStream, Redactor, Sanitizer};
-use toolgate_gate::session::{OutputStore, Spool};
-use toolgate_gate::tool::{Output, RunCtx};
-use toolgate_model::ToolError;
+use toolgate_gate::session::{OutputStore, Session, Spool};
+use toolgate_gate::tool::{Output, OutputLimits};
+use toolgate_model::{OutputHandle, ToolError};
 use toolgate_sandbox::command::Stream;
 
 /// One of the two outputs: no control characters, no secrets, of any length.
@@ -71,40 +71,24 @@ impl Capture {
         }
     }
 
-    /// Standard output, standard error and a last word, within the limits of the call; what
-    /// is beyond them is kept and named.
-    pub(super) fn into_output(mut self, last_word: &str, cx: &RunCtx) -> Result<Output, ToolError> {
+    /// Standard output, standard error and a last word, within the limits of the call. Where
+    /// that is not all, the rest is to be kept. On a thread that may wait.
+    pub(super) fn into_output(
+        mut self,
+        last_word: String,
+        limits: OutputLimits,
+    ) -> Result<(Output, Option<Rest>), ToolError> {
         let limits = Limits {
-            max_bytes: cx.limits().max_bytes,
-            max_lines: cx.limits().max_lines,
-            capacity: Some(cx.limits().available_capacity),
+            max_bytes: limits.max_bytes,
+            max_lines: limits.max_lines,
+            capacity: Some(limits.available_capacity),
         };
         let mut bounder = Bounder::new(limits);
-        let read = self.each_piece(last_word, &mut |piece| bounder.push(piece));
+        let read = self.each_piece(&last_word, &mut |piece| bounder.push(piece));
         read.map_err(|error| unreadable(&error))?;
-        let mut handle = None;
-        let mut not_kept = None;
         let fits = bounder.clone().finish(None);
-        let bounded = if fits.truncated {
-            let session = cx.session();
-            match session
-                .outputs()
-                .keep(session.id(), &mut self.whole(last_word))
-            {
-                Ok(kept) => handle = Some(kept),
-                Err(error) => not_kept = Some(error.to_string()),
-            }
-            let name = handle.as_ref().map(toolgate_model::OutputHandle::as_str);
-            bounder.finish(name)
-        } else {
-            fits
-        };
-        let mut output = Output::self_bounded(bounded.text);
-        output.cut = bounded.truncated;
-        output.kept = handle;
-        if let Some(why) = not_kept {
-            output = output.with("output_not_kept", why);
-        }
+        let mut output = Output::self_bounded(fits.text);
+        output.cut = fits.truncated;
         for (name, spool) in [("stdout", &self.stdout.1), ("stderr", &self.stderr.1)] {
             output = output.with(&format!("{name}_bytes"), spool.total());
             if spool.dropped() > 0 {
@@ -114,7 +98,12 @@ impl Capture {
                 output = output.with(&format!("{name}_not_kept"), why.to_owned());
             }
         }
-        Ok(output)
+        let rest = fits.truncated.then(|| Rest {
+            capture: self,
+            last_word,
+            bounder,
+        });
+        Ok((output, rest))
     }
 
     /// The first bytes of standard error, for what they say about a denial.
@@ -130,25 +119,50 @@ impl Capture {
         start_of(&mut self.stdout.1, most)
     }
 
-    /// The whole text: standard output, `[stderr]` and standard error, the last word.
-    fn whole<'c>(&'c mut self, last_word: &'c str) -> impl Read + 'c {
-        let (out, err) = (&mut self.stdout.1, &mut self.stderr.1);
+    /// The words between standard output and standard error, and before the last word.
+    fn between(&self) -> (&'static str, &'static str) {
+        let (out, err) = (&self.stdout.1, &self.stderr.1);
         let between = match (out.total(), err.total()) {
             (_, 0) => "",
             (0, _) => "[stderr]\n",
             _ if out.ends_line() => "\n[stderr]\n",
             _ => "\n\n[stderr]\n",
         };
-        let last = if err.total() > 0 { &*err } else { &*out };
-        let before_last = match last.ends_line() || last_word.is_empty() {
-            true => "",
-            false => "\n",
+        let last = if err.total() > 0 { err } else { out };
+        let before_last = if last.ends_line() { "" } else { "\n" };
+        (between, before_last)
+    }
+
+    /// The whole text: standard output, `[stderr]` and standard error, the last word.
+    fn whole<'c>(&'c mut self, last_word: &'c str) -> impl Read + 'c {
+        let (between, before_last) = self.between();
+        let before_last = if last_word.is_empty() {
+            ""
+        } else {
+            before_last
         };
+        let (out, err) = (&mut self.stdout.1, &mut self.stderr.1);
         out.reader()
             .chain(between.as_bytes())
             .chain(err.reader())
             .chain(before_last.as_bytes())
             .chain(last_word.as_bytes())
+    }
+
+    /// The same, with everything in it.
+    fn into_whole(self, last_word: String) -> impl Read + Send + 'static {
+        let (between, before_last) = self.between();
+        let before_last = if last_word.is_empty() {
+            ""
+        } else {
+            before_last
+        };
+        let (out, err) = (self.stdout.1, self.stderr.1);
+        out.into_reader()
+            .chain(between.as_bytes())
+            .chain(err.into_reader())
+            .chain(before_last.as_bytes())
+            .chain(Cursor::new(last_word))
     }
 
     fn each_piece(&mut self, last_word: &str, with: &mut dyn FnMut(&str)) -> std::io::Result<()> {
@@ -175,6 +189,30 @@ impl Capture {
                 return Ok(());
             }
         }
+    }
+}
+
+/// An output that is more than one result takes.
+#[derive(Debug)]
+pub(super) struct Rest {
+    capture: Capture,
+    last_word: String,
+    bounder: Bounder,
+}
+
+impl Rest {
+    /// Keeps the whole, and names it in the output.
+    pub(super) async fn keep(self, session: &Session, output: Output) -> Output {
+        let whole = Box::new(self.capture.into_whole(self.last_word));
+        let kept = session.outputs().keep(session.id(), whole).await;
+        let name = kept.as_ref().ok().map(OutputHandle::as_str);
+        let content = self.bounder.finish(name).text;
+        let mut output = Output { content, ..output };
+        match kept {
+            Ok(handle) => output.kept = Some(handle),
+            Err(error) => output = output.with("output_not_kept", error.to_string()),
+        }
+        output
     }
 }
 

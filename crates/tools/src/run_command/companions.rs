@@ -1,5 +1,6 @@
 //! `command_output` and `stop_command`.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -76,7 +77,7 @@ async fn read(args: CommandOutput, cx: RunCtx) -> Result<Output, ToolError> {
         () = tokio::time::sleep(wait) => {}
         () = cx.cancel().cancelled() => {}
     }
-    shown(&args.handle, &background, args.from, &cx)
+    shown(&args.handle, &background, args.from, &cx).await
 }
 
 async fn stop(args: StopCommand, cx: RunCtx) -> Result<Output, ToolError> {
@@ -86,12 +87,12 @@ async fn stop(args: StopCommand, cx: RunCtx) -> Result<Output, ToolError> {
         () = background.over() => {}
         () = tokio::time::sleep(TO_END) => {}
     }
-    shown(&args.handle, &background, None, &cx)
+    shown(&args.handle, &background, None, &cx).await
 }
 
-fn shown(
+async fn shown(
     handle: &str,
-    background: &Background,
+    background: &Arc<Background>,
     from: Option<u64>,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
@@ -101,7 +102,7 @@ fn shown(
         next,
         more,
         ending,
-    } = background.read(from, room)?;
+    } = background.read(from, room).await?;
     let note = match (&ending, more) {
         (_, true) => "[there is more; call command_output again]",
         (None, false) if text.is_empty() => "[nothing new; the command is still running]",

@@ -1,8 +1,8 @@
-//! Drives commands in the foreground without a thread for each.
+//! Drives commands, in the foreground and in the background, without a thread for each.
 //!
 //! ```text
 //!  start ──▶ a short wait on a blocking thread ──▶ over: most commands end here
-//!                    │ still running
+//!                    │ still running, or in the background
 //!                    ▼
 //!            reactor: one thread waits for all ──▶ readable ──▶ steps on a blocking thread ──┐
 //!                    ▲───────────────────────────────────────── nothing more to read ◀───────┤
@@ -12,6 +12,7 @@
 //! Reading, redacting and spooling can wait for a disk, so they never run on the caller's
 //! runtime. A command that is silent holds no thread.
 
+use std::future::pending;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -26,9 +27,8 @@ use toolgate_sandbox::command::{
     Cause, Deadlines, Driving, Finished, InForce, Poised, Stream, Turn,
 };
 
-use super::capture::Capture;
 use super::ending::Limits;
-use crate::blocking::blocking;
+use crate::blocking::{DroppedAside, blocking};
 
 /// How many chunks one batch of steps reads at most.
 const BATCH: usize = 16;
@@ -43,106 +43,114 @@ static SHORT_WAITS: Semaphore = Semaphore::const_new(4);
 /// A piece of output.
 pub(super) type Chunk = (Stream, Vec<u8>);
 
-/// A command that is over, and its output.
-pub(super) struct Over {
-    pub(super) finished: Finished,
-    pub(super) in_force: InForce,
-    pub(super) capture: Capture,
+/// Takes what a command writes, and its end. It is called on threads that may wait.
+pub(super) trait Sink: Send + 'static {
+    /// What becomes of the command.
+    type End: Send + 'static;
+
+    /// Takes a piece of output.
+    fn push(&mut self, stream: Stream, bytes: &[u8]);
+
+    /// Takes the end, after the last piece.
+    fn end(self, finished: Finished, in_force: InForce) -> Self::End;
 }
 
-/// A command that runs, and its output so far.
+/// A command that runs, and where its output goes.
 #[derive(Debug)]
-pub(super) struct Job {
+pub(super) struct Job<S> {
     driving: Driving,
-    capture: Capture,
+    sink: S,
+    /// Whether somebody is shown the pieces.
+    is_shown: bool,
 }
 
-/// A job between two batches. Ending a command takes a moment, so a job that is dropped is
-/// dropped on a blocking thread.
-struct Held(Option<Job>);
+/// A job between two batches. Ending a command takes a moment.
+type Held<S> = DroppedAside<Job<S>>;
 
 /// The result of some steps.
-struct Batch {
+struct Batch<S: Sink> {
     chunks: Vec<Chunk>,
-    next: Next,
+    next: Next<S>,
 }
 
-enum Next {
+enum Next<S: Sink> {
     /// There may be more to read.
-    More(Held),
+    More(Held<S>),
     /// Nothing is there to read.
-    Wait(Held),
-    Over(Box<Over>),
+    Wait(Held<S>),
+    Over(Box<S::End>),
 }
 
-impl Job {
+impl<S: Sink> Job<S> {
     /// Lets the command begin.
-    pub(super) fn start(poised: Poised, limits: Limits, capture: Capture) -> Self {
+    pub(super) fn start(poised: Poised, limits: Limits, sink: S) -> Self {
         let deadlines = Deadlines {
             total: limits.total,
             idle: limits.idle,
         };
         Self {
             driving: poised.go().driving(deadlines),
-            capture,
+            sink,
+            is_shown: false,
         }
     }
 
     /// Reads until nothing is there, and waits for the first output until this moment.
-    fn batch(mut self, until: Instant) -> Batch {
+    fn batch(mut self, until: Instant) -> Batch<S> {
         let mut chunks = Vec::new();
+        let mut pieces = 0;
         loop {
-            let left = if chunks.is_empty() {
-                until.saturating_duration_since(Instant::now())
-            } else {
-                Duration::ZERO
+            let left = match pieces {
+                0 => until.saturating_duration_since(Instant::now()),
+                _ => Duration::ZERO,
             };
             let turn = self.driving.step(left, |stream, bytes| {
-                self.capture.push(stream, bytes);
-                chunks.push((stream, bytes.to_vec()));
+                pieces += 1;
+                self.sink.push(stream, bytes);
+                if self.is_shown {
+                    chunks.push((stream, bytes.to_vec()));
+                }
             });
             let next = match turn {
                 Turn::Over(cause) => return self.finish(cause, chunks),
-                Turn::More if chunks.len() < BATCH => continue,
-                Turn::Quiet if chunks.is_empty() && Instant::now() < until => continue,
-                Turn::More => Next::More(Held(Some(self))),
-                Turn::Quiet => Next::Wait(Held(Some(self))),
+                Turn::More if pieces < BATCH => continue,
+                Turn::Quiet if pieces == 0 && Instant::now() < until => continue,
+                Turn::More => Next::More(Held::new(self)),
+                Turn::Quiet => Next::Wait(Held::new(self)),
             };
             return Batch { chunks, next };
         }
     }
 
-    fn finish(self, cause: Cause, mut chunks: Vec<Chunk>) -> Batch {
+    fn finish(self, cause: Cause, mut chunks: Vec<Chunk>) -> Batch<S> {
         let Self {
             driving,
-            mut capture,
+            mut sink,
+            is_shown,
         } = self;
         let in_force = driving.running().in_force();
         let finished = driving.finish(cause, |stream, bytes| {
-            capture.push(stream, bytes);
-            chunks.push((stream, bytes.to_vec()));
+            sink.push(stream, bytes);
+            if is_shown {
+                chunks.push((stream, bytes.to_vec()));
+            }
         });
-        capture.finish();
-        let over = Over {
-            finished,
-            in_force,
-            capture,
-        };
+        let end = sink.end(finished, in_force);
         Batch {
             chunks,
-            next: Next::Over(Box::new(over)),
+            next: Next::Over(Box::new(end)),
         }
     }
 }
 
-impl Held {
+impl<S: Sink> Held<S> {
     /// Runs steps on a blocking thread, or ends the command if it was cancelled.
     async fn batch(
-        mut self,
+        self,
         until: Instant,
         cancel: &CancellationToken,
-    ) -> Result<Batch, ToolError> {
-        let Some(job) = self.0.take() else {
+    ) -> Result<Batch<S>, ToolError> {
+        let Some(job) = self.into_inner() else {
             return Err(crate::blocking::cancelled());
         };
         let cancelled = cancel.is_cancelled();
@@ -157,82 +165,100 @@ impl Held {
     }
 
     fn driving(&mut self) -> Option<&mut Driving> {
-        self.0.as_mut().map(|job| &mut job.driving)
-    }
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        if let Some(job) = self.0.take()
-            && let Ok(runtime) = Handle::try_current()
-        {
-            drop(runtime.spawn_blocking(move || drop(job)));
-        }
+        self.get_mut().map(|job| &mut job.driving)
     }
 }
 
 /// Runs a command to its end and hands on its output.
-pub(super) async fn drive(
-    job: Job,
+pub(super) async fn drive<S: Sink>(
+    mut job: Job<S>,
     limits: Limits,
     chunks: mpsc::Sender<Chunk>,
     cancel: &CancellationToken,
-) -> Result<Over, ToolError> {
+) -> Result<S::End, ToolError> {
+    job.is_shown = true;
     let begun = Instant::now();
-    let deadline = begun + limits.total.unwrap_or(Duration::MAX / 4);
     let listener = Listener {
-        chunks,
-        deadline: deadline.into(),
+        chunks: Some(chunks),
+        deadline: limits.total.map(|total| begun + total),
         cancel,
     };
-    let mut held = Held(Some(job));
+    let mut held = Held::new(job);
     if let Ok(_short) = SHORT_WAITS.try_acquire() {
         let until = begun + SHORT;
         while Instant::now() < until {
             let batch = held.batch(until, cancel).await?;
             match listener.hand_on(batch).await {
-                Next::Over(over) => return Ok(*over),
+                Next::Over(end) => return Ok(*end),
                 Next::More(next) | Next::Wait(next) => held = next,
             }
         }
     }
+    polled(held, &listener).await
+}
+
+/// The same for a command whose output nobody is shown while it runs.
+pub(super) async fn drive_unseen<S: Sink>(
+    job: Job<S>,
+    cancel: &CancellationToken,
+) -> Result<S::End, ToolError> {
+    let listener = Listener {
+        chunks: None,
+        deadline: None,
+        cancel,
+    };
+    polled(Held::new(job), &listener).await
+}
+
+/// Works on a command whenever its descriptors or its deadlines call for it.
+async fn polled<S: Sink>(mut held: Held<S>, listener: &Listener<'_>) -> Result<S::End, ToolError> {
     let Some(events) = register(&mut held) else {
-        return without_reactor(held, &listener).await;
+        return without_reactor(held, listener).await;
     };
     loop {
         let due = held.driving().and_then(|driving| driving.due());
-        let due = due.unwrap_or(deadline);
         let mut ready = tokio::select! {
             ready = events.readable() => ready.ok(),
-            () = tokio::time::sleep_until(due.into()) => None,
-            () = cancel.cancelled() => None,
+            () = at(due) => None,
+            () = listener.cancel.cancelled() => None,
         };
-        let batch = held.batch(Instant::now(), cancel).await?;
+        let batch = held.batch(Instant::now(), listener.cancel).await?;
         // An event that comes after the last step makes it ready again.
         if let (Some(ready), Next::Wait(_)) = (&mut ready, &batch.next) {
             ready.clear_ready();
         }
         match listener.hand_on(batch).await {
-            Next::Over(over) => return Ok(*over),
+            Next::Over(end) => return Ok(*end),
             Next::More(next) | Next::Wait(next) => held = next,
         }
     }
 }
 
+/// Waits for a moment, if there is one.
+async fn at(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due.into()).await,
+        None => pending().await,
+    }
+}
+
 /// Waits on a blocking thread, where the process has no descriptors or threads left for the
 /// reactor.
-async fn without_reactor(mut held: Held, listener: &Listener<'_>) -> Result<Over, ToolError> {
+async fn without_reactor<S: Sink>(
+    mut held: Held<S>,
+    listener: &Listener<'_>,
+) -> Result<S::End, ToolError> {
     loop {
         let batch = held.batch(Instant::now() + SHORT, listener.cancel).await?;
         match listener.hand_on(batch).await {
-            Next::Over(over) => return Ok(*over),
+            Next::Over(end) => return Ok(*end),
             Next::More(next) | Next::Wait(next) => held = next,
         }
     }
 }
 
 /// Has the reactor watch a command.
-fn register(held: &mut Held) -> Option<AsyncFd<Arc<OwnedFd>>> {
+fn register<S: Sink>(held: &mut Held<S>) -> Option<AsyncFd<Arc<OwnedFd>>> {
     let events = held.driving()?.events().ok()?;
     let _reactor = reactor()?.enter();
     // The replacement is unsafe for the sake of types that can change their descriptor. This one
@@ -263,13 +289,13 @@ fn reactor() -> Option<&'static Handle> {
 /// Hands chunks to the task that shows them. A slow listener makes the command wait, but not
 /// beyond its deadline.
 struct Listener<'a> {
-    chunks: mpsc::Sender<Chunk>,
-    deadline: tokio::time::Instant,
+    chunks: Option<mpsc::Sender<Chunk>>,
+    deadline: Option<Instant>,
     cancel: &'a CancellationToken,
 }
 
 impl Listener<'_> {
-    async fn hand_on(&self, batch: Batch) -> Next {
+    async fn hand_on<S: Sink>(&self, batch: Batch<S>) -> Next<S> {
         let Batch { chunks, mut next } = batch;
         let was_silent = chunks.is_empty();
         for chunk in chunks {
@@ -285,12 +311,16 @@ impl Listener<'_> {
     }
 
     async fn tell(&self, chunk: Chunk) {
-        let Err(mpsc::error::TrySendError::Full(chunk)) = self.chunks.try_send(chunk) else {
+        let Some(chunks) = &self.chunks else {
             return;
         };
-        // Too late, or the listener is gone: the output itself is in the capture.
+        let Err(mpsc::error::TrySendError::Full(chunk)) = chunks.try_send(chunk) else {
+            return;
+        };
+        // Too late, or the listener is gone: the output itself is with the sink.
         tokio::select! {
-            _ = tokio::time::timeout_at(self.deadline, self.chunks.send(chunk)) => {}
+            _ = chunks.send(chunk) => {}
+            () = at(self.deadline) => {}
             () = self.cancel.cancelled() => {}
         }
     }

@@ -53,6 +53,11 @@ impl Ending {
         ending
     }
 
+    /// The end of a command that nobody saw to its end.
+    pub(super) fn lost() -> Self {
+        Self::by_itself(&Outcome::Killed)
+    }
+
     fn stopped(kind: ErrorKind, what: String) -> Self {
         let message = format!(
             "the command {what}; it and everything it started was ended, what it had written is in the output"

@@ -1,16 +1,17 @@
 //! A command that is waited for.
 
-use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
-use toolgate_gate::tool::{Output, RunCtx};
+use toolgate_gate::tool::{Output, OutputLimits, RunCtx};
 use toolgate_model::{Stream as EventStream, ToolError};
-use toolgate_sandbox::command::{Cause, CommandSandbox, Grant, Poised, Stream};
+use toolgate_sandbox::command::{Cause, CommandSandbox, Finished, Grant, InForce, Poised, Stream};
 
-use super::capture::Capture;
+use super::capture::{Capture, Rest};
 use super::denial;
-use super::driver::{Job, Over, drive};
+use super::driver::{Job, Sink, drive};
 use super::ending::{Ending, Limits};
 use super::settings::CommandSettings;
 use super::{RunCommand, layers, opened};
@@ -25,17 +26,24 @@ const MOST_COMPLAINTS: u64 = 64 * 1024;
 pub(super) async fn run(
     args: &RunCommand,
     poised: Poised,
-    around: &HintContext<'_>,
+    around: HintContext,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
     let limits = Limits {
-        total: Some(args.total(around.settings)),
+        total: Some(args.total(&around.settings)),
         idle: args.idle(),
     };
-    let capture = Capture::new(cx.redactor(), &**cx.session().outputs());
+    let shown = Shown {
+        capture: Capture::new(cx.redactor(), &**cx.session().outputs()),
+        limits,
+        around,
+        command: args.command.clone(),
+        more: cx.opened().directories.iter().map(opened).collect(),
+        room: cx.limits(),
+    };
     let (chunks, mut arriving) = mpsc::channel(CHUNKS);
     let driven = drive(
-        Job::start(poised, limits, capture),
+        Job::start(poised, limits, shown),
         limits,
         chunks,
         cx.cancel(),
@@ -47,22 +55,41 @@ pub(super) async fn run(
         }
     };
     let (over, ()) = tokio::join!(driven, shown);
-    settle(over?, limits, around, &args.command, cx)
+    match over?? {
+        (output, None) => Ok(output),
+        (output, Some(rest)) => Ok(rest.keep(cx.session(), output).await),
+    }
 }
 
 /// The data that hints about denials need.
-pub(super) struct HintContext<'a> {
-    pub(super) cwd: &'a Path,
-    pub(super) settings: &'a CommandSettings,
-    pub(super) sandbox: &'a CommandSandbox,
+pub(super) struct HintContext {
+    pub(super) cwd: PathBuf,
+    pub(super) settings: Arc<CommandSettings>,
+    pub(super) sandbox: CommandSandbox,
 }
 
-/// A pipe that stands for the order to stop could not be made.
-pub(super) fn no_pipe(error: &std::io::Error) -> ToolError {
-    ToolError::new(
-        toolgate_model::ErrorKind::Failed,
-        format!("nothing was run: {error}"),
-    )
+/// Gathers the output of a command, and makes a result of it at its end.
+struct Shown {
+    capture: Capture,
+    limits: Limits,
+    around: HintContext,
+    command: String,
+    /// The directories that an approver opened to it.
+    more: Vec<Grant>,
+    room: OutputLimits,
+}
+
+impl Sink for Shown {
+    type End = Result<(Output, Option<Rest>), ToolError>;
+
+    fn push(&mut self, stream: Stream, bytes: &[u8]) {
+        self.capture.push(stream, bytes);
+    }
+
+    fn end(mut self, finished: Finished, in_force: InForce) -> Self::End {
+        self.capture.finish();
+        self.settle(&finished, in_force)
+    }
 }
 
 async fn show(cx: &RunCtx, stream: Stream, bytes: &[u8]) {
@@ -73,78 +100,80 @@ async fn show(cx: &RunCtx, stream: Stream, bytes: &[u8]) {
     cx.emit(stream, bytes).await;
 }
 
-fn settle(
-    over: Over,
-    limits: Limits,
-    around: &HintContext<'_>,
-    command: &str,
-    cx: &RunCtx,
-) -> Result<Output, ToolError> {
-    let Over {
-        finished,
-        in_force,
-        mut capture,
-    } = over;
-    let mut ending = Ending::of(&finished, limits);
-    let mut hints = Vec::new();
-    // The end of a pipe succeeds whatever its beginning says, and a program can wait for what it
-    // does not reach until it is ended.
-    let fails = ending.error.is_some() && finished.cause != Cause::Cancelled;
-    let may_hide = command.contains('|');
-    if fails || may_hide {
-        let mut said = capture.start_of_stderr(MOST_COMPLAINTS);
-        if may_hide || command.contains(">&1") {
-            said.push('\n');
-            said.push_str(&capture.start_of_stdout(MOST_COMPLAINTS));
-        }
-        if !fails {
-            // Without an error only what a program says of itself counts, and not text it shows.
-            said = denial::complaints(&said);
-        }
-        let HintContext {
-            cwd,
-            settings,
-            sandbox,
-        } = around;
-        let more: Vec<Grant> = cx.opened().directories.iter().map(opened).collect();
-        let reach = sandbox.reach(&more);
-        let refused = &finished.refused;
-        hints = denial::hints(
-            &said,
+impl Shown {
+    fn settle(
+        self,
+        finished: &Finished,
+        in_force: InForce,
+    ) -> Result<(Output, Option<Rest>), ToolError> {
+        let Self {
+            mut capture,
+            limits,
+            around,
             command,
-            cwd,
-            in_force.network,
-            settings,
-            &reach,
-            refused,
-        );
-        for hint in &hints {
-            ending
-                .last_word
-                .push_str(&format!("[possibly the command sandbox: {hint}]\n"));
+            more,
+            room,
+        } = self;
+        let mut ending = Ending::of(finished, limits);
+        let mut hints = Vec::new();
+        // The end of a pipe succeeds whatever its beginning says, and a program can wait for what it
+        // does not reach until it is ended.
+        let fails = ending.error.is_some() && finished.cause != Cause::Cancelled;
+        let may_hide = command.contains('|');
+        if fails || may_hide {
+            let mut said = capture.start_of_stderr(MOST_COMPLAINTS);
+            if may_hide || command.contains(">&1") {
+                said.push('\n');
+                said.push_str(&capture.start_of_stdout(MOST_COMPLAINTS));
+            }
+            if !fails {
+                // Without an error only what a program says of itself counts, and not text it shows.
+                said = denial::complaints(&said);
+            }
+            let HintContext {
+                cwd,
+                settings,
+                sandbox,
+            } = &around;
+            let reach = sandbox.reach(&more);
+            let refused = &finished.refused;
+            hints = denial::hints(
+                &said,
+                &command,
+                cwd,
+                in_force.network,
+                settings,
+                &reach,
+                refused,
+            );
+            for hint in &hints {
+                ending
+                    .last_word
+                    .push_str(&format!("[possibly the command sandbox: {hint}]\n"));
+            }
         }
+        let (mut output, rest) = capture.into_output(ending.last_word, room)?;
+        output = output.with("sandbox", layers(in_force));
+        if let Some(code) = ending.exit_code {
+            output = output.with("exit_code", code);
+        }
+        if let Some(signal) = ending.signal {
+            output = output.with("signal", signal);
+        }
+        if !ending.still_there.is_empty() {
+            output = output.with("still_there", ending.still_there);
+        }
+        if !hints.is_empty() {
+            output = output.with("possibly_blocked", hints);
+        }
+        if !finished.refused.is_empty() {
+            let refused = finished.refused.iter();
+            let refused: Map<String, Value> = refused
+                .map(|call| (call.name().to_owned(), call.times.into()))
+                .collect();
+            output = output.with("refused_system_calls", refused);
+        }
+        output.error = ending.error;
+        Ok((output, rest))
     }
-    let mut output = capture.into_output(&ending.last_word, cx)?;
-    output = output.with("sandbox", layers(in_force));
-    if let Some(code) = ending.exit_code {
-        output = output.with("exit_code", code);
-    }
-    if let Some(signal) = ending.signal {
-        output = output.with("signal", signal);
-    }
-    if !ending.still_there.is_empty() {
-        output = output.with("still_there", ending.still_there);
-    }
-    if !hints.is_empty() {
-        output = output.with("possibly_blocked", hints);
-    }
-    if !finished.refused.is_empty() {
-        let refused = finished.refused.iter();
-        let refused: Map<String, Value> = refused
-            .map(|call| (call.name().to_owned(), call.times.into()))
-            .collect();
-        output = output.with("refused_system_calls", refused);
-    }
-    output.error = ending.error;
-    Ok(output)
 }

@@ -50,7 +50,7 @@ use place::Place;
 pub use settings::CommandSettings;
 use shared::Shared;
 
-use crate::blocking::{Begun, cancelled};
+use crate::blocking::{Begun, DroppedAside, cancelled};
 
 const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standard output first, \
     then standard error under [stderr], and the exit code if it is not 0. The command runs in a \
@@ -102,7 +102,8 @@ pub(crate) struct RunCommand {
 struct MadeAhead {
     /// What was open to the call then.
     opened: Openings,
-    poised: Begun<Poised>,
+    /// A command that begins no more has to be ended.
+    poised: DroppedAside<Begun<Poised>>,
 }
 
 impl RunCommand {
@@ -328,7 +329,7 @@ fn prepare(args: &mut RunCommand, ahead: &Ahead<'_>, settings: &CommandSettings)
     {
         args.ahead = Some(MadeAhead {
             opened: ahead.opened().clone(),
-            poised: Begun::with(move || begin(&sandbox, spec)),
+            poised: DroppedAside::new(Begun::with(move || begin(&sandbox, spec))),
         });
     }
 }
@@ -345,8 +346,9 @@ async fn run(
     }
     let cwd = spec.cwd.clone();
     let ahead = args.ahead.take();
-    let poised = match ahead.filter(|ahead| ahead.opened == *cx.opened()) {
-        Some(ahead) => ahead.poised,
+    let ahead = ahead.filter(|ahead| ahead.opened == *cx.opened());
+    let poised = match ahead.and_then(|ahead| ahead.poised.into_inner()) {
+        Some(poised) => poised,
         None => {
             let sandbox = sandbox.clone();
             Begun::with(move || begin(&sandbox, spec))
@@ -358,11 +360,11 @@ async fn run(
         () = cx.cancel().cancelled() => return Err(cancelled()),
     };
     let around = HintContext {
-        cwd: &cwd,
-        settings: &settings,
-        sandbox,
+        cwd,
+        sandbox: sandbox.clone(),
+        settings,
     };
-    foreground::run(&args, poised, &around, &cx).await
+    foreground::run(&args, poised, around, &cx).await
 }
 
 /// A directory that an approver opened.

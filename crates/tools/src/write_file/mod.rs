@@ -267,7 +267,7 @@ fn look(mut args: WriteFile, cx: &RunCtx) -> Result<Intent, ToolError> {
     })))
 }
 
-fn preview(args: &WriteFile, view: &View<'_>) -> Result<Preview, ToolError> {
+fn preview(args: &WriteFile, view: &View) -> Result<Preview, ToolError> {
     let seen = view.read(&args.path, LARGEST)?;
     let size = seen.content.as_ref().map(Vec::len);
     let old = seen.content.and_then(|bytes| decode(bytes, true));

@@ -1,21 +1,25 @@
 //! `read_output` and `sanitize`.
 
+use std::io::Cursor;
 use std::time::{Duration, Instant};
 
+use futures::FutureExt;
 use serde_json::{Value, json};
 use toolgate_gate::session::{KeptInMemory, Session};
-use toolgate_model::ErrorKind;
+use toolgate_model::{ErrorKind, OutputHandle};
 
 use crate::fixture::{Workspace, rows};
 
 fn kept(text: &str) -> (Workspace, String) {
     let ws = Workspace::new();
-    let handle = ws
-        .session
-        .outputs()
-        .keep(ws.session.id(), &mut text.as_bytes())
-        .unwrap();
+    let handle = keep(&ws.session, text);
     (ws, handle.as_str().to_owned())
+}
+
+fn keep(session: &Session, text: &str) -> OutputHandle {
+    let text = Box::new(Cursor::new(text.to_owned()));
+    let kept = session.outputs().keep(session.id(), text);
+    kept.now_or_never().unwrap().unwrap()
 }
 
 #[test]
@@ -101,10 +105,7 @@ fn outputs_of_other_conversations_are_not_there() {
     let ws = Workspace::new();
     let store = std::sync::Arc::new(KeptInMemory::default());
     let other = Session::new("other").keeping_in(store.clone());
-    let handle = other
-        .outputs()
-        .keep(other.id(), &mut "theirs".as_bytes())
-        .unwrap();
+    let handle = keep(&other, "theirs");
     let mut ws = ws;
     ws.session = std::sync::Arc::new(Session::new("mine").keeping_in(store));
     let (kind, _) = ws.fails("read_output", json!({"handle": handle.as_str()}));

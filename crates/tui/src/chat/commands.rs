@@ -23,7 +23,7 @@ pub(super) async fn run(
         "/tools" => tools(app),
         "/policy" => policy(app),
         "/explain" => explain(app, rest).await,
-        "/grants" => grants(app, rest),
+        "/grants" => grants(app, rest).await,
         "/undo" => undo(conversation, rest).await,
         "/export" => export(conversation, rest).await,
         "/preset" => Ok(list_presets(app)),
@@ -97,16 +97,16 @@ async fn explain(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
         .collect())
 }
 
-fn grants(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
+async fn grants(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
     let project = app.project(Purpose::Look)?;
     if let Some(id) = rest.strip_prefix("revoke ") {
-        let revoked = project.revoke_grant(id.trim())?;
+        let revoked = project.revoke_grant(id.trim()).await?;
         return Ok(vec![match revoked {
             true => "Revoked.".into(),
             false => format!("There is no grant {}.", one_line(id.trim())),
         }]);
     }
-    let grants = project.grants()?;
+    let grants = project.grants().await?;
     if grants.is_empty() {
         return Ok(vec!["Nothing is remembered for this project.".into()]);
     }
@@ -140,7 +140,7 @@ async fn undo(conversation: &Conversation, rest: &str) -> Result<Vec<String>, Ap
         }
     };
     let mut lines: Vec<String> = Vec::new();
-    for difference in plan.differences() {
+    for difference in plan.differences().await? {
         lines.extend(difference.lines().map(str::to_owned));
     }
     if plan.commands() > 0 {

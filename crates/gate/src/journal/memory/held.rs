@@ -22,6 +22,9 @@ pub(super) struct Held {
     pub(super) images: HashMap<String, (Arc<Vec<u8>>, u64)>,
 }
 
+/// So many entries are hashed before others have their turn.
+const AT_ONCE: usize = 16;
+
 /// One conversation.
 #[derive(Default)]
 pub(super) struct Talk {
@@ -109,8 +112,14 @@ impl Kept {
 impl Talk {
     /// The hashes of all entries.
     pub(super) fn hashes(&mut self, id: &ConversationId) -> &[Hash] {
+        self.hash_some(id, usize::MAX);
+        &self.hashes
+    }
+
+    /// Hashes at most so many entries that are not hashed yet; whether there were any.
+    fn hash_some(&mut self, id: &ConversationId, most: usize) -> bool {
         let hashed = self.hashes.len();
-        for (seq, kept) in (1_u64..).zip(&self.lines).skip(hashed) {
+        for (seq, kept) in (1_u64..).zip(&self.lines).skip(hashed).take(most) {
             let before = self.hashes.last().copied().unwrap_or(NOTHING);
             let (call, body_hash) = (kept.call(), kept.body_hash());
             let link = Link {
@@ -124,7 +133,7 @@ impl Talk {
             };
             self.hashes.push(link.hash(&before));
         }
-        &self.hashes
+        self.hashes.len() > hashed
     }
 
     /// Whether a call still needs what its entries say.
@@ -149,6 +158,12 @@ impl Held {
             commits: Vec::new(),
             images: HashMap::new(),
         }
+    }
+
+    /// Hashes some entries that are not hashed yet; whether there were any.
+    pub(super) fn hash_some(&mut self) -> bool {
+        let mut all = self.conversations.iter_mut();
+        all.any(|(id, talk)| talk.hash_some(id, AT_ONCE))
     }
 
     pub(super) fn all(&self) -> Vec<Entry> {

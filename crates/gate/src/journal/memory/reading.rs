@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use crate::blocking;
 use crate::journal::chain::Hash;
 use crate::journal::{
     Anchor, Body, Conversation, ConversationFilter, Entry, Filter, IntendedFile, JournalError,
@@ -39,6 +40,28 @@ impl ReadJournal for MemoryJournal {
     }
 
     fn entries(&self, filter: Filter) -> BoxFuture<'_, Result<Vec<Line>, JournalError>> {
+        Box::pin(async move {
+            self.hashed().await;
+            Ok(self.lines(&filter))
+        })
+    }
+
+    fn image(&self, sha256: &str) -> BoxFuture<'_, Result<Option<Vec<u8>>, JournalError>> {
+        let held = self.lock();
+        let found = held.images.get(sha256).map(|(bytes, _)| bytes.to_vec());
+        Box::pin(ready(Ok(found)))
+    }
+}
+
+impl MemoryJournal {
+    /// Hashes what is not hashed yet, on a thread that may wait and a few entries at a time: who
+    /// writes meanwhile does not wait for all of them.
+    async fn hashed(&self) {
+        let journal = self.clone();
+        blocking::run(move || while journal.lock().hash_some() {}).await;
+    }
+
+    fn lines(&self, filter: &Filter) -> Vec<Line> {
         let mut held = self.lock();
         let mut found = Vec::new();
         let (only, after) = (filter.conversation.as_ref(), filter.after.as_ref());
@@ -63,13 +86,31 @@ impl ReadJournal for MemoryJournal {
                 }
             }
         }
-        Box::pin(ready(Ok(found)))
+        found
     }
 
-    fn image(&self, sha256: &str) -> BoxFuture<'_, Result<Option<Vec<u8>>, JournalError>> {
-        let held = self.lock();
-        let found = held.images.get(sha256).map(|(bytes, _)| bytes.to_vec());
-        Box::pin(ready(Ok(found)))
+    fn verified(&self, against: Option<Anchor>) -> Verified {
+        let mut held = self.lock();
+        let anchors = held.anchors();
+        let mut verified = Verified {
+            conversations: count(held.conversations.len()),
+            commits: count(anchors.len()),
+            ..Verified::default()
+        };
+        for talk in held.conversations.values() {
+            verified.entries += count(talk.lines.len());
+            let pruned = talk.lines.iter().filter(|kept| kept.entry().is_none());
+            verified.pruned += count(pruned.count());
+            for call in talk.calls.values().flatten() {
+                *verified.calls.entry(call.standing.state).or_default() += 1;
+            }
+        }
+        if let Some(kept) = against.filter(|kept| !anchors.contains(kept)) {
+            let number = kept.number;
+            verified.found(Problem::NotThatRecord { number });
+        }
+        verified.anchor = anchors.last().cloned();
+        verified
     }
 }
 
@@ -225,27 +266,10 @@ impl VerifyJournal for MemoryJournal {
     /// Nobody else can change what is in memory, so this says what is there, and whether it is
     /// the journal of an anchor.
     fn verify(&self, against: Option<Anchor>) -> BoxFuture<'_, Result<Verified, JournalError>> {
-        let mut held = self.lock();
-        let anchors = held.anchors();
-        let mut verified = Verified {
-            conversations: count(held.conversations.len()),
-            commits: count(anchors.len()),
-            ..Verified::default()
-        };
-        for talk in held.conversations.values() {
-            verified.entries += count(talk.lines.len());
-            let pruned = talk.lines.iter().filter(|kept| kept.entry().is_none());
-            verified.pruned += count(pruned.count());
-            for call in talk.calls.values().flatten() {
-                *verified.calls.entry(call.standing.state).or_default() += 1;
-            }
-        }
-        if let Some(kept) = against.filter(|kept| !anchors.contains(kept)) {
-            let number = kept.number;
-            verified.found(Problem::NotThatRecord { number });
-        }
-        verified.anchor = anchors.last().cloned();
-        Box::pin(ready(Ok(verified)))
+        Box::pin(async move {
+            self.hashed().await;
+            Ok(self.verified(against))
+        })
     }
 }
 

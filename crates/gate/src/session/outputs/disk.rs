@@ -6,10 +6,12 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use futures::future::BoxFuture;
 use sha2::{Digest, Sha256};
 use toolgate_model::{ConversationId, OutputHandle};
 
-use super::{KeepError, KeptText, OutputStore, Spool};
+use super::{KeepError, KeptText, OutputStore, Spool, WholeText};
+use crate::blocking;
 use crate::tool::hex;
 
 /// Stands in the directory of a conversation whose last output made room, and says its number.
@@ -45,7 +47,7 @@ impl KeptOnDisk {
         self.directory.join(name)
     }
 
-    fn write(&self, home: &Path, text: &mut dyn Read) -> io::Result<(u64, PathBuf)> {
+    fn write(&self, home: &Path, text: WholeText) -> io::Result<(u64, PathBuf)> {
         make_directory(home)?;
         let (number, path, mut file) = first_free(home, last_taken(home)?.saturating_add(1))?;
         // One more byte than may be there tells a text that is too long.
@@ -97,32 +99,41 @@ impl KeptOnDisk {
 }
 
 impl OutputStore for KeptOnDisk {
-    fn keep(
-        &self,
-        conversation: &ConversationId,
-        text: &mut dyn Read,
-    ) -> Result<OutputHandle, KeepError> {
-        let home = self.home_of(conversation);
-        let kept = self.write(&home, text).and_then(|(number, path)| {
-            self.make_room(&path)?;
-            Ok(OutputHandle::new(format!("out_{number}")))
-        });
-        kept.map_err(|error| KeepError::new(format!("{}: {error}", home.display())))
+    fn keep<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        text: WholeText,
+    ) -> BoxFuture<'a, Result<OutputHandle, KeepError>> {
+        Box::pin(async move {
+            let (store, home) = (self.clone(), self.home_of(conversation));
+            let kept = blocking::run(move || {
+                let kept = store.write(&home, text).and_then(|(number, path)| {
+                    store.make_room(&path)?;
+                    Ok(OutputHandle::new(format!("out_{number}")))
+                });
+                kept.map_err(|error| KeepError::new(format!("{}: {error}", home.display())))
+            });
+            kept.await.unwrap_or_else(|| Err(KeepError::cut_off()))
+        })
     }
 
-    fn open(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText> {
-        // A handle is a number, never a path.
-        let number = number_of(handle.as_str())?;
-        let path = self.home_of(conversation).join(format!("out_{number}"));
-        let file = File::open(path).ok()?;
-        Some(Box::new(BufReader::with_capacity(64 * 1024, file)))
+    fn open<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        handle: &'a OutputHandle,
+    ) -> BoxFuture<'a, Option<KeptText>> {
+        Box::pin(async move {
+            // A handle is a number, never a path.
+            let number = number_of(handle.as_str())?;
+            let path = self.home_of(conversation).join(format!("out_{number}"));
+            let file = blocking::run(move || File::open(path).ok()).await??;
+            let text = BufReader::with_capacity(64 * 1024, file);
+            Some(Box::new(text) as KeptText)
+        })
     }
 
     fn spool(&self) -> Spool {
-        match make_directory(&self.directory) {
-            Ok(()) => Spool::on_disk(self.each, &self.directory),
-            Err(_) => Spool::in_memory(self.each.min(8 << 20)),
-        }
+        Spool::in_store(self.each, &self.directory)
     }
 }
 
@@ -183,7 +194,7 @@ fn private() -> OpenOptions {
     options
 }
 
-fn make_directory(directory: &Path) -> io::Result<()> {
+pub(super) fn make_directory(directory: &Path) -> io::Result<()> {
     DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -211,7 +222,18 @@ pub(super) fn anonymous_file(directory: &Path) -> io::Result<File> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use futures::executor::block_on;
+
     use super::*;
+
+    fn keep(
+        store: &KeptOnDisk,
+        owner: &ConversationId,
+        text: &[u8],
+    ) -> Result<OutputHandle, KeepError> {
+        let text = Box::new(io::Cursor::new(text.to_vec()));
+        block_on(store.keep(owner, text))
+    }
 
     fn read(
         store: &KeptOnDisk,
@@ -220,7 +242,8 @@ mod tests {
     ) -> Option<String> {
         let mut text = String::new();
         let handle = OutputHandle::new(handle.into());
-        store.open(owner, &handle)?.read_to_string(&mut text).ok()?;
+        let mut kept = block_on(store.open(owner, &handle))?;
+        kept.read_to_string(&mut text).ok()?;
         Some(text)
     }
 
@@ -230,13 +253,13 @@ mod tests {
         let place = directory.path().join("outputs");
         let (a, b) = (ConversationId::new("../a"), ConversationId::new("b"));
         let store = KeptOnDisk::at(&place, 100, 1000);
-        let first = store.keep(&a, &mut &b"one"[..]).unwrap();
-        let second = store.keep(&a, &mut &b"two"[..]).unwrap();
+        let first = keep(&store, &a, b"one").unwrap();
+        let second = keep(&store, &a, b"two").unwrap();
         assert_eq!((first.as_str(), second.as_str()), ("out_1", "out_2"));
         let again = KeptOnDisk::at(&place, 100, 1000);
         assert_eq!(read(&again, &a, "out_1").unwrap(), "one");
         assert_eq!(read(&again, &a, "out_2").unwrap(), "two");
-        assert_eq!(again.keep(&a, &mut &b"3"[..]).unwrap().as_str(), "out_3");
+        assert_eq!(keep(&again, &a, b"3").unwrap().as_str(), "out_3");
         for (owner, handle) in [
             (&b, "out_1"),
             (&a, "out_01"),
@@ -257,7 +280,7 @@ mod tests {
         let store = KeptOnDisk::at(directory.path(), 4, 10);
         let (a, b) = (ConversationId::new("a"), ConversationId::new("b"));
         for text in ["1111", "2222", "3333"] {
-            let handle = store.keep(&a, &mut text.as_bytes()).unwrap();
+            let handle = keep(&store, &a, text.as_bytes()).unwrap();
             // Files of one tick of the clock have no order.
             let at = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1000);
             let path = store.home_of(&a).join(handle.as_str());
@@ -270,14 +293,14 @@ mod tests {
         }
         assert_eq!(read(&store, &a, "out_1"), None);
         assert_eq!(read(&store, &a, "out_3").unwrap(), "3333");
-        let error = store.keep(&b, &mut &[b'x'; 11][..]).unwrap_err();
+        let error = keep(&store, &b, &[b'x'; 11]).unwrap_err();
         assert!(error.to_string().contains("quota of 10"), "{error}");
         assert!(numbers(&store.home_of(&b)).unwrap().is_empty());
-        store.keep(&b, &mut &[b'x'; 10][..]).unwrap();
+        keep(&store, &b, &[b'x'; 10]).unwrap();
         assert!(read(&store, &a, "out_3").is_none());
         assert!(numbers(&store.home_of(&a)).unwrap().is_empty());
         // A handle that was given means nothing else later.
-        let next = store.keep(&a, &mut &b"4"[..]).unwrap();
+        let next = keep(&store, &a, b"4").unwrap();
         assert_eq!(next.as_str(), "out_4");
     }
 }

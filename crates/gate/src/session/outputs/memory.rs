@@ -5,9 +5,11 @@ use std::io::{Cursor, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, LazyLock};
 
+use futures::future::BoxFuture;
 use toolgate_model::{ConversationId, OutputHandle};
 
-use super::{KeepError, KeptText, OutputStore};
+use super::{KeepError, KeptText, OutputStore, WholeText};
+use crate::blocking;
 use crate::sync::{Mutex, lock};
 
 /// All stores of a process together keep this many bytes.
@@ -105,46 +107,71 @@ impl KeptInMemory {
 }
 
 impl OutputStore for KeptInMemory {
-    fn keep(
-        &self,
-        conversation: &ConversationId,
-        text: &mut dyn Read,
-    ) -> Result<OutputHandle, KeepError> {
-        let quota = self.quota.bytes;
-        let most = u64::try_from(quota).unwrap_or(u64::MAX);
-        let mut bytes = Vec::new();
-        text.take(most.saturating_add(1))
-            .read_to_end(&mut bytes)
-            .map_err(|error| KeepError::new(error.to_string()))?;
-        if bytes.len() > quota {
-            return Err(KeepError::new(format!(
-                "it is longer than the quota of {quota} bytes"
-            )));
-        }
+    fn keep<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        text: WholeText,
+    ) -> BoxFuture<'a, Result<OutputHandle, KeepError>> {
+        Box::pin(async move {
+            let quota = self.quota.bytes;
+            // The text can come from a disk.
+            let read = blocking::run(move || read(text, quota)).await;
+            let bytes = read.unwrap_or_else(|| Err(KeepError::cut_off()))?;
+            Ok(self.add(conversation, bytes))
+        })
+    }
+
+    fn open<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        handle: &'a OutputHandle,
+    ) -> BoxFuture<'a, Option<KeptText>> {
+        let found = self.find(conversation, handle);
+        Box::pin(std::future::ready(found))
+    }
+
+    fn release<'a>(&'a self, conversation: &'a ConversationId) -> BoxFuture<'a, ()> {
+        let own = (self.number, conversation.clone());
+        lock(&self.quota.state).release(|owner| *owner == own);
+        Box::pin(std::future::ready(()))
+    }
+}
+
+fn read(text: WholeText, quota: usize) -> Result<Vec<u8>, KeepError> {
+    let most = u64::try_from(quota).unwrap_or(u64::MAX);
+    let mut bytes = Vec::new();
+    text.take(most.saturating_add(1))
+        .read_to_end(&mut bytes)
+        .map_err(|error| KeepError::new(error.to_string()))?;
+    if bytes.len() > quota {
+        return Err(KeepError::new(format!(
+            "it is longer than the quota of {quota} bytes"
+        )));
+    }
+    Ok(bytes)
+}
+
+impl KeptInMemory {
+    fn add(&self, conversation: &ConversationId, bytes: Vec<u8>) -> OutputHandle {
         let number = self.handles.fetch_add(1, Ordering::Relaxed) + 1;
         let handle = OutputHandle::new(format!("out_{number}"));
         let mut state = lock(&self.quota.state);
-        while state.bytes + bytes.len() > quota && state.shrink() {}
+        while state.bytes + bytes.len() > self.quota.bytes && state.shrink() {}
         state.bytes += bytes.len();
         let owner = (self.number, conversation.clone());
         let kept = state.conversations.entry(owner).or_default();
         kept.bytes += bytes.len();
         kept.outputs.push_back((handle.clone(), bytes.into()));
-        Ok(handle)
+        handle
     }
 
-    fn open(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText> {
+    fn find(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText> {
         let state = lock(&self.quota.state);
         let kept = state
             .conversations
             .get(&(self.number, conversation.clone()))?;
         let found = kept.outputs.iter().find(|(name, _)| name == handle);
         found.map(|(_, text)| Box::new(Cursor::new(Arc::clone(text))) as KeptText)
-    }
-
-    fn release(&self, conversation: &ConversationId) {
-        let own = (self.number, conversation.clone());
-        lock(&self.quota.state).release(|owner| *owner == own);
     }
 }
 
@@ -156,15 +183,20 @@ impl Drop for KeptInMemory {
 
 #[cfg(test)]
 mod tests {
+    use futures::executor::block_on;
+
     use super::*;
 
     #[test]
     fn outputs_belong_to_their_conversation_and_the_oldest_go_first() {
         let store = KeptInMemory::with_quota(10);
-        let keep = |owner: &ConversationId, text: &str| store.keep(owner, &mut text.as_bytes());
+        let keep = |owner: &ConversationId, text: &'static str| {
+            block_on(store.keep(owner, Box::new(text.as_bytes())))
+        };
         let read = |owner: &ConversationId, handle: &OutputHandle| {
             let mut text = String::new();
-            store.open(owner, handle)?.read_to_string(&mut text).ok()?;
+            let mut kept = block_on(store.open(owner, handle))?;
+            kept.read_to_string(&mut text).ok()?;
             Some(text)
         };
         let (a, b) = (ConversationId::new("a"), ConversationId::new("b"));
@@ -189,17 +221,21 @@ mod tests {
         let store = || KeptInMemory::sharing(Arc::clone(&quota));
         let (noisy, quiet) = (store(), store());
         let c = ConversationId::new("c");
-        let small = quiet.keep(&c, &mut &b"12"[..]).unwrap();
+        let keep = |store: &KeptInMemory, text: &'static str| {
+            block_on(store.keep(&c, Box::new(text.as_bytes()))).unwrap()
+        };
+        let has = |store: &KeptInMemory, handle| block_on(store.open(&c, handle)).is_some();
+        let small = keep(&quiet, "12");
         for _ in 0..5 {
-            noisy.keep(&c, &mut &b"1234"[..]).unwrap();
+            keep(&noisy, "1234");
         }
-        assert!(quiet.open(&c, &small).is_some(), "the largest makes room");
+        assert!(has(&quiet, &small), "the largest makes room");
         let last = OutputHandle::new("out_5");
-        assert!(noisy.open(&c, &last).is_some());
-        assert!(quiet.open(&c, &last).is_none());
+        assert!(has(&noisy, &last));
+        assert!(!has(&quiet, &last));
         assert_eq!(lock(&quota.state).bytes, 10);
-        noisy.release(&c);
-        assert!(noisy.open(&c, &last).is_none());
+        block_on(noisy.release(&c));
+        assert!(!has(&noisy, &last));
         assert_eq!(lock(&quota.state).bytes, 2);
         drop(quiet);
         let state = lock(&quota.state);

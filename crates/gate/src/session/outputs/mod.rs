@@ -15,6 +15,7 @@ mod spool;
 
 use std::io::{BufRead, Read};
 
+use futures::future::BoxFuture;
 use toolgate_model::{ConversationId, OutputHandle};
 
 pub use disk::KeptOnDisk;
@@ -35,30 +36,63 @@ impl KeepError {
             message: message.into(),
         }
     }
+
+    /// The runtime ended before the text was kept.
+    fn cut_off() -> Self {
+        Self::new("the program is about to end")
+    }
 }
 
-/// A kept output, from its start.
+/// A text on its way into a store. Reading it may wait for a disk.
+pub type WholeText = Box<dyn Read + Send>;
+
+/// A kept output, from its start. Reading it may wait for a disk.
 pub type KeptText = Box<dyn BufRead + Send>;
 
 /// A place for full outputs.
+///
+/// The futures run on threads that serve other conversations too: a store that waits for a disk
+/// does so in [`blocking::run`](crate::blocking::run), and whoever reads a text that was opened
+/// does the same.
+///
+/// ```
+/// use toolgate_gate::session::{KeptInMemory, OutputStore};
+///
+/// # futures::executor::block_on(async {
+/// let store = KeptInMemory::default();
+/// let handle = store.keep(&"c".into(), Box::new("a long text".as_bytes())).await?;
+/// let mut text = String::new();
+/// let mut kept = store.open(&"c".into(), &handle).await.unwrap();
+/// std::io::Read::read_to_string(&mut kept, &mut text).unwrap();
+/// assert_eq!(text, "a long text");
+/// # Ok::<(), toolgate_gate::session::KeepError>(())
+/// # })?;
+/// # Ok::<(), toolgate_gate::session::KeepError>(())
+/// ```
 pub trait OutputStore: Send + Sync {
     /// Keeps a text and names it.
-    fn keep(
-        &self,
-        conversation: &ConversationId,
-        text: &mut dyn Read,
-    ) -> Result<OutputHandle, KeepError>;
+    fn keep<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        text: WholeText,
+    ) -> BoxFuture<'a, Result<OutputHandle, KeepError>>;
 
     /// The text of a handle, if this conversation has it.
-    fn open(&self, conversation: &ConversationId, handle: &OutputHandle) -> Option<KeptText>;
+    fn open<'a>(
+        &'a self,
+        conversation: &'a ConversationId,
+        handle: &'a OutputHandle,
+    ) -> BoxFuture<'a, Option<KeptText>>;
 
     /// Called when a conversation ends. A store that keeps outputs for a conversation that is
     /// resumed later releases nothing.
-    fn release(&self, conversation: &ConversationId) {
+    fn release<'a>(&'a self, conversation: &'a ConversationId) -> BoxFuture<'a, ()> {
         let _ = conversation;
+        Box::pin(std::future::ready(()))
     }
 
-    /// Room for an output that is still being written.
+    /// Room for an output that is still being written. Nothing is opened yet; what is pushed to
+    /// it may wait for a disk.
     fn spool(&self) -> Spool {
         Spool::in_memory(4 << 20)
     }

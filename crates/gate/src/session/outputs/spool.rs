@@ -5,10 +5,12 @@ use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::disk::anonymous_file;
+use super::disk::{anonymous_file, make_directory};
 
 /// So much stays in memory; most outputs never see a disk.
 const IN_MEMORY: usize = 256 * 1024;
+/// So much is kept in memory where a store's directory cannot be made.
+const WITHOUT_DIRECTORY: u64 = 8 << 20;
 
 /// A text that is still being written, within a limit.
 ///
@@ -19,6 +21,8 @@ const IN_MEMORY: usize = 256 * 1024;
 pub struct Spool {
     limit: u64,
     directory: Option<PathBuf>,
+    /// Whether the directory is made when it is needed.
+    makes: bool,
     total: u64,
     newlines: u64,
     ends_line: bool,
@@ -35,6 +39,7 @@ impl Spool {
         Self {
             limit: limit.max(2),
             directory: None,
+            makes: false,
             total: 0,
             newlines: 0,
             ends_line: true,
@@ -53,6 +58,15 @@ impl Spool {
         }
     }
 
+    /// The same in the directory of a store, which is made when it is needed. Where it cannot be
+    /// made, less is kept, in memory.
+    pub(super) fn in_store(limit: u64, directory: &Path) -> Self {
+        Self {
+            makes: true,
+            ..Self::on_disk(limit, directory)
+        }
+    }
+
     /// Takes the next piece. What a disk refuses is lost, and [`Spool::failed`] says so.
     pub fn push(&mut self, text: &str) {
         let mut rest = text.as_bytes();
@@ -61,6 +75,9 @@ impl Spool {
         if self.failed.is_some() {
             self.total += len(rest);
             return;
+        }
+        if self.makes && self.total + len(rest) > IN_MEMORY as u64 {
+            self.make_directory();
         }
         let half = self.limit / 2;
         if self.head.is_none() {
@@ -86,6 +103,16 @@ impl Spool {
             let (now, later) = rest.split_at_checked(room).unwrap_or((rest, &[]));
             self.put(head + at, now);
             rest = later;
+        }
+    }
+
+    /// Makes the directory, or does without it. Nothing was dropped so far.
+    fn make_directory(&mut self) {
+        self.makes = false;
+        let made = self.directory.as_deref().map(make_directory);
+        if !matches!(made, Some(Ok(()))) {
+            self.directory = None;
+            self.limit = self.limit.min(WITHOUT_DIRECTORY);
         }
     }
 
@@ -207,7 +234,7 @@ impl Spool {
             _ => parts.push_back(Part::Kept(from, from + count)),
         }
         let mut reader = SpoolReader {
-            spool: self,
+            spool: Held::Lent(self),
             parts,
             seek_boundary: false,
         };
@@ -216,6 +243,25 @@ impl Spool {
 
     /// What is there from its start, with a line where something is missing.
     pub fn reader(&mut self) -> SpoolReader<'_> {
+        let parts = self.parts();
+        SpoolReader {
+            spool: Held::Lent(self),
+            parts,
+            seek_boundary: false,
+        }
+    }
+
+    /// The same, with the spool in it.
+    pub fn into_reader(self) -> SpoolReader<'static> {
+        let parts = self.parts();
+        SpoolReader {
+            spool: Held::Own(Box::new(self)),
+            parts,
+            seek_boundary: false,
+        }
+    }
+
+    fn parts(&self) -> VecDeque<Part> {
         let mut parts = VecDeque::new();
         let head = self.head.unwrap_or(self.total).min(self.total);
         if let Some(why) = &self.failed {
@@ -237,11 +283,7 @@ impl Spool {
             parts.push_back(Part::Kept(head + start, self.limit));
             parts.push_back(Part::Kept(head, head + start));
         }
-        SpoolReader {
-            spool: self,
-            parts,
-            seek_boundary: false,
-        }
+        parts
     }
 }
 
@@ -260,9 +302,24 @@ enum Part {
 /// Reads a [`Spool`] from its start.
 #[derive(Debug)]
 pub struct SpoolReader<'s> {
-    spool: &'s mut Spool,
+    spool: Held<'s>,
     parts: VecDeque<Part>,
     seek_boundary: bool,
+}
+
+#[derive(Debug)]
+enum Held<'s> {
+    Lent(&'s mut Spool),
+    Own(Box<Spool>),
+}
+
+impl Held<'_> {
+    fn spool(&mut self) -> &mut Spool {
+        match self {
+            Self::Lent(spool) => spool,
+            Self::Own(spool) => spool,
+        }
+    }
 }
 
 impl SpoolReader<'_> {
@@ -284,14 +341,15 @@ impl SpoolReader<'_> {
                     let Some(out) = out.get_mut(..room) else {
                         return Ok(0);
                     };
-                    let count = match &mut self.spool.file {
+                    let spool = self.spool.spool();
+                    let count = match &mut spool.file {
                         Some(file) => {
                             file.seek(SeekFrom::Start(*from))?;
                             file.read(out)?
                         }
                         None => {
                             let at = usize::try_from(*from).unwrap_or(usize::MAX);
-                            let mut rest = self.spool.memory.get(at..).unwrap_or_default();
+                            let mut rest = spool.memory.get(at..).unwrap_or_default();
                             rest.read(out)?
                         }
                     };

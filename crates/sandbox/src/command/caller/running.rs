@@ -131,6 +131,11 @@ pub struct Finished {
 }
 
 impl Poised {
+    /// The sandbox in force around it.
+    pub fn in_force(&self) -> InForce {
+        self.0.in_force
+    }
+
     /// Whether its changes go to a layer.
     pub fn is_layered(&self) -> bool {
         self.0.is_layered()
