@@ -18,6 +18,7 @@ cargo xtask COMMAND
 
   test        everything that has to hold: format, spelling, dependencies, lints, tests,
               documentation, packages
+  needs       installs what the tests run: programs, and packages of the page's tests
   typos       spelling alone (typos.toml)
   deny        licences, versions and sources of dependencies alone (deny.toml)
   screenshots the screens of `toolgate chat`, as text and as pictures
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["test"] => test::run(),
+        ["needs"] => needs::for_tests(),
         ["typos"] => tools::typos(),
         ["deny"] => tools::deny(),
         ["screenshots"] => screenshots(),

@@ -2,16 +2,18 @@
 
 use std::process::Command;
 
-use crate::step::{Done, has, say, step};
+use crate::step::{Done, has, root, say, step};
 
 /// A program, the option that prints its version, and its Debian package.
 type Needed = (&'static str, &'static str, &'static str);
 
-const FOR_TESTS: [Needed; 9] = [
+const FOR_TESTS: [Needed; 11] = [
     ("cc", "--version", "gcc"),
+    ("chromium", "--version", "chromium"),
     ("git", "--version", "git"),
     ("make", "--version", "make"),
     ("node", "--version", "nodejs"),
+    ("npm", "--version", "npm"),
     ("patch", "--version", "patch"),
     ("python3", "--version", "python3"),
     ("script", "--version", "bsdutils"),
@@ -33,7 +35,30 @@ pub(crate) fn for_tests() -> Done {
     if !versions.any(|version| version.path().join("bin/postgres").exists()) {
         missing.push("postgresql");
     }
-    install(&missing)
+    install(&missing)?;
+    packages()
+}
+
+/// Installs what the tests of the server's page run with, at the versions of the lock file, into
+/// `target/page`.
+fn packages() -> Done {
+    let from = root().join("crates/server/tests/page");
+    let to = root().join("target/page");
+    let wrong = |error: std::io::Error| format!("{}: {error}", to.display());
+    let lock = std::fs::read(from.join("package-lock.json")).map_err(wrong)?;
+    // Written last: whatever was cut off before is installed again.
+    let done = to.join("installed.json");
+    if std::fs::read(&done).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&to).map_err(wrong)?;
+    for name in ["package.json", "package-lock.json"] {
+        std::fs::copy(from.join(name), to.join(name)).map_err(wrong)?;
+    }
+    let mut npm = Command::new("npm");
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund"]);
+    step("packages of the page's tests", npm.current_dir(&to))?;
+    std::fs::write(done, lock).map_err(wrong)
 }
 
 /// Installs programs that the benches need.

@@ -113,6 +113,11 @@ impl Server {
         format!("{scheme}://{address}")
     }
 
+    /// The page with the token of this start. Browsers send no fragment, so the token stays there.
+    pub fn link(&self) -> String {
+        format!("{}/#token={}", self.url(), self.token)
+    }
+
     /// Cancelled, it stops the server.
     pub fn stopper(&self) -> CancellationToken {
         self.state.stopping.clone()

@@ -94,6 +94,24 @@ async fn a_conversation_is_held_over_http_alone() {
         .await
         .json();
     assert_eq!(none["conversations"], json!([]));
+    let entries = served
+        .ask(
+            "GET /api/conversations/c1/entries?after=1&bodies=true&limit=3",
+            json!(null),
+        )
+        .await
+        .json();
+    let seqs: Vec<_> = entries["entries"].as_array().unwrap().iter().collect();
+    assert_eq!((seqs.len(), &entries["more"]), (3, &json!(true)));
+    assert_eq!(seqs[0]["seq"], 2);
+    assert_eq!(seqs[0]["body"]["text"], "Write b.");
+    assert!(seqs[0]["at_ms"].as_u64() <= entries["now_ms"].as_u64());
+    let light = served
+        .ask("GET /api/conversations/c1/entries", json!(null))
+        .await
+        .json();
+    assert_eq!(light["more"], false);
+    assert!(light["entries"][0].get("body").is_none(), "{light}");
     let page = served
         .ask("GET /api/conversations/c1/export?format=md", json!(null))
         .await;
@@ -327,4 +345,46 @@ fn the_committed_documents_are_those_of_the_program() {
             "{name} is out of date: run this test with UPDATE_DOCUMENTS=1"
         );
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_page_is_served_without_a_token_and_may_load_nothing_but_itself() {
+    let place = Place::new(&writes("b.txt", "x"));
+    let served = place.serve().await;
+    for (path, kind) in [
+        ("/", "text/html"),
+        ("/page/main.js", "text/javascript"),
+        ("/page/base.css", "text/css"),
+        ("/page/icon.svg", "image/svg+xml"),
+    ] {
+        let answer = served.request(&format!("GET {path}"), &[], "").await;
+        assert_eq!(answer.status, 200, "{path}");
+        let head = answer.head.to_lowercase();
+        assert!(
+            head.contains(&format!("content-type: {kind}")),
+            "{path}: {head}"
+        );
+        assert!(head.contains("x-content-type-options: nosniff"), "{path}");
+        let policy = head
+            .lines()
+            .find(|line| line.starts_with("content-security-policy:"));
+        let policy = policy.unwrap_or_default();
+        assert!(policy.contains("default-src 'none'; script-src 'self';"));
+        assert!(policy.contains("require-trusted-types-for 'script'"));
+        assert!(
+            !policy.contains("unsafe") && !policy.contains('*'),
+            "{policy}"
+        );
+        assert!(!head.contains("set-cookie"), "{path}");
+    }
+    for path in [
+        "/page/",
+        "/page/tsconfig.json",
+        "/page/..%2fCargo.toml",
+        "/page/types/frames.d.ts",
+    ] {
+        let answer = served.request(&format!("GET {path}"), &[], "").await;
+        assert_eq!(answer.status, 404, "{path}");
+    }
+    served.stop().await;
 }

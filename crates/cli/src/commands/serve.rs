@@ -45,10 +45,14 @@ async fn serve(common: &Common, out: &Out, args: &ServeArgs) -> Result<u8, CliEr
     if out.json {
         out.json_line(&json!({
             "address": server.address().to_string(), "url": server.url(), "token": server.token(),
+            "link": server.link(),
         }))?;
     } else {
-        out.text(say!("{}", server.url()))?;
-        out.text(say!("Authorization: Bearer {}", server.token()))?;
+        out.text(say!("{}", server.link()))?;
+        out.remark(say!(
+            "Open the link in a browser. Programs send `Authorization: Bearer {}`.",
+            server.token()
+        ));
         out.remark("The token opens everything here. Ctrl-C stops the server.");
     }
     let stopping = tokio::spawn(async move {

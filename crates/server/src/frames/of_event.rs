@@ -236,8 +236,11 @@ impl Frames {
             locations: item.locations.clone(),
             why: item.why.clone(),
             model_reason: item.model_reason.clone(),
+            effects: item.effects.clone(),
+            would_fail: item.would_fail.clone(),
             could_open: item.could_open.clone(),
             would_remember: item.would_remember.clone(),
+            would_cover: item.would_cover.clone(),
         };
         items.iter().enumerate().map(confirm).collect()
     }

@@ -280,11 +280,20 @@ pub struct Confirm {
     /// What the model says about it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_reason: Option<String>,
+    /// What it does, in words, the gravest first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub effects: Vec<String>,
+    /// What the sandbox will refuse of it after a plain yes, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub would_fail: Vec<String>,
     /// Directories beyond the sandbox that the call would need.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub could_open: Vec<String>,
     /// What "always" would remember.
     pub would_remember: Vec<String>,
+    /// Examples of calls that the remembered rule would allow.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub would_cover: Vec<String>,
 }
 
 /// A question is over.

@@ -3,8 +3,10 @@
 mod approvals;
 mod body;
 mod conversations;
+mod entries;
 mod events;
 mod health;
+mod page;
 mod project;
 
 use std::sync::Arc;
@@ -23,6 +25,8 @@ use crate::state::State;
 /// Every way in.
 pub(crate) fn router(state: &Arc<State>) -> Router {
     Router::new()
+        .route("/", get(page::index))
+        .route("/page/{name}", get(page::file))
         .route("/ws", get(socket::open))
         .route("/health", get(health::health))
         .route("/ready", get(health::ready))
@@ -54,6 +58,7 @@ pub(crate) fn router(state: &Arc<State>) -> Router {
         .route("/api/conversations/{id}/export", get(conversations::export))
         .route("/api/conversations/{id}/events", get(events::stream))
         .route("/api/conversations/{id}/calls", get(events::calls))
+        .route("/api/conversations/{id}/entries", get(entries::entries))
         .route("/api/conversations/{id}/undo", post(project::undo))
         .route("/api/approvals", get(approvals::list))
         .route("/api/approvals/{id}", post(approvals::answer))
@@ -87,7 +92,7 @@ pub(crate) fn router(state: &Arc<State>) -> Router {
         conversations::list, conversations::create, conversations::show, conversations::delete,
         conversations::messages, conversations::send, conversations::cancel,
         conversations::resume, conversations::export,
-        events::stream, events::calls, approvals::list, approvals::answer,
+        events::stream, events::calls, entries::entries, approvals::list, approvals::answer,
     ),
     modifiers(&Secured)
 )]
