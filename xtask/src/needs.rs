@@ -1,5 +1,6 @@
 //! Programs that the tests and benches run, installed where they are missing.
 
+use std::path::Path;
 use std::process::Command;
 
 use crate::step::{Done, has, root, say, step};
@@ -35,8 +36,49 @@ pub(crate) fn for_tests() -> Done {
     if !versions.any(|version| version.path().join("bin/postgres").exists()) {
         missing.push("postgresql");
     }
+    if !has("python3", &["-c", "import ensurepip, venv"]) {
+        missing.push("python3-venv");
+    }
     install(&missing)?;
+    peers()?;
     packages()
+}
+
+/// Whether `done` says that this list is what is installed.
+fn is_installed(done: &Path, list: &[u8]) -> bool {
+    std::fs::read(done).is_ok_and(|installed| installed == list)
+}
+
+/// Installs the clients in Python that talk to the server, at the versions of their list, into
+/// `target/peers`.
+fn peers() -> Done {
+    let list = root().join("crates/server/tests/peers/requirements.txt");
+    let to = root().join("target/peers");
+    let wrong = |error: std::io::Error| format!("{}: {error}", to.display());
+    let wanted = std::fs::read(&list).map_err(wrong)?;
+    let done = to.join("installed.txt");
+    if is_installed(&done, &wanted) {
+        return Ok(());
+    }
+    step(
+        "environment of Python",
+        Command::new("python3").args(["-m", "venv"]).arg(&to),
+    )?;
+    step(
+        "clients in Python",
+        Command::new(to.join("bin/python"))
+            .args([
+                "-m",
+                "pip",
+                "install",
+                "--quiet",
+                "--no-deps",
+                "--requirement",
+            ])
+            .arg(&list)
+            .env("PIP_DISABLE_PIP_VERSION_CHECK", "1"),
+    )?;
+    std::fs::write(done, wanted).map_err(wrong)
 }
 
 /// Installs what the tests of the server's page run with, at the versions of the lock file, into
@@ -48,7 +90,7 @@ fn packages() -> Done {
     let lock = std::fs::read(from.join("package-lock.json")).map_err(wrong)?;
     // Written last: whatever was cut off before is installed again.
     let done = to.join("installed.json");
-    if std::fs::read(&done).is_ok_and(|installed| installed == lock) {
+    if is_installed(&done, &lock) {
         return Ok(());
     }
     std::fs::create_dir_all(&to).map_err(wrong)?;

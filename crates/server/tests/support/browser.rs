@@ -96,7 +96,7 @@ pub(crate) async fn run(script: &str, place: &Place) {
         .stderr(Stdio::piped())
         .kill_on_drop(true)
         .spawn()
-        .expect("node has to be installed; `cargo xtask needs` does that");
+        .unwrap_or_else(|error| panic!("node: {error}; `cargo xtask needs` installs it"));
     let mut answers = child.stdin.take().unwrap();
     let mut asked = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut errors = child.stderr.take().unwrap();
