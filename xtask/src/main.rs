@@ -21,7 +21,7 @@ cargo xtask COMMAND
   needs       installs what the tests run: programs, and packages of the page's tests
   typos       spelling alone (typos.toml)
   deny        licences, versions and sources of dependencies alone (deny.toml)
-  screenshots the screens of `toolgate chat`, as text and as pictures
+  screenshots the screens of `toolgate chat`, as text and as pictures, and pictures of the page
   bench       the figures, as ratios in one run
   soak        long runs: a million races, fuzzing, mutants
   coverage    region coverage of model, policy and gate (needs LLVM's tools)
@@ -66,8 +66,13 @@ fn main() -> ExitCode {
 
 /// Writes the screens that tests compare and the README shows.
 fn screenshots() -> step::Done {
-    let args = ["test", "-p", "toolgate-tui", "--test", "screens"];
-    let mut command = std::process::Command::new("cargo");
-    command.args(args).env("TOOLGATE_SCREENS", "write");
-    step::step("screenshots", &mut command)
+    needs::for_tests()?;
+    for (package, test) in [("toolgate-tui", "screens"), ("toolgate-server", "page")] {
+        let mut command = step::cargo(&["test", "--package", package, "--test", test]);
+        step::step(
+            &format!("screenshots of {package}"),
+            command.env("TOOLGATE_SCREENS", "write"),
+        )?;
+    }
+    Ok(())
 }

@@ -23,7 +23,7 @@ export class List extends HTMLElement {
   #none = h("p", { class: "quiet", role: "status" });
 
   connectedCallback() {
-    fill(this, this.#search, this.#list, this.#none);
+    fill(this, this.#search, this.#none, this.#list);
     this.#off = store.on("list", () => this.#draw());
     addEventListener("hashchange", this.#draw);
     this.#draw();

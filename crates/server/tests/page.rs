@@ -62,6 +62,10 @@ const TRIALS: &[Trial] = &[
 #[allow(clippy::print_stdout)]
 fn main() -> ExitCode {
     toolgate_app::init();
+    if std::env::var_os("TOOLGATE_SCREENS").is_some_and(|word| word == "write") {
+        browsed("shots.mjs", include_str!("page/shots.toml"));
+        return ExitCode::SUCCESS;
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (options, parts): (Vec<_>, Vec<_>) =
         arguments.iter().partition(|text| text.starts_with('-'));

@@ -91,6 +91,7 @@ pub(crate) async fn run(script: &str, place: &Place) {
         .env("PAGE_TOKEN", token)
         .env("PAGE_OPERATOR", operator)
         .env("PAGE_WORKSPACE", place.workspace.path())
+        .env("PAGE_PICTURES", scripts.join("../../../../docs/pictures"))
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
