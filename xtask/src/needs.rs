@@ -8,9 +8,10 @@ use crate::step::{Done, has, root, say, step};
 /// A program, the option that prints its version, and its Debian package.
 type Needed = (&'static str, &'static str, &'static str);
 
-const FOR_TESTS: [Needed; 11] = [
+const FOR_TESTS: [Needed; 13] = [
     ("cc", "--version", "gcc"),
     ("chromium", "--version", "chromium"),
+    ("fish", "--version", "fish"),
     ("git", "--version", "git"),
     ("make", "--version", "make"),
     ("node", "--version", "nodejs"),
@@ -20,6 +21,7 @@ const FOR_TESTS: [Needed; 11] = [
     ("script", "--version", "bsdutils"),
     ("strace", "--version", "strace"),
     ("tmux", "-V", "tmux"),
+    ("zsh", "--version", "zsh"),
 ];
 
 /// Programs that the benches compare with.

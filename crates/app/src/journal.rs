@@ -28,7 +28,8 @@ use toolgate_gate::output::Redactor;
 use toolgate_journal::{Options, SqliteJournal};
 
 pub use toolgate_gate::journal::{
-    Anchor, Conversation, Coverage, Filter, JournalError, Line, Prune, Pruned, State, Verified,
+    Anchor, Conversation, Coverage, Filter, JournalError, Lasting, Line, Prune, Pruned, State,
+    Verified,
 };
 
 use crate::app::App;

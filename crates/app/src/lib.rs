@@ -56,6 +56,7 @@ mod instructions;
 pub mod interrupted;
 pub mod journal;
 mod last_turn;
+pub mod lasting;
 pub mod listing;
 pub mod markdown;
 pub mod models;

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use toolgate_config::Effective;
 use toolgate_gate::journal::{
-    Batch, Body, Class, Entry, Filter, FullJournal, Image, Journal, JournalError, Line,
-    ReadJournal, Record as Written,
+    Batch, Class, Entry, FullJournal, Image, Journal, JournalError, ReadJournal,
 };
 use toolgate_gate::output::approval_text;
 use toolgate_gate::session::{ReadLog, Session};
@@ -17,6 +16,7 @@ use toolgate_sandbox::paths::PathSandbox;
 
 use crate::app::App;
 use crate::error::AppError;
+use crate::lasting;
 use crate::options::AppOptions;
 
 /// Where calls are recorded.
@@ -162,20 +162,9 @@ impl Record {
     /// Takes up the grants of a conversation that is resumed. An approval is void after a crash,
     /// and what was remembered for the conversation is not.
     async fn restore(&self, session: &Session) -> Result<(), AppError> {
-        let filter = Filter {
-            kind: Some("answered".to_owned()),
-            ..Filter::of(session.id())
-        };
-        let each = |line: Line| {
-            if let Body::Kept(record) = line.body
-                && let Written::Answered { lasting, .. } = *record
-                && !lasting.is_empty()
-            {
-                session.restore(*lasting);
-            }
-            true
-        };
-        Ok(self.reading().each(filter, each).await?)
+        let lasting = lasting::of(&*self.reading(), session.id()).await?;
+        session.restore(lasting);
+        Ok(())
     }
 
     /// Stores what was read in a conversation, for when it is resumed.

@@ -24,8 +24,10 @@ pub(crate) fn tool_settings(
     let private_hosts =
         PrivateHosts::new(&tools.web_fetch.private_hosts).map_err(AppError::usage)?;
     let search = &config.settings().search;
-    let searxng = Searxng::at(&search.searxng.url).map_err(AppError::usage)?;
-    let mut search_providers: Vec<Arc<dyn SearchProvider>> = vec![Arc::new(searxng)];
+    let mut search_providers: Vec<Arc<dyn SearchProvider>> = Vec::new();
+    if let Some(url) = &search.searxng.url {
+        search_providers.push(Arc::new(Searxng::at(url).map_err(AppError::usage)?));
+    }
     let key = search.brave.api_key_env.as_deref();
     let key = key.map(|name| options.secret(SecretSource::Variable(name)));
     if let Some(Ok(Some(key))) = key {

@@ -10,8 +10,10 @@ use crate::counted::Counted;
 
 mod call;
 mod examples;
+mod policy;
 
 use call::CallArgs;
+pub(crate) use policy::{GrantsCommand, PolicyCommand};
 
 /// Stands between a language model and your machine: checks its tool calls, asks you,
 /// runs them in a sandbox and hands the results back.
@@ -290,7 +292,7 @@ pub(crate) struct RunArgs {
 #[derive(Clone, Debug, Args)]
 pub(crate) struct ChatArgs {
     /// Go on with this conversation; the beginning of its id is enough
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversations())]
     pub(crate) conversation: Option<String>,
     /// Go on with the newest conversation of this workspace
     #[arg(long = "continue", conflicts_with = "conversation")]
@@ -304,7 +306,7 @@ pub(crate) struct ChatArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["provider", "base_url"])]
     pub(crate) script: Option<PathBuf>,
     /// How the model works: a name from `toolgate config presets` [default: coder]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::presets())]
     pub(crate) preset: Option<String>,
 }
 
@@ -385,36 +387,6 @@ impl From<ParseFormat> for toolgate_app::answers::AnswerFormat {
             ParseFormat::Ollama => Self::Ollama,
         }
     }
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum PolicyCommand {
-    /// Say what would be decided about a call, and why; run nothing
-    #[command(after_help = examples::EXPLAIN)]
-    Explain {
-        /// The tool, by name or alias
-        #[arg(add = complete::tools())]
-        tool: OsString,
-        #[command(flatten)]
-        args: CallArgs,
-    },
-    /// Run the rules' examples and find rules that never match
-    Check,
-    /// List the remembered approvals of this project
-    Grants {
-        #[command(subcommand)]
-        command: Option<GrantsCommand>,
-    },
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum GrantsCommand {
-    /// Take a remembered approval back
-    #[command(after_help = examples::REVOKE_GRANT)]
-    Revoke {
-        /// Its id, from the list, or the beginning of it
-        id: String,
-    },
 }
 
 #[derive(Debug, Subcommand)]

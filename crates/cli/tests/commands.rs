@@ -406,6 +406,35 @@ fn tools_come_in_the_form_of_every_wire() {
 fn a_profile_offers_the_names_that_a_model_knows_and_a_wrong_one_is_said_everywhere() {
     for (profile, offers, instead) in [
         (
+            "agent",
+            &[
+                "Bash",
+                "BashOutput",
+                "Edit",
+                "Glob",
+                "Grep",
+                "KillShell",
+                "LS",
+                "Read",
+                "TodoWrite",
+                "WebFetch",
+                "Write",
+            ][..],
+            &[
+                "run_command",
+                "command_output",
+                "edit_file",
+                "glob",
+                "grep",
+                "stop_command",
+                "list_directory",
+                "read_file",
+                "write_todos",
+                "web_fetch",
+                "write_file",
+            ][..],
+        ),
+        (
             "bash",
             &["bash", "file_read", "file_write", "search"][..],
             &["run_command", "read_file", "write_file", "grep"][..],
@@ -472,7 +501,7 @@ fn a_profile_offers_the_names_that_a_model_knows_and_a_wrong_one_is_said_everywh
     ] {
         let done = Bench::new().run(&[args, &["--profile", "clasic"]].concat());
         assert_eq!(done.code, Some(2), "{args:?}: {done:?}");
-        let told = "did you mean \"classic\"?; known are bash, classic, shell";
+        let told = "did you mean \"classic\"?; known are agent, bash, classic, shell";
         assert!(done.stderr.contains(told), "{args:?}: {}", done.stderr);
     }
 }

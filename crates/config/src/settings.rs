@@ -339,10 +339,11 @@ pub struct Preset {
 }
 
 /// `[search]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Search {
     /// SearXNG, asked first.
+    #[serde(default)]
     pub searxng: Searxng,
     /// Brave Search, asked second.
     #[serde(default)]
@@ -350,11 +351,11 @@ pub struct Search {
 }
 
 /// `[search.searxng]`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Searxng {
-    /// Where it is reached.
-    pub url: String,
+    /// Where it is reached; without it, it is not asked.
+    pub url: Option<String>,
 }
 
 /// `[search.brave]`.

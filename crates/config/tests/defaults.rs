@@ -74,7 +74,7 @@ fn table() -> Vec<(&'static str, Value)> {
         ("tools.list_directory.max_depth", json!(4)),
         ("tools.web_fetch.private_hosts", json!([])),
         // Seed 004.
-        ("search.searxng.url", json!("http://localhost:8080")),
+        ("search.searxng.url", Value::Null),
         ("search.brave.api_key_env", Value::Null),
         ("server.host", json!("127.0.0.1")),
         ("server.port", json!(7433)),

@@ -6,7 +6,7 @@ use toolgate_model::{CallId, Event, EventKind};
 
 use crate::events::EventSink;
 use crate::gate::Gate;
-use crate::journal::{Entry, JournalError, Record, Recorder};
+use crate::journal::{Entry, JournalError, Lasting, Record, Recorder};
 use crate::session::Session;
 
 impl Gate {
@@ -20,6 +20,23 @@ impl Gate {
             at_ms,
             record,
         });
+    }
+
+    /// Revokes grants and openings of a conversation, and puts that on record. They are revoked in
+    /// this process also where the record fails.
+    pub async fn revoke(
+        &self,
+        session: &Session,
+        revoked: Lasting,
+        by: &str,
+    ) -> Result<(), JournalError> {
+        session.take_back(&revoked);
+        let record = Record::Revoked {
+            revoked: Box::new(revoked),
+            by: by.to_owned(),
+        };
+        let entry = self.entry(session, &CallId::from(""), record);
+        self.commit(session, vec![entry], &EventSink::none()).await
     }
 
     /// Makes everything that was noted durable.

@@ -148,6 +148,18 @@ impl Openings {
         self.network = self.network.max(more.network);
     }
 
+    /// Takes away what was revoked: directories by identity, and the network as a whole.
+    pub fn remove(&mut self, revoked: &Self) {
+        let is_revoked = |opened: &OpenedDirectory| {
+            let mut gone = revoked.directories.iter();
+            gone.any(|gone| gone.directory == opened.directory)
+        };
+        self.directories.retain(|opened| !is_revoked(opened));
+        if revoked.network.is_some() {
+            self.network = None;
+        }
+    }
+
     /// What was opened in words, a directory or network each.
     pub fn in_words(&self) -> Vec<String> {
         let directories = self.directories.iter().map(|opened| {

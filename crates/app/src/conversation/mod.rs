@@ -37,6 +37,7 @@
 
 mod agent;
 mod events;
+mod held;
 mod send;
 
 use std::path::{Path, PathBuf};

@@ -33,8 +33,12 @@ pub(super) const EXPLAIN: &str = "Examples:
   toolgate policy explain run_command command='rm -rf target'
   toolgate policy explain write_file '{\"path\": \"a.txt\", \"content\": \"x\"}'";
 
-pub(super) const REVOKE_GRANT: &str = "Example:
-  toolgate policy grants revoke grant_1f";
+pub(super) const GRANTS: &str = "Examples:
+  toolgate policy grants
+  toolgate policy grants --conversation run_1f";
+pub(super) const REVOKE_GRANT: &str = "Examples:
+  toolgate policy grants revoke g1f
+  toolgate policy grants revoke network --conversation run_1f";
 
 pub(super) const TRUST: &str = "Examples:
   toolgate trust

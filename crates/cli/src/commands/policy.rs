@@ -26,7 +26,11 @@ pub(crate) async fn run(
             explain(common, out, &tool.to_string_lossy(), &args.all()).await
         }
         PolicyCommand::Check => check_rules(common, out),
-        PolicyCommand::Grants { command } => grants(common, out, command).await,
+        PolicyCommand::Grants {
+            conversation: Some(of),
+            command,
+        } => held(common, out, &of, command).await,
+        PolicyCommand::Grants { command, .. } => grants(common, out, command).await,
     }
 }
 
@@ -165,7 +169,7 @@ async fn grants(
             }
             Ok(0)
         }
-        Some(GrantsCommand::Revoke { id }) => {
+        Some(GrantsCommand::Revoke { grant: id }) => {
             let all = project.grants().await?;
             let id = only_one(&id, all.iter().map(|grant| grant.id.as_str()))?;
             if project.revoke_grant(&id).await? {
@@ -178,4 +182,44 @@ async fn grants(
             }
         }
     }
+}
+
+/// What holds until a conversation ends.
+async fn held(
+    common: &Common,
+    out: &Out,
+    of: &str,
+    command: Option<GrantsCommand>,
+) -> Result<u8, CliError> {
+    let app = assembly::app(common, out)?;
+    let id = app.find_id(of).await?;
+    let conversation = app.conversation(&id).await?;
+    let held = conversation.held().await?;
+    let Some(GrantsCommand::Revoke { grant }) = command else {
+        if out.json {
+            let all = held.iter();
+            let all: Vec<Value> = all
+                .map(|one| json!({"id": one.name, "allows": one.words}))
+                .collect();
+            out.json_line(&all)?;
+            return Ok(0);
+        }
+        for one in &held {
+            out.text(say!("{}  {}", BOLD.on(&one.name), &one.words))?;
+        }
+        out.remark(say!(
+            "{} until conversation {} ends",
+            counted(held.len(), "remembered approval"),
+            &id
+        ));
+        return Ok(0);
+    };
+    let name = only_one(&grant, held.iter().map(|one| one.name.as_str()))?;
+    if conversation.revoke(&name, "terminal").await? {
+        out.remark(say!("{} is taken back", &name));
+        return Ok(0);
+    }
+    Err(CliError::usage(format!(
+        "conversation {id} remembers no approval called {name:?}; `toolgate policy grants --conversation {id}` lists them"
+    )))
 }

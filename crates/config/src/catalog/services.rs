@@ -146,10 +146,11 @@ pub(super) const PROVIDER: &[Key] = &[
 pub(super) const SEARCH: &[Key] = &[
     Key::new(
         "searxng",
-        Shape::Table(&[
-            Key::new("url", URL, "Where SearXNG is reached; it is asked first.")
-                .or(Fallback::Text("http://localhost:8080")),
-        ]),
+        Shape::Table(&[Key::new(
+            "url",
+            URL,
+            "Where SearXNG is reached; it is asked first. Without it and Brave `web_search` is refused.",
+        )]),
         "SearXNG.",
     ),
     Key::new(

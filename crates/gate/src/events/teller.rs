@@ -59,7 +59,7 @@ impl Teller {
 fn missing(line: &Line, reason: String) -> Option<EventKind> {
     let is_event = !matches!(
         line.kind.as_str(),
-        "intended" | "recovered" | "streamed" | "carried_in"
+        "intended" | "recovered" | "revoked" | "streamed" | "carried_in"
     );
     is_event.then(|| EventKind::EntryMissing {
         entry: line.kind.clone(),
@@ -142,6 +142,7 @@ fn kind_of(
         },
         Record::Intended { .. }
         | Record::Recovered { .. }
+        | Record::Revoked { .. }
         | Record::CarriedIn { .. }
         | Record::Streamed { .. } => return None,
     })

@@ -28,6 +28,23 @@ impl Lasting {
     pub const fn is_empty(&self) -> bool {
         self.grants.is_empty() && self.opened.is_empty()
     }
+
+    /// Adds what a later answer opened or allowed. A grant that is known counts once.
+    pub fn add(&mut self, more: Self) {
+        for grant in more.grants {
+            if self.grants.iter().all(|known| known.id != grant.id) {
+                self.grants.push(grant);
+            }
+        }
+        self.opened.add(&more.opened);
+    }
+
+    /// Takes away what was revoked.
+    pub fn remove(&mut self, revoked: &Self) {
+        let is_revoked = |grant: &Grant| revoked.grants.iter().any(|gone| gone.id == grant.id);
+        self.grants.retain(|grant| !is_revoked(grant));
+        self.opened.remove(&revoked.opened);
+    }
 }
 
 /// Something that happened to a call, or in a conversation.
@@ -81,6 +98,14 @@ pub enum Record {
         /// The whole answer, in the entry of the question's last call.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         outcome: Option<Arc<ApprovalOutcome>>,
+    },
+    /// What an answer had opened or allowed until the conversation ends was revoked. Belongs to no
+    /// call.
+    Revoked {
+        /// The grants and openings that no longer hold.
+        revoked: Box<Lasting>,
+        /// Who revoked them.
+        by: String,
     },
     /// It begins to run, now.
     Started,
@@ -187,6 +212,7 @@ impl Record {
             Self::Planned { .. } => "planned",
             Self::Asked { .. } => "asked",
             Self::Answered { .. } => "answered",
+            Self::Revoked { .. } => "revoked",
             Self::Started => "started",
             Self::Intended { .. } => "intended",
             Self::Recovered { .. } => "recovered",
@@ -209,7 +235,8 @@ impl Record {
     pub fn is_of_no_call(kind: &str) -> bool {
         matches!(
             kind,
-            "turn_started"
+            "revoked"
+                | "turn_started"
                 | "user_message"
                 | "carried_in"
                 | "streamed"

@@ -135,7 +135,8 @@ impl Step {
             Record::Started => Self::Go(State::Started),
             Record::Intended { .. } => Self::Intend,
             Record::Recovered { outcome, .. } => Self::Recover(*outcome != Recovered::LeftAlone),
-            Record::TurnStarted { .. }
+            Record::Revoked { .. }
+            | Record::TurnStarted { .. }
             | Record::UserMessage { .. }
             | Record::CarriedIn { .. }
             | Record::Streamed { .. }

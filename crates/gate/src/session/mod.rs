@@ -200,13 +200,32 @@ impl Session {
         self.open(&lasting.opened);
     }
 
-    /// Takes back a grant of this conversation.
+    /// What answers opened or allowed until this conversation ends.
+    pub fn lasting(&self) -> Lasting {
+        Lasting {
+            grants: self.grants(),
+            opened: self.opened(),
+        }
+    }
+
+    /// Takes back a grant of this conversation, without a record of it. See
+    /// [`Gate::revoke`](crate::Gate::revoke).
     pub fn revoke(&self, id: &str) -> bool {
         let mut granted = lock(&self.grants);
         let before = granted.grants.len();
         granted.grants.retain(|grant| grant.id != id);
         granted.changes += 1;
         granted.grants.len() < before
+    }
+
+    /// Takes back grants and openings of this conversation: the next batch is asked about again.
+    pub(crate) fn take_back(&self, revoked: &Lasting) {
+        let is_revoked = |grant: &Grant| revoked.grants.iter().any(|gone| gone.id == grant.id);
+        let mut granted = lock(&self.grants);
+        granted.grants.retain(|grant| !is_revoked(grant));
+        granted.changes += 1;
+        drop(granted);
+        lock(&self.opened).remove(&revoked.opened);
     }
 
     /// How many bytes of results the model's context still takes.

@@ -13,3 +13,4 @@ mod changes;
 mod fixture;
 mod grants;
 mod questions;
+mod wider;

@@ -12,8 +12,8 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gate::tool::{Hidden, RunCtx};
 use toolgate_sandbox::paths::{FileKind, PathError, ReadHandle, Surveyor, WalkEntry};
 
-use super::Filters;
 use super::hits::{Found, Hits};
+use super::{Filters, Shows};
 use crate::place::{is_hidden, is_too_deep};
 use crate::text::text_of;
 
@@ -28,7 +28,9 @@ pub(super) struct Search<'a> {
     pub(super) matcher: RegexMatcher,
     pub(super) filters: Filters,
     pub(super) multiline: bool,
-    pub(super) context: usize,
+    /// How many lines are shown before and after each hit.
+    pub(super) context: (usize, usize),
+    pub(super) shows: Shows,
     pub(super) most: usize,
     /// What rules leave out.
     pub(super) hidden: Option<Hidden<'a>>,
@@ -87,8 +89,8 @@ impl Surveyor for Search<'_> {
             .line_terminator(LineTerminator::crlf())
             .line_number(true)
             .multi_line(self.multiline)
-            .before_context(self.context)
-            .after_context(self.context)
+            .before_context(self.context.0)
+            .after_context(self.context.1)
             .heap_limit(Some(LONGEST_LINE))
             .memory_map(MmapChoice::never())
             .binary_detection(BinaryDetection::quit(0))
@@ -154,7 +156,12 @@ impl Search<'_> {
         let room = self
             .most
             .saturating_sub(self.certain.load(Ordering::Relaxed));
-        let room = room.saturating_sub(run.hits);
+        let left = room.saturating_sub(run.hits);
+        let room = match self.shows {
+            Shows::Lines => left,
+            Shows::Files => 1,
+            Shows::Counts => usize::MAX,
+        };
         let WorkerState {
             matcher,
             searcher,
@@ -193,6 +200,11 @@ impl Search<'_> {
             run.counts.binary += 1;
             return;
         }
+        let found = match self.shows {
+            Shows::Lines => found,
+            Shows::Files => found.as_file(path, false, left),
+            Shows::Counts => found.as_file(path, true, left),
+        };
         run.counts.unreadable += usize::from(found.failed);
         run.hits += found.hits;
         run.full = found.more;

@@ -64,6 +64,28 @@ impl Found {
         }
     }
 
+    /// The file itself as the one hit, with the number of its hits where that is asked for.
+    pub(super) fn as_file(self, path: &Path, counted: bool, room: usize) -> Self {
+        let mut file = Self {
+            failed: self.failed,
+            ..Self::default()
+        };
+        if self.hits == 0 {
+            return file;
+        }
+        if room == 0 {
+            file.more = true;
+            return file;
+        }
+        file.text = match counted {
+            true => format!("{}: {}\n", shown(path), self.hits),
+            false => format!("{}\n", shown(path)),
+        };
+        file.ends = vec![(file.text.len(), 1)];
+        file.hits = 1;
+        file
+    }
+
     /// Leaves out all hits but so many.
     pub(super) fn cut(&mut self, room: usize) {
         if self.hits <= room {

@@ -68,10 +68,21 @@ pub(crate) struct Grep {
     #[serde(default)]
     #[schemars(range(max = 50))]
     context: Option<usize>,
+    /// How many lines to show before each hit, in place of context.
+    #[serde(default)]
+    #[schemars(range(max = 50))]
+    before: Option<usize>,
+    /// How many lines to show after each hit, in place of context.
+    #[serde(default)]
+    #[schemars(range(max = 50))]
+    after: Option<usize>,
+    /// What is returned: `lines` with their places, the paths of `files` with hits, or `counts` of hits by file.
+    #[serde(default)]
+    output: Shows,
     /// Whether a hit may span several lines.
     #[serde(default)]
     multiline: bool,
-    /// The most hits to return: the first ones by path and line.
+    /// The most hits to return: the first ones by path and line. With `files` and `counts`: the most files.
     #[serde(default)]
     max_results: Option<NonZeroUsize>,
     /// Whether files and directories whose names start with a dot are searched.
@@ -82,7 +93,29 @@ pub(crate) struct Grep {
     include_ignored: bool,
 }
 
+/// What an answer is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Shows {
+    /// Lines that fit.
+    #[default]
+    Lines,
+    /// Files with such lines.
+    Files,
+    /// Files, each with how many hits it has.
+    Counts,
+}
+
 impl Grep {
+    /// How many lines are shown before and after a hit.
+    fn context(&self) -> (usize, usize) {
+        let around = |own: Option<usize>| own.or(self.context).unwrap_or(0).min(MOST_CONTEXT);
+        match self.output {
+            Shows::Lines => (around(self.before), around(self.after)),
+            Shows::Files | Shows::Counts => (0, 0),
+        }
+    }
+
     fn matcher(&self) -> Result<RegexMatcher, ToolError> {
         let mut builder = RegexMatcherBuilder::new();
         builder
@@ -187,7 +220,8 @@ fn grep(args: &Grep, cx: &RunCtx, settings: &SearchSettings) -> Result<Output, T
         matcher: args.matcher()?,
         filters: args.filters()?,
         multiline: args.multiline,
-        context: args.context.unwrap_or(0).min(MOST_CONTEXT),
+        context: args.context(),
+        shows: args.output,
         most,
         hidden: cx.hidden(),
         certain: AtomicUsize::new(0),
@@ -241,7 +275,7 @@ impl Answer {
         for (mut found, counts) in run.found {
             found.cut(search.most.saturating_sub(self.hits));
             if found.hits > 0 {
-                if search.context > 0 && !self.text.is_empty() {
+                if search.context != (0, 0) && !self.text.is_empty() {
                     self.text.push_str("--\n");
                 }
                 self.text.push_str(found.text());
@@ -265,7 +299,11 @@ impl Answer {
             self.text = nothing(args, files);
         } else if self.more && args.max_results.is_none_or(|asked| asked.get() > most) {
             self.text.push_str(&format!(
-                "[only the first {most} hits; narrow the pattern or the directory, or set max_results]"
+                "[only the first {most} {}; narrow the pattern or the directory, or set max_results]",
+                match args.output {
+                    Shows::Lines => "hits",
+                    Shows::Files | Shows::Counts => "files",
+                }
             ));
         } else {
             // The last line needs no end.
@@ -283,12 +321,19 @@ impl Answer {
         }
         let noun = if self.hits == 1 { "match" } else { "matches" };
         let first = if self.more { " (the first)" } else { "" };
-        let output = Output::plain(self.text)
-            .display(format!(
-                "Found {} {noun} in {} of {files} files{first}",
-                self.hits, self.files_with_hits
-            ))
-            .with("matches", self.hits)
+        let matches = match args.output {
+            Shows::Lines => format!("{} {noun} in ", self.hits),
+            Shows::Files | Shows::Counts => "matches in ".to_owned(),
+        };
+        let output = Output::plain(self.text).display(format!(
+            "Found {matches}{} of {files} files{first}",
+            self.files_with_hits
+        ));
+        let output = match args.output {
+            Shows::Lines => output.with("matches", self.hits),
+            Shows::Files | Shows::Counts => output,
+        };
+        let output = output
             .with("files_with_matches", self.files_with_hits)
             .with("files_searched", files)
             .with("binary_files", self.counts.binary)

@@ -59,12 +59,21 @@ fn one_more(levels: Value) -> Result<Value, String> {
 /// Sets of names to advertise; what they do not rename keeps its own name.
 ///
 /// `bash` and `shell` are what models call the tools that were trained with a program of
-/// that name for commands; `classic` renames only the tools that work on files.
+/// that name for commands; `classic` renames only the tools that work on files; `agent` has the
+/// capitalized names of coding agents.
 pub fn profiles() -> Vec<Profile> {
     let commands = cfg!(feature = "commands");
     let of_commands = |name, tools: &[&str]| commands.then(|| Profile::new(name, tools.to_vec()));
     let classic = ["file_read", "file_write", "search", "ls"];
+    let mut agent = vec!["Read", "Write", "Edit", "Glob", "Grep", "LS", "TodoWrite"];
+    if commands {
+        agent.extend(["Bash", "BashOutput", "KillShell"]);
+    }
+    if cfg!(feature = "web") {
+        agent.extend(["WebFetch", "WebSearch"]);
+    }
     let all = [
+        Some(Profile::new("agent", agent)),
         of_commands("bash", &["bash", "file_read", "file_write", "search"]),
         Some(Profile::new("classic", classic)),
         of_commands("shell", &["shell", "ls"]),

@@ -133,16 +133,19 @@ fn edits(mut args: Args) -> Rewritten {
 
 fn grep(mut args: Args) -> Rewritten {
     rename(&mut args, "glob", "file_pattern");
-    match args.remove("output_mode").as_ref().map(Value::as_str) {
-        // Lines come under the paths of their files, so they say both.
-        None | Some(Some("files_with_matches" | "content")) => {}
+    let output = match args.remove("output_mode").as_ref().map(Value::as_str) {
+        // Lines say the paths of their files too.
+        None => None,
+        Some(Some("content")) => Some("lines"),
+        Some(Some("files_with_matches")) => Some("files"),
+        Some(Some("count")) => Some("counts"),
         _ => {
             return Err(
-                "output_mode is \"content\" or \"files_with_matches\"; count the lines of the answer instead"
-                    .to_owned(),
+                "output_mode is \"content\", \"files_with_matches\" or \"count\"".to_owned(),
             );
         }
-    }
+    };
+    args.extend(output.map(|output| ("output".to_owned(), output.into())));
     refuse(
         &mut args,
         "type",
@@ -162,17 +165,20 @@ fn grep(mut args: Args) -> Rewritten {
     };
     args.entry("case_sensitive")
         .or_insert((!ignores_case).into());
-    let mut context = None;
-    for name in ["-A", "-B", "-C", "context"] {
+    for (name, canonical) in [
+        ("-A", "after"),
+        ("-B", "before"),
+        ("-C", "context"),
+        ("context", "context"),
+    ] {
         let Some(value) = args.remove(name).filter(|value| !value.is_null()) else {
             continue;
         };
         let lines = value
             .as_u64()
             .ok_or_else(|| format!("{name} is a number of lines, not {value}"))?;
-        context = context.max(Some(lines));
+        args.insert(canonical.to_owned(), lines.into());
     }
-    args.extend(context.map(|lines| ("context".to_owned(), lines.into())));
     // There, 0 means all of them.
     match args.remove("head_limit") {
         None | Some(Value::Null) => {}

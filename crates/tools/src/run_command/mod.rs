@@ -39,7 +39,7 @@ use toolgate_model::{
     Risk, ToolError,
 };
 use toolgate_sandbox::command::{
-    Barrier, CommandSandbox, CommandSpec, ExactDirectory, Grant, InForce, Network, Poised,
+    Barrier, CommandSandbox, CommandSpec, Denial, ExactDirectory, Grant, InForce, Network, Poised,
 };
 use toolgate_sandbox::paths::{PathSandbox, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse, lookalikes};
@@ -234,11 +234,18 @@ impl RunCommand {
         let more: Vec<Grant> = opened.directories.iter().map(self::opened).collect();
         let reach = sandbox.reach(&more);
         let root = place.roots.first().cloned().unwrap_or_default();
+        let beyond = settings.directories_beyond(facts);
         let mut words = Vec::new();
         for (access, path) in facts.paths().filter(|(_, path)| !path.starts_with('~')) {
             let denial = reach.explains(&root.join(path), access);
-            // What lies there may be the work of an earlier command.
-            let denial = denial.filter(|denial| denial.why != Barrier::Private);
+            // In a private directory an earlier command may have made it, unless the machine has it
+            // and an approver is offered to open it.
+            let is_offered = |denial: &Denial| {
+                let mut all = beyond.iter();
+                all.any(|offered| denial.path.starts_with(&offered.to))
+            };
+            let denial =
+                denial.filter(|denial| denial.why != Barrier::Private || is_offered(denial));
             if let Some(denial) = denial {
                 let denial = denial.to_string();
                 if !words.contains(&denial) && words.len() < MOST_FAILURES {

@@ -9,8 +9,8 @@
 //! Providers are asked in order until one of them finds something. They are servers of the
 //! person's own configuration and may be anywhere; what they find is text like any other.
 //!
-//! What can go wrong: none is configured, or every one of them fails; the error says how
-//! each did. Nothing found is no error.
+//! Errors: none is configured, which is refused when a call is planned, or every one of them
+//! fails; the error says how each did. Nothing found is no error.
 
 mod brave;
 mod searxng;
@@ -35,6 +35,11 @@ pub use searxng::Searxng;
 
 const DESCRIPTION: &str = "Searches the web and returns a numbered list: title, URL and a few words \
     of each result. Read a result with web_fetch.";
+
+/// What a call is refused with where no server is configured.
+const NOT_CONFIGURED: &str = "no search server is configured, so nothing was sent. The user can name one \
+    at the top of their config.toml: search.searxng.url = \"http://localhost:8080\" or \
+    search.brave.api_key_env = \"BRAVE_API_KEY\". Pages whose URL is known are read with web_fetch.";
 
 /// How many results are returned where the call does not say, and at most.
 const USUAL: NonZeroUsize = NonZeroUsize::new(5).unwrap();
@@ -105,7 +110,8 @@ const fn usual() -> NonZeroUsize {
 pub(crate) fn tool(web: Arc<Web>, providers: Vec<Arc<dyn SearchProvider>>) -> TypedTool<WebSearch> {
     let limit = web.settings().limits.total;
     let places: Vec<String> = providers.iter().map(|provider| provider.place()).collect();
-    typed(
+    let is_configured = !providers.is_empty();
+    let tool = typed(
         "web_search",
         DESCRIPTION,
         move |args: WebSearch, cx: RunCtx| {
@@ -119,11 +125,14 @@ pub(crate) fn tool(web: Arc<Web>, providers: Vec<Arc<dyn SearchProvider>>) -> Ty
             }
         },
     )
-    .check(|args| {
+    .check(move |args| {
         if args.query.trim().is_empty() {
             return Err(ToolError::bad_args(
                 "query is empty; say what to search for",
             ));
+        }
+        if !is_configured {
+            return Err(ToolError::new(ErrorKind::Disabled, NOT_CONFIGURED));
         }
         Ok(())
     })
@@ -137,7 +146,12 @@ pub(crate) fn tool(web: Arc<Web>, providers: Vec<Arc<dyn SearchProvider>>) -> Ty
     .category(Category::Search)
     .risk(Risk::Low)
     .timeout(limit + TO_HAND_OVER)
-    .spellings([Spelling::same("numResults", "max_results")])
+    .spellings([Spelling::same("numResults", "max_results")]);
+    // A model is not offered what would be refused.
+    match is_configured {
+        true => tool,
+        false => tool.unadvertised(),
+    }
 }
 
 async fn search(
@@ -145,11 +159,6 @@ async fn search(
     web: &Web,
     providers: &[Arc<dyn SearchProvider>],
 ) -> Result<Output, ToolError> {
-    if providers.is_empty() {
-        return Err(ToolError::failed(
-            "no search server is configured. A person can name one under [search.searxng] or [search.brave]; pages whose URL is known are read with web_fetch.",
-        ));
-    }
     let most = args.max_results.get().min(MOST);
     let query = args.query.trim();
     let (mut failures, mut answered) = (Vec::new(), None);

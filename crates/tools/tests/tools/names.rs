@@ -1,14 +1,33 @@
 //! What the tools are called and how they describe themselves.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolgate_gate::registry::{Registry, RegistryError};
 use toolgate_model::Risk;
-use toolgate_tools::{ToolSettings, register_all};
+use toolgate_tools::{Searxng, ToolSettings, register_all};
 
 fn registry() -> Registry {
     let registry = Registry::new();
-    register_all(&registry, &ToolSettings::default()).unwrap();
+    let server = Searxng::at("http://localhost:8080").unwrap();
+    let settings = ToolSettings {
+        search_providers: vec![Arc::new(server)],
+        ..ToolSettings::default()
+    };
+    register_all(&registry, &settings).unwrap();
     registry
+}
+
+#[test]
+fn web_search_is_offered_only_where_a_server_is_configured() {
+    assert!(offered("").iter().any(|name| name == "web_search"));
+    let registry = Registry::new();
+    register_all(&registry, &ToolSettings::default()).unwrap();
+    for profile in ["", "classic"] {
+        let definitions = registry.definitions(profile).unwrap();
+        assert!(definitions.iter().all(|tool| tool.tool != "web_search"));
+    }
+    assert!(registry.get("web_search").is_some());
 }
 
 fn offered(profile: &str) -> Vec<String> {
@@ -246,13 +265,13 @@ fn names_and_arguments_of_other_agents_mean_the_tools_own() {
             "Grep",
             json!({"pattern": "x", "path": "src", "glob": "*.rs", "output_mode": "content", "-i": true, "-n": true, "-A": 1, "-B": 3, "head_limit": 9, "multiline": true}),
             "grep",
-            json!({"pattern": "x", "directory": "src", "file_pattern": "*.rs", "case_sensitive": false, "context": 3, "max_results": 9, "multiline": true}),
+            json!({"pattern": "x", "directory": "src", "file_pattern": "*.rs", "case_sensitive": false, "output": "lines", "after": 1, "before": 3, "max_results": 9, "multiline": true}),
         ),
         (
             "Grep",
             json!({"pattern": "x", "-C": 2, "head_limit": 0, "output_mode": "files_with_matches"}),
             "grep",
-            json!({"pattern": "x", "case_sensitive": true, "context": 2}),
+            json!({"pattern": "x", "case_sensitive": true, "output": "files", "context": 2}),
         ),
         (
             "Bash",
@@ -348,7 +367,7 @@ fn arguments_of_other_agents_without_an_equivalent_are_refused_in_words() {
         ),
         (
             "Grep",
-            json!({"pattern": "x", "output_mode": "count"}),
+            json!({"pattern": "x", "output_mode": "lines"}),
             "output_mode",
         ),
         ("Grep", json!({"pattern": "x", "type": "rust"}), "glob"),

@@ -380,3 +380,58 @@ fn a_search_says_which_files_it_could_not_look_through() {
         assert!(content.contains(said), "{content}");
     }
 }
+
+#[test]
+fn grep_shows_files_and_counts_and_as_much_around_a_hit_as_is_asked() {
+    let ws = example();
+    for (tool, args, expected) in [
+        (
+            "grep",
+            json!({"pattern": "hello", "output": "files"}),
+            "README.md\nsrc/lib/data.json\nsrc/lib/mod.rs\nsrc/main.rs",
+        ),
+        (
+            "grep",
+            json!({"pattern": "hello", "output": "counts", "context": 3}),
+            "README.md: 2\nsrc/lib/data.json: 1\nsrc/lib/mod.rs: 1\nsrc/main.rs: 1",
+        ),
+        (
+            "grep",
+            json!({"pattern": "Hello", "case_sensitive": true, "before": 1}),
+            "src/main.rs-1- fn main() {\nsrc/main.rs:2:     println!(\"Hello\");",
+        ),
+        (
+            "grep",
+            json!({"pattern": "Hello", "case_sensitive": true, "context": 1, "before": 0}),
+            "src/main.rs:2:     println!(\"Hello\");\nsrc/main.rs-3- }",
+        ),
+        (
+            "Grep",
+            json!({"pattern": "hello", "-i": true, "output_mode": "files_with_matches"}),
+            "README.md\nsrc/lib/data.json\nsrc/lib/mod.rs\nsrc/main.rs",
+        ),
+        (
+            "Grep",
+            json!({"pattern": "Hello", "output_mode": "content", "-n": true, "-B": 1, "-A": 0}),
+            "src/main.rs-1- fn main() {\nsrc/main.rs:2:     println!(\"Hello\");",
+        ),
+        (
+            "Grep",
+            json!({"pattern": "hello", "-i": true, "output_mode": "count", "path": "src/main.rs"}),
+            "src/main.rs: 1",
+        ),
+    ] {
+        assert_eq!(ws.ok(tool, args.clone()), expected, "{args}");
+    }
+    // The most that is asked for are files there, not lines.
+    for (output, first) in [("files", "README.md"), ("counts", "README.md: 2")] {
+        let args = json!({"pattern": "hello", "output": output, "max_results": 1});
+        let result = ws.call("grep", args);
+        assert!(result.content.starts_with(first), "{result:?}");
+        assert!(!result.content.contains("data.json"), "{result:?}");
+        assert_eq!(result.metadata["truncated"], true);
+        assert_eq!(result.metadata["files_with_matches"], 1);
+        let all = json!({"pattern": "hello", "output": output, "max_results": 4});
+        assert_eq!(ws.call("grep", all).metadata["truncated"], false);
+    }
+}

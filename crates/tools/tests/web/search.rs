@@ -183,9 +183,9 @@ fn nothing_found_is_no_error() {
 fn without_a_server_the_error_says_what_to_do() {
     let result = site(None, None).call("web_search", json!({"query": "test"}));
     let error = result.error.unwrap();
-    assert_eq!(error.kind, ErrorKind::Failed);
+    assert_eq!(error.kind, ErrorKind::Disabled);
     assert!(
-        error.message.contains("[search.searxng]"),
+        error.message.contains("search.searxng.url = "),
         "{}",
         error.message
     );

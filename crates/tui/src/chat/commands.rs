@@ -23,7 +23,7 @@ pub(super) async fn run(
         "/tools" => tools(app),
         "/policy" => policy(app),
         "/explain" => explain(app, rest).await,
-        "/grants" => grants(app, rest).await,
+        "/grants" => grants(app, conversation, rest).await,
         "/undo" => undo(conversation, rest).await,
         "/export" => export(conversation, rest).await,
         "/preset" => Ok(list_presets(app)),
@@ -97,23 +97,41 @@ async fn explain(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
         .collect())
 }
 
-async fn grants(app: &App, rest: &str) -> Result<Vec<String>, AppError> {
+async fn grants(
+    app: &App,
+    conversation: &Conversation,
+    rest: &str,
+) -> Result<Vec<String>, AppError> {
     let project = app.project(Purpose::Look)?;
-    if let Some(id) = rest.strip_prefix("revoke ") {
-        let revoked = project.revoke_grant(id.trim()).await?;
+    if let Some(name) = rest.strip_prefix("revoke ") {
+        let name = name.trim();
+        let revoked = conversation.revoke(name, "terminal").await? || project.revoke_grant(name).await?;
         return Ok(vec![match revoked {
             true => "Revoked.".into(),
-            false => format!("There is no grant {}.", one_line(id.trim())),
+            false => format!("There is no grant {}.", one_line(name)),
         }]);
     }
+    let mut lines = Vec::new();
     let grants = project.grants().await?;
-    if grants.is_empty() {
-        return Ok(vec!["Nothing is remembered for this project.".into()]);
+    if !grants.is_empty() {
+        lines.push("For this project:".into());
     }
-    Ok(grants
-        .iter()
-        .map(|grant| format!("  {}  {}", grant.id, grant.describe()))
-        .collect())
+    let shown = |name: &str, words: &str| format!("  {}  {}", one_line(name), one_line(words));
+    lines.extend(
+        grants
+            .iter()
+            .map(|grant| shown(&grant.id, &grant.describe())),
+    );
+    let held = conversation.held().await?;
+    if !held.is_empty() {
+        lines.push("Until this conversation ends:".into());
+    }
+    lines.extend(held.iter().map(|held| shown(&held.name, &held.words)));
+    match lines.is_empty() {
+        true => lines.push("Nothing is remembered for this project or conversation.".into()),
+        false => lines.push("Type /grants revoke ID to take one back.".into()),
+    }
+    Ok(lines)
 }
 
 /// Shows what would be taken back of what file tools changed, and takes it back where the user

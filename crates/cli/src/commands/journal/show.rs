@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use toolgate_app::App;
-use toolgate_app::journal::{Filter, ShownEntry};
+use toolgate_app::journal::{Filter, Lasting, ShownEntry};
 use toolgate_app::text::whole_value;
 use toolgate_app::time::shown;
 
@@ -112,21 +112,32 @@ impl Reader {
             // The plan says it again, and the whole answer says what was streamed.
             "received" | "streamed" => return None,
             "planned" => planned(body, head(BOLD.on(&line.call))),
-            "asked" => head(say!("{}  asks the user", &line.call)),
+            "asked" => asked(body, head(say!("{}  asks the user", &line.call))),
+            "revoked" => {
+                let mut shown = head(say!("{} by {}", YELLOW.on("taken back"), text("/by")));
+                shown.push(lasting(body.get("revoked")));
+                shown
+            }
             "answered" => {
                 let (colour, word) = match body.get("approved").and_then(Value::as_bool) {
                     Some(true) => (GREEN, "approved"),
                     _ => (YELLOW, "denied"),
                 };
                 let reason = text("/reason").map(|reason| say!(": {}", reason));
-                head(say!(
+                let mut shown = head(say!(
                     "{}  {} by {}, {}{}",
                     &line.call,
                     colour.on(word),
                     text("/by"),
                     text("/scope"),
                     reason
-                ))
+                ));
+                let opened = body.get("opened").and_then(Value::as_array);
+                for opened in opened.into_iter().flatten().filter_map(Value::as_str) {
+                    shown.push(say!("\n    opens {}", opened));
+                }
+                shown.push(lasting(body.get("lasting")));
+                shown
             }
             "started" => return None,
             "intended" => {
@@ -208,6 +219,42 @@ impl Reader {
         }
         shown
     }
+}
+
+/// What the user was told about a call beside the plan: what it does and what the sandbox would
+/// refuse of it. The question stands in the entry of its last call.
+fn asked(body: &Value, head: Clean) -> Clean {
+    let items = body.pointer("/question/items").and_then(Value::as_array);
+    let mut shown = head;
+    for item in items.into_iter().flatten() {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+        let mut words = Vec::new();
+        for (key, before) in [("effects", ""), ("would_fail", "the sandbox refuses: ")] {
+            let all = item.get(key).and_then(Value::as_array);
+            let all = all.into_iter().flatten().filter_map(Value::as_str);
+            words.extend(all.map(|one| say!("{}{}", before, one)));
+        }
+        for one in words {
+            shown.push(say!(
+                "\n    {}: {} risk, {}",
+                text("call_id"),
+                text("risk"),
+                one
+            ));
+        }
+    }
+    shown
+}
+
+/// What holds until the conversation ends, a line each.
+fn lasting(lasting: Option<&Value>) -> Clean {
+    let lasting = lasting.cloned().unwrap_or_default();
+    let lasting: Lasting = serde_json::from_value(lasting).unwrap_or_default();
+    let grants = lasting.grants.iter();
+    let grants = grants.map(|grant| say!("\n    {}  {}", &grant.id, grant.describe()));
+    let opened = lasting.opened.in_words().into_iter();
+    let opened = opened.map(|opened| say!("\n    {} for this conversation", opened));
+    Clean::join(grants.chain(opened), "")
 }
 
 /// What a call would do, all of it.
