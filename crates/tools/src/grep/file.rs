@@ -202,8 +202,8 @@ impl Search<'_> {
         }
         let found = match self.shows {
             Shows::Lines => found,
-            Shows::Files => found.as_file(path, false, left),
-            Shows::Counts => found.as_file(path, true, left),
+            Shows::Files => found.into_file(path, false, left),
+            Shows::Counts => found.into_file(path, true, left),
         };
         run.counts.unreadable += usize::from(found.failed);
         run.hits += found.hits;

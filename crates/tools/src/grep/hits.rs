@@ -65,7 +65,7 @@ impl Found {
     }
 
     /// The file itself as the one hit, with the number of its hits where that is asked for.
-    pub(super) fn as_file(self, path: &Path, counted: bool, room: usize) -> Self {
+    pub(super) fn into_file(self, path: &Path, counted: bool, room: usize) -> Self {
         let mut file = Self {
             failed: self.failed,
             ..Self::default()
