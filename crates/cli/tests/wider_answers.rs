@@ -162,6 +162,11 @@ fn run(command: &str) -> Value {
     json!(["run_command", {"command": command}])
 }
 
+/// A turn of one call.
+fn once(call: &Value) -> Vec<Value> {
+    vec![json!([call])]
+}
+
 /// A turn of single calls.
 fn one_by_one(calls: &[Value]) -> Vec<Value> {
     calls.iter().map(|call| json!([call])).collect()
@@ -269,10 +274,10 @@ fn a_revoked_answer_is_on_record_and_is_asked_about_again() {
     ] {
         let place = Place::new();
         place.bench.write("Makefile", MAKEFILE);
-        place.turn(&[], &one_by_one(&[made.clone()]), &[key]);
+        place.turn(&[], &once(&made), &[key]);
         let held = place.held();
         assert!(!held.is_empty(), "{key}");
-        let quiet = place.resumed(&one_by_one(&[made.clone()]), &["n\n"]);
+        let quiet = place.resumed(&once(&made), &["n\n"]);
         assert_eq!(quiet.questions, 0, "{key}: {quiet:?}");
         for one in &held {
             place.revoke(one["id"].as_str().unwrap());
@@ -340,9 +345,9 @@ fn a_directory_is_opened_for_a_call_or_the_conversation_and_for_reading_or_writi
             "{key}: {journal}"
         );
         let before = got();
-        let resumed = place.resumed(&one_by_one(&[call.clone()]), &["y\n"]);
+        let resumed = place.resumed(&once(&call), &["y\n"]);
         assert_eq!(got() - before, times[1], "{key} {call}: {resumed:?}");
-        let fresh = place.turn(&[], &one_by_one(&[call.clone()]), &["y\n"]);
+        let fresh = place.turn(&[], &once(&call), &["y\n"]);
         assert_eq!(got() - before, times[1], "{key} {call}: {fresh:?}");
         assert!(fresh.done.stdout.contains("A plain yes fails"), "{fresh:?}");
     }
@@ -353,7 +358,7 @@ fn a_directory_that_was_opened_for_reading_is_not_open_for_writing() {
     let place = Place::new();
     place.bench.write("readme", "mine\n");
     let read = run("cat $OTHER/readme.md");
-    place.turn(&[], &one_by_one(&[read.clone()]), &["oc\n"]);
+    place.turn(&[], &once(&read), &["oc\n"]);
     let change = run("cp readme $OTHER/new");
     let asked = place.resumed(&one_by_one(&[change]), &["y\n"]);
     assert_eq!(asked.questions, 1, "{asked:?}");
@@ -410,17 +415,17 @@ fn the_network_is_opened_for_a_call_or_the_conversation() {
             key != "y\n",
             "{key}: {journal}"
         );
-        let resumed = place.resumed(&one_by_one(&[curl.clone()]), &["y\n"]);
+        let resumed = place.resumed(&once(&curl), &["y\n"]);
         assert_eq!(reached(), first + 2 * second, "{key}: {resumed:?}");
         let held = place.held();
         let is_held = held.iter().any(|one| one["id"] == "network");
         assert_eq!(is_held, key.contains('c'), "{key}: {held:?}");
         if is_held {
             place.revoke("network");
-            let closed = place.resumed(&one_by_one(&[curl.clone()]), &["y\n"]);
+            let closed = place.resumed(&once(&curl), &["y\n"]);
             assert_eq!(reached(), first + 2 * second, "{key}: {closed:?}");
         }
-        let fresh = place.turn(&[], &one_by_one(&[curl.clone()]), &["y\n"]);
+        let fresh = place.turn(&[], &once(&curl), &["y\n"]);
         assert_eq!(reached(), first + 2 * second, "{key}: {fresh:?}");
     }
 }
