@@ -189,14 +189,21 @@ impl Asker {
         })
     }
 
-    /// The model's context: as the configuration says, or as it is known.
-    fn context(&self) -> Option<Context> {
-        let (tokens, answer) = match &self.answers {
-            Answers::Recording(_) => (None, None),
-            Answers::Provider(source, _) => (source.context_tokens, source.max_tokens),
+    /// The tokens of the model's context: as the configuration says, or as it is known.
+    pub(crate) fn context_tokens(&self) -> Option<u64> {
+        let configured = match &self.answers {
+            Answers::Recording(_) => None,
+            Answers::Provider(source, _) => source.context_tokens,
         };
-        let tokens = tokens.or_else(|| context_of(&self.model))?;
-        Some(Context::new(tokens, answer))
+        configured.or_else(|| context_of(&self.model))
+    }
+
+    fn context(&self) -> Option<Context> {
+        let answer = match &self.answers {
+            Answers::Recording(_) => None,
+            Answers::Provider(source, _) => source.max_tokens,
+        };
+        Some(Context::new(self.context_tokens()?, answer))
     }
 
     fn retry(&self) -> Retry {

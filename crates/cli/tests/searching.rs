@@ -87,8 +87,8 @@ fn the_line_that_a_refusal_names_configures_the_server() {
     let bench = Bench::new();
     let (_, refused) = search(&bench, &[]);
     let message = refused["error"]["message"].as_str().unwrap();
-    let from = message.find("search.searxng.url").expect(message);
-    let line = message[from..].split(" or ").next().unwrap();
+    let (_, from) = message.split_once("search.searxng").expect(message);
+    let line = format!("search.searxng{}", from.split(" or ").next().unwrap());
     let line = line.replace("http://localhost:8080", &server.url());
     bench.home(
         "config.toml",

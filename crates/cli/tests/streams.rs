@@ -416,9 +416,12 @@ fn at_a_terminal_the_answer_is_shown_while_it_comes_in() {
         assert!(read > 0, "{seen:?}");
         seen.push_str(&String::from_utf8_lossy(&piece[..read]));
     }
-    // Ctrl-C, as a terminal takes it.
-    std::io::Write::write_all(child.stdin.as_mut().unwrap(), b"\x03").unwrap();
+    // Ctrl-C, as a terminal takes it. The keyboard outlives the program: waiting for a child ends
+    // its input, and `script` would give up on a program that takes its time to stop.
+    let mut keys = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut keys, b"\x03").unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130), "{seen:?}");
+    drop(keys);
 }
 
 #[test]

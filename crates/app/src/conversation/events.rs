@@ -58,6 +58,11 @@ impl Signals {
         });
     }
 
+    /// The session that it has here.
+    pub(super) fn session(&self) -> Option<Arc<Session>> {
+        self.0.borrow().live.as_ref()?.session.upgrade()
+    }
+
     /// The journal may have more, from elsewhere than the session.
     pub(super) fn journaled(&self) {
         self.0.send_modify(|_| {});

@@ -47,7 +47,7 @@ use tokio::sync::{Mutex as AsyncMutex, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 use toolgate_gate::approve::{Answer, ApprovalRequest};
 use toolgate_gate::plan::Mode as ToolsMode;
-use toolgate_model::{ApprovalId, ConversationId};
+use toolgate_model::{ApprovalId, CallId, ConversationId};
 use toolgate_policy::Scope;
 use toolgate_providers::Usage;
 
@@ -259,6 +259,13 @@ impl Conversation {
         }
     }
 
+    /// Stops a call that runs, and no other: the turn goes on with a result that says so. Whether
+    /// it ran.
+    pub fn stop_call(&self, call: &CallId) -> bool {
+        let session = self.inner.signals.session();
+        session.is_some_and(|session| session.stop_call(call))
+    }
+
     /// Its questions that wait for an answer.
     pub fn approvals(&self) -> Vec<ApprovalRequest> {
         self.inner.app.approvals().of(&self.inner.id)
@@ -313,6 +320,20 @@ impl Conversation {
     pub async fn cost(&self, usage: &Usage) -> Option<u64> {
         let state = self.inner.state.lock().await;
         state.agent.as_ref()?.model.as_ref()?.asker.cost(usage)
+    }
+
+    /// How many tokens the model's context holds, where that is known, once it is prepared.
+    pub async fn context_tokens(&self) -> Option<u64> {
+        let state = self.inner.state.lock().await;
+        let model = state.agent.as_ref()?.model.as_ref()?;
+        model.asker.context_tokens()
+    }
+
+    /// The trust level in force, once it is prepared.
+    pub async fn trust(&self) -> Option<&'static str> {
+        let state = self.inner.state.lock().await;
+        let config = &state.agent.as_ref()?.project.config;
+        Some(config.rules().settings.trust.as_str())
     }
 
     /// Whether its turns are journaled: else it cannot be resumed.

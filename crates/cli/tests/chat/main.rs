@@ -7,6 +7,7 @@
     clippy::indexing_slicing
 )]
 
+mod commands;
 #[path = "../support/program.rs"]
 mod program;
 mod pty;

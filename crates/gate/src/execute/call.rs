@@ -63,6 +63,7 @@ impl Gate {
         let rests_on = self.shown_again(session, &live, stop).await;
         let opened_to_it = opened(&live, session);
         let record = live.record;
+        let alone = session.stoppable(&record.call.id);
         let chunks = Arc::new(Chunks::new(
             session,
             record.call.id.clone(),
@@ -91,7 +92,7 @@ impl Gate {
             paths,
             cx: RunCtx::new(parts, Permit::issue()),
             limit: self.time_limit(live.entry.spec(), live.timeout, session),
-            stop,
+            stop: stop.or_alone(alone.token()),
             span: span.clone(),
         };
         let opened = live.opened;

@@ -5,11 +5,12 @@ use tokio_util::sync::CancellationToken;
 use crate::pipeline::BatchContext;
 use crate::session::Session;
 
-/// Two reasons to stop, looked at as one: the batch and the conversation.
+/// Reasons to stop, looked at as one: the batch, the conversation, and the call alone.
 #[derive(Clone, Copy)]
 pub(crate) struct Stop<'a> {
     batch: &'a CancellationToken,
     session: &'a CancellationToken,
+    call: Option<&'a CancellationToken>,
 }
 
 impl<'a> Stop<'a> {
@@ -17,6 +18,15 @@ impl<'a> Stop<'a> {
         Self {
             batch: &passage.cancel,
             session: session.cancel(),
+            call: None,
+        }
+    }
+
+    /// The same for a call that can be stopped alone.
+    pub(crate) fn or_alone(self, call: &'a CancellationToken) -> Self {
+        Self {
+            call: Some(call),
+            ..self
         }
     }
 
@@ -25,17 +35,26 @@ impl<'a> Stop<'a> {
         Self {
             batch: session.cancel(),
             session: session.cancel(),
+            call: None,
         }
     }
 
     pub(crate) fn is_set(self) -> bool {
-        self.batch.is_cancelled() || self.session.is_cancelled()
+        let alone = self.call.is_some_and(CancellationToken::is_cancelled);
+        self.batch.is_cancelled() || self.session.is_cancelled() || alone
     }
 
     pub(crate) async fn set(self) {
+        let alone = async {
+            match self.call {
+                Some(call) => call.cancelled().await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             () = self.batch.cancelled() => {}
             () = self.session.cancelled() => {}
+            () = alone => {}
         }
     }
 }

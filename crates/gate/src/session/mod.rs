@@ -6,12 +6,13 @@
 mod outputs;
 mod reads;
 mod resources;
+mod stops;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use tokio_util::sync::CancellationToken;
-use toolgate_model::{ConversationId, Openings, OutputHandle};
+use toolgate_model::{CallId, ConversationId, Openings, OutputHandle};
 use toolgate_policy::Scope;
 
 pub use outputs::{
@@ -21,6 +22,8 @@ pub use reads::{LineRanges, ReadLog, Seen, Staleness};
 pub use resources::Resource;
 
 use resources::Resources;
+pub(crate) use stops::Stoppable;
+use stops::Stops;
 
 use crate::approve::Grant;
 use crate::events::Hub;
@@ -49,6 +52,7 @@ pub struct Session {
     chains: Mutex<Option<Vec<Arc<Chain>>>>,
     opened: Mutex<Openings>,
     resources: Resources,
+    stops: Stops,
     pending: Pending,
     hub: Arc<Hub>,
     scopes: Vec<Scope>,
@@ -87,6 +91,7 @@ impl Session {
             chains: Mutex::new(Some(Vec::new())),
             opened: Mutex::default(),
             resources: Resources::default(),
+            stops: Stops::default(),
             pending: Pending::default(),
             scopes: Vec::new(),
             capacity: AtomicUsize::new(UNKNOWN_CAPACITY),
@@ -276,6 +281,16 @@ impl Session {
         self.resources.end().await;
         self.outputs.release(&self.id).await;
         self.compiled.forget();
+    }
+
+    /// Stops a call that runs, and no other. Its result says that it was cancelled, and the batch
+    /// goes on. Whether it ran.
+    pub fn stop_call(&self, call: &CallId) -> bool {
+        self.stops.stop(call)
+    }
+
+    pub(crate) fn stoppable(&self, call: &CallId) -> Stoppable<'_> {
+        self.stops.begin(call)
     }
 
     /// Ends every call of this conversation.

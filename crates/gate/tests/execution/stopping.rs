@@ -32,6 +32,27 @@ fn test_executor_timeout() {
 }
 
 #[test]
+fn a_call_is_stopped_alone_and_the_batch_goes_on() {
+    paused(async {
+        let tool = Scripted::new("slow").does(Act::Sleep);
+        let ran = tool.ran();
+        let bench = Rig::new().tool(tool).tool(Scripted::new("next")).build();
+        let stop = async {
+            while ran.get() == 0 {
+                tokio::task::yield_now().await;
+            }
+            assert!(!bench.session.stop_call(&"2".into()), "it has not begun");
+            assert!(bench.session.stop_call(&"1".into()));
+        };
+        let calls = vec![call("1", "slow", json!({})), call("2", "next", json!({}))];
+        let (results, ()) = tokio::join!(bench.run(calls), stop);
+        assert_eq!(results[0].kind(), Some(ErrorKind::Cancelled));
+        assert_eq!(results[1].kind(), None);
+        assert!(!bench.session.stop_call(&"1".into()), "it is over");
+    });
+}
+
+#[test]
 fn flow_context_cancellation() {
     paused(async {
         let tool = Scripted::new("slow").does(Act::Sleep);

@@ -1,12 +1,14 @@
 //! Effects of the state: what the screen does about them.
 
+use std::sync::Arc;
+
 use tokio::sync::mpsc::Sender;
 use tokio::task::JoinHandle;
 use toolgate_app::interrupted::{Choice, Interrupted};
-use toolgate_app::{Conversation, Input as Sent};
+use toolgate_app::{AppError, Conversation, Input as Sent, StartOptions, Usage};
 
 use super::screen::{Next, Screen};
-use super::{ChatError, commands, paths, work};
+use super::{ChatError, clipboard, commands, paths, work};
 use crate::state::{Effect, Message, State};
 use crate::text::one_line;
 
@@ -39,6 +41,9 @@ impl Screen {
                     self.state.turns,
                 ));
             }
+            Effect::StopCall(call) => {
+                conversation.stop_call(&call);
+            }
             Effect::Cancel => conversation.cancel(),
             Effect::Answer(id, answer) => {
                 let approvals = self.options.app.approvals();
@@ -64,6 +69,19 @@ impl Screen {
             Effect::Edit(text) => self.edit(text).await?,
             Effect::Page(title, text) => self.page(&title, &text).await?,
             Effect::Notify(words) => self.notify(&words)?,
+            Effect::Price(usage) => {
+                let (conversation, to) = (conversation.clone(), to.clone());
+                tokio::spawn(async move {
+                    let usage: Option<Usage> = serde_json::from_value(usage).ok();
+                    let cost = match &usage {
+                        Some(usage) => conversation.cost(usage).await,
+                        None => None,
+                    };
+                    let limit = conversation.context_tokens().await;
+                    let _ = to.send(Message::Spent(cost, limit)).await;
+                });
+            }
+            Effect::Copy(text) => self.copy(&text)?,
             Effect::Suspend => {
                 self.keys = None;
                 self.inline.end()?;
@@ -91,7 +109,10 @@ impl Screen {
         to: &Sender<Message>,
     ) -> Result<Option<Next>, ChatError> {
         if self.state.is_working()
-            && ["/new", "/resume", "/model", "/preset", "/undo", "!"].contains(&name)
+            && [
+                "/new", "/resume", "/model", "/preset", "/trust", "/undo", "!",
+            ]
+            .contains(&name)
         {
             self.say(Message::Wrong(format!(
                 "{name} waits until the turn is over; Esc stops it."
@@ -128,26 +149,28 @@ impl Screen {
                     }
                 }
             }
-            "/model" | "/preset" if !rest.is_empty() => {
+            "/model" | "/preset" | "/trust" if !rest.is_empty() => {
                 let mut start = self.options.start.clone();
                 match name {
                     "/model" => start.asked.model = Some(rest.clone()),
+                    "/trust" => start.trust = Some(rest.clone()),
                     _ => start.preset = Some(rest.clone()),
                 }
-                conversation.configure(start.clone()).await?;
-                match conversation.prepare().await {
+                let message = match self.reconfigured(start, conversation).await {
                     Ok(()) => {
-                        self.options.start = start;
-                        self.say(Message::Said(vec![format!(
-                            "{} from the next turn on.",
-                            one_line(&rest)
-                        )]));
+                        let trust = conversation.trust().await;
+                        self.state.status_mut().trust = trust.unwrap_or_default().to_owned();
+                        Message::Said(vec![format!("{} from the next turn on.", one_line(&rest))])
                     }
-                    Err(error) => {
-                        conversation.configure(self.options.start.clone()).await?;
-                        self.say(Message::Wrong(error.to_string()));
-                    }
-                }
+                    Err(error) => Message::Wrong(error.to_string()),
+                };
+                self.say(message);
+            }
+            "/trust" => {
+                let trust = conversation.trust().await.unwrap_or("not known yet");
+                self.say(Message::Said(vec![format!(
+                    "Trust: {trust}. Type /trust supervised, guided or autonomous to change it."
+                )]));
             }
             "/model" => {
                 let model = self.state.status_mut().model.clone();
@@ -158,8 +181,10 @@ impl Screen {
             _ => {
                 let (app, conversation, to) =
                     (self.options.app.clone(), conversation.clone(), to.clone());
+                let planned = Arc::clone(&self.planned);
                 tokio::spawn(async move {
-                    let message = match commands::run(&app, &conversation, name, &rest).await {
+                    let ran = commands::run(&app, &conversation, name, &rest, &planned).await;
+                    let message = match ran {
                         Ok(lines) => Message::Said(lines),
                         Err(error) => Message::Wrong(error.to_string()),
                     };
@@ -168,6 +193,38 @@ impl Screen {
             }
         }
         Ok(None)
+    }
+
+    /// Changes how the next turns are held. With what cannot be used nothing changes, and the
+    /// conversation goes on as before.
+    async fn reconfigured(
+        &mut self,
+        start: StartOptions,
+        conversation: &Conversation,
+    ) -> Result<(), AppError> {
+        conversation.configure(start.clone()).await?;
+        if let Err(error) = conversation.prepare().await {
+            conversation.configure(self.options.start.clone()).await?;
+            conversation.prepare().await?;
+            return Err(error);
+        }
+        self.options.start = start;
+        Ok(())
+    }
+
+    /// Puts a text on the clipboard of the terminal, also through tmux.
+    fn copy(&mut self, text: &str) -> Result<(), ChatError> {
+        let (sequence, is_whole) = clipboard::sequence(text, self.options.is_in_tmux);
+        self.inline.send(&sequence)?;
+        let now = self.now();
+        self.state.hint(
+            match is_whole {
+                true => "Copied, where the terminal allows it.",
+                false => "Copied the beginning, where the terminal allows it: it is too long.",
+            },
+            now,
+        );
+        Ok(())
     }
 
     /// Opens the draft in the user's editor.

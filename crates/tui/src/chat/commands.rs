@@ -2,14 +2,18 @@
 
 use std::path::Path;
 
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use toolgate_app::export::ExportFormat;
 use toolgate_app::listing::Which;
-use toolgate_app::undo::{Scope, Undo};
+use toolgate_app::undo::{Scope, Undo, UndoPlan};
 use toolgate_app::{App, AppError, ArgsText, Batch, Conversation, Purpose, presets, time};
 use toolgate_model::{Args, Call, ToolCall};
 
 use crate::text::one_line;
+
+/// The undo that was shown, with what was typed for it.
+pub(super) type Planned = Mutex<Option<(String, Box<UndoPlan>)>>;
 
 /// Runs a command; the lines that it says.
 pub(super) async fn run(
@@ -17,6 +21,7 @@ pub(super) async fn run(
     conversation: &Conversation,
     name: &str,
     rest: &str,
+    planned: &Planned,
 ) -> Result<Vec<String>, AppError> {
     match name {
         "!" => command(app, rest).await,
@@ -24,7 +29,8 @@ pub(super) async fn run(
         "/policy" => policy(app),
         "/explain" => explain(app, rest).await,
         "/grants" => grants(app, conversation, rest).await,
-        "/undo" => undo(conversation, rest).await,
+        "/undo" => undo(conversation, rest, planned).await,
+        "/network" => network(app, conversation, rest).await,
         "/export" => export(conversation, rest).await,
         "/preset" => Ok(list_presets(app)),
         "/resume" => list(app).await,
@@ -105,7 +111,8 @@ async fn grants(
     let project = app.project(Purpose::Look)?;
     if let Some(name) = rest.strip_prefix("revoke ") {
         let name = name.trim();
-        let revoked = conversation.revoke(name, "terminal").await? || project.revoke_grant(name).await?;
+        let revoked =
+            conversation.revoke(name, "terminal").await? || project.revoke_grant(name).await?;
         return Ok(vec![match revoked {
             true => "Revoked.".into(),
             false => format!("There is no grant {}.", one_line(name)),
@@ -134,14 +141,70 @@ async fn grants(
     Ok(lines)
 }
 
-/// Shows what would be taken back of what file tools changed, and takes it back where the user
-/// says yes to that.
-async fn undo(conversation: &Conversation, rest: &str) -> Result<Vec<String>, AppError> {
-    let (scope, agreed) = match rest.strip_suffix("yes") {
-        Some(scope) => (scope.trim(), true),
-        None => (rest, false),
+/// The network of commands, and closing what an answer opened.
+async fn network(
+    app: &App,
+    conversation: &Conversation,
+    rest: &str,
+) -> Result<Vec<String>, AppError> {
+    if rest == "off" {
+        let closed = conversation.revoke("network", "terminal").await?;
+        return Ok(vec![match closed {
+            true => "The network that was opened for this conversation is closed.".into(),
+            false => "No network is open for this conversation.".into(),
+        }]);
+    }
+    if !rest.is_empty() {
+        return Ok(vec![
+            "Type /network, or /network off. A question opens it: l or i, where it offers that."
+                .into(),
+        ]);
+    }
+    let configured = app.config().show().into_iter();
+    let mut configured = configured.filter(|row| row.key == "tools.sandbox.network");
+    let mut lines: Vec<String> = configured
+        .next()
+        .map(|row| format!("Configured: {}", one_line(&row.to_string())))
+        .into_iter()
+        .collect();
+    let held = conversation.held().await?;
+    let open = held.iter().filter(|held| held.name == "network");
+    lines.extend(open.map(|held| {
+        format!(
+            "Until this conversation ends: {}. /network off closes it.",
+            one_line(&held.words)
+        )
+    }));
+    Ok(lines)
+}
+
+/// Shows what would be taken back of what file tools changed, and takes back what was shown where
+/// the user says yes to that.
+async fn undo(
+    conversation: &Conversation,
+    rest: &str,
+    planned: &Planned,
+) -> Result<Vec<String>, AppError> {
+    let (asked, agreed) = match rest.strip_suffix("yes") {
+        Some(asked) if asked.is_empty() || asked.ends_with(' ') => (asked.trim(), true),
+        _ => (rest, false),
     };
-    let mut words = scope.split_whitespace();
+    if agreed {
+        let Some((_, plan)) = planned.lock().await.take_if(|(shown, _)| shown == asked) else {
+            let command = format!("/undo {asked}");
+            return Ok(vec![format!(
+                "Nothing was shown for that: type {} first.",
+                one_line(command.trim())
+            )]);
+        };
+        let mut lines: Vec<String> = Vec::new();
+        for result in plan.apply("terminal", CancellationToken::new()).await? {
+            lines.extend(result.display.lines().map(str::to_owned));
+        }
+        return Ok(lines);
+    }
+    *planned.lock().await = None;
+    let mut words = asked.split_whitespace();
     let scope = match (words.next(), words.next()) {
         (None, _) => Scope::All,
         (Some("turn"), Some(number)) => match number.parse() {
@@ -167,17 +230,12 @@ async fn undo(conversation: &Conversation, rest: &str) -> Result<Vec<String>, Ap
             plan.commands()
         ));
     }
-    if !agreed {
-        let command = ["/undo", rest, "yes"]
-            .into_iter()
-            .filter(|word| !word.is_empty());
-        let command = command.collect::<Vec<_>>().join(" ");
-        lines.push(format!("Type {command} to take this back."));
-        return Ok(lines);
-    }
-    for result in plan.apply("terminal", CancellationToken::new()).await? {
-        lines.extend(result.display.lines().map(str::to_owned));
-    }
+    let command = ["/undo", asked, "yes"]
+        .into_iter()
+        .filter(|word| !word.is_empty());
+    let command = command.collect::<Vec<_>>().join(" ");
+    lines.push(format!("Type {command} to take this back."));
+    *planned.lock().await = Some((asked.to_owned(), plan));
     Ok(lines)
 }
 

@@ -14,10 +14,12 @@
 //! ```
 
 mod acts;
+mod clipboard;
 mod commands;
 mod open;
 mod paths;
 mod plain;
+mod plain_choices;
 mod screen;
 mod work;
 

@@ -10,12 +10,14 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::termios::{QueueSelector, tcflush};
 use tokio::sync::mpsc::{Receiver, channel};
-use toolgate_app::approvals::{Answer, ApprovalRequest, Remember};
+use toolgate_app::approvals::{Answer, ApprovalRequest};
 use toolgate_app::interrupted::Choice;
 use toolgate_app::{App, Conversation, Input};
 use toolgate_model::{ConversationId, Event};
 
+use super::commands::Planned;
 use super::open::{self, Opened};
+use super::plain_choices::{self, Meant};
 use super::{ChatError, ChatOptions, commands, work};
 use crate::panel;
 use crate::state::{Effect, Message, State, Status};
@@ -95,6 +97,7 @@ async fn talk(
     arriving: &mut Receiver<Message>,
     to: &tokio::sync::mpsc::Sender<Message>,
 ) -> Result<(), ChatError> {
+    let planned = Planned::default();
     loop {
         write("you: ")?;
         let Some(line) = line().await? else {
@@ -110,7 +113,7 @@ async fn talk(
                 Effect::Supply(results) => Input::Results(State::as_supplied(&results)),
                 Effect::Quit => return Ok(()),
                 Effect::Command(name, rest) => {
-                    match commands::run(&options.app, conversation, name, &rest).await {
+                    match commands::run(&options.app, conversation, name, &rest, &planned).await {
                         Ok(lines) => say(lines.iter().map(String::as_str))?,
                         Err(error) => say([format!("error: {error}").as_str()])?,
                     }
@@ -191,45 +194,47 @@ async fn ask(request: &ApprovalRequest) -> Result<Answer, ChatError> {
     for row in panel::lines(request, COLUMNS) {
         write(&format!("{}\n", one_line(&row.to_string())))?;
     }
-    let mut choices = vec!["Approve", "Deny", "Deny with a reason"];
-    let can_remember = request
-        .items
-        .iter()
-        .any(|item| !item.would_remember.is_empty());
-    let rules: Vec<String> = request
-        .items
-        .iter()
-        .flat_map(|item| item.would_remember.clone())
-        .collect();
-    let (for_conversation, for_project) = (
-        format!(
-            "Approve and remember for this conversation: {}",
-            rules.join("; ")
-        ),
-        format!(
-            "Approve and remember for this project: {}",
-            rules.join("; ")
-        ),
-    );
-    if can_remember {
-        choices.push(&for_conversation);
-        choices.push(&for_project);
-    }
-    let answer = match choose(&choices).await? {
-        Some(1) => Answer::yes(),
-        Some(4) => Answer::yes().remember(Remember::Conversation),
-        Some(5) => Answer::yes().remember(Remember::Project),
-        Some(3) => {
-            write("reason: ")?;
-            let reason = line().await?.unwrap_or_default();
-            match reason.trim() {
-                "" => Answer::no(),
-                reason => Answer::no().because(reason),
-            }
-        }
-        _ => Answer::no(),
+    let offered = plain_choices::offered(request);
+    let words: Vec<&str> = offered.iter().map(|(words, _)| words.as_str()).collect();
+    let chosen = choose(&words).await?;
+    let chosen = chosen.and_then(|number| offered.into_iter().nth(number - 1));
+    let answer = match chosen.map(|(_, meant)| meant) {
+        Some(Meant::Answer(answer)) => answer,
+        Some(Meant::Reason) => match reason().await? {
+            Some(reason) => Answer::no().because(reason),
+            None => Answer::no(),
+        },
+        Some(Meant::Each) => each(request).await?,
+        None => Answer::no(),
     };
     Ok(answer.by("terminal"))
+}
+
+async fn reason() -> Result<Option<String>, ChatError> {
+    write("reason: ")?;
+    let reason = line().await?.unwrap_or_default();
+    let reason = reason.trim();
+    Ok((!reason.is_empty()).then(|| reason.to_owned()))
+}
+
+/// Decides about each call alone.
+async fn each(request: &ApprovalRequest) -> Result<Answer, ChatError> {
+    let (mut approved, mut denied) = (Vec::new(), Vec::new());
+    for (number, item) in (1_usize..).zip(&request.items) {
+        say([format!("call {number}: {}", item.summary).as_str()])?;
+        match choose(&["Approve", "Deny", "Deny with a reason"]).await? {
+            Some(1) => approved.push(item.call_id.clone()),
+            Some(3) => denied.extend(reason().await?.map(|why| (item.call_id.clone(), why))),
+            _ => {}
+        }
+    }
+    let answer = match approved.is_empty() {
+        true => Answer::no(),
+        false => Answer::only(approved),
+    };
+    Ok(denied
+        .into_iter()
+        .fold(answer, |answer, (call, why)| answer.denying(call, why)))
 }
 
 /// Reads a number of a choice; nothing where the input ends.

@@ -2,6 +2,7 @@
 
 use std::io::Stdout;
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossterm::event::{Event as Input, EventStream};
@@ -12,6 +13,7 @@ use toolgate_app::Conversation;
 use toolgate_app::interrupted::Interrupted;
 use toolgate_model::ConversationId;
 
+use super::commands::Planned;
 use super::open::{self, Opened};
 use super::{ChatError, ChatOptions, work};
 use crate::draw::draw;
@@ -45,6 +47,8 @@ pub(super) struct Screen {
     pub(super) stored: String,
     pub(super) begun: Instant,
     pub(super) last_frame: Option<Duration>,
+    /// The undo that was shown last.
+    pub(super) planned: Arc<Planned>,
 }
 
 pub(super) async fn chat(mut options: ChatOptions) -> Result<Option<ConversationId>, ChatError> {
@@ -76,6 +80,7 @@ pub(super) async fn chat(mut options: ChatOptions) -> Result<Option<Conversation
         draft,
         begun: Instant::now(),
         last_frame: None,
+        planned: Arc::default(),
     };
     let mut stop = stop;
     let ended = loop {
@@ -166,10 +171,15 @@ impl Screen {
         let sandboxed = conversation.has_command_sandbox().await;
         let workspace = conversation.workspace().await;
         let workspace = workspace.as_deref().unwrap_or(self.options.app.workspace());
+        let trust = conversation.trust().await.map(str::to_owned);
+        let context_limit = conversation.context_tokens().await;
+        // An undo of another conversation is none of this one.
+        *self.planned.lock().await = None;
         let status = self.state.status_mut();
         *status = Status {
             workspace: short(workspace),
-            trust: self.options.trust.clone(),
+            trust: trust.unwrap_or_else(|| self.options.trust.clone()),
+            context_limit,
             sandbox: if sandboxed {
                 "sandboxed"
             } else {

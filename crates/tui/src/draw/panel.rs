@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ratatui_core::style::{Color, Style};
 use ratatui_core::text::{Line, Span};
-use toolgate_app::approvals::Remember;
+use toolgate_app::approvals::{CallKind, DirectoryAccess, NetworkAccess, Open, Remember};
 
 use crate::panel::{Panel, Stage};
 use crate::state::{BOLD, DIM, State};
@@ -84,9 +84,21 @@ fn choices(panel: &Panel, now: Duration) -> Vec<Line<'static>> {
                 spans.extend(key("c", "remember for this conversation"));
                 spans.extend(key("p", "for this project"));
             }
+            if panel.can_allow(CallKind::Edits) {
+                spans.extend(key("a", "all edits"));
+            }
+            if panel.can_allow(CallKind::Commands) {
+                spans.extend(key("s", "all sandboxed commands"));
+            }
             if panel.can_open() {
-                spans.extend(key("o", "approve and open the directories"));
-                spans.extend(key("O", "the same for this conversation"));
+                spans.extend(key("o", "open directories"));
+                spans.extend(key("w", "for writing"));
+            }
+            if panel.can_connect(NetworkAccess::Loopback) {
+                spans.extend(key("l", "loopback network"));
+            }
+            if panel.can_connect(NetworkAccess::On) {
+                spans.extend(key("i", "network"));
             }
             spans.extend(key("Esc", "back to the input"));
             lines.push(Line::from(spans));
@@ -118,6 +130,7 @@ fn choices(panel: &Panel, now: Duration) -> Vec<Line<'static>> {
             ]));
         }
         Stage::Remember(scope) => lines.extend(remembered(panel, *scope)),
+        Stage::Open(open) => lines.extend(opened(panel, *open)),
     }
     if let Some(refused) = panel.refused {
         lines.push(Line::styled(refused, Style::new().fg(Color::Yellow)));
@@ -125,21 +138,65 @@ fn choices(panel: &Panel, now: Duration) -> Vec<Line<'static>> {
     lines
 }
 
-/// What would be remembered, exactly.
+/// What would be remembered, exactly, with examples of what it covers.
 fn remembered(panel: &Panel, scope: Remember) -> Vec<Line<'static>> {
-    let scope = scope.as_str();
-    let mut lines = vec![Line::styled(
-        format!("Approve, and remember for this {scope}:"),
-        BOLD,
-    )];
-    for item in &panel.request.items {
+    let heading = match scope {
+        Remember::Edits => {
+            "Approve this and all edits of files in the workspace by file tools, until this conversation ends."
+                .to_owned()
+        }
+        Remember::Commands => {
+            "Approve this and all commands in the sandbox, until this conversation ends.".to_owned()
+        }
+        scope => format!("Approve, and remember for this {}:", scope.as_str()),
+    };
+    let mut lines = vec![Line::styled(heading, BOLD)];
+    let items = panel
+        .request
+        .items
+        .iter()
+        .filter(|_| scope.kind().is_none());
+    for item in items {
         for rule in &item.would_remember {
             lines.push(Line::raw(format!("  {}", one_line(rule))));
+        }
+        for example in &item.would_cover {
+            lines.push(Line::styled(
+                format!("    covers: {}", one_line(example)),
+                DIM,
+            ));
         }
     }
     lines.push(Line::from(vec![
         Span::styled("y", BOLD),
         Span::raw(" approve and remember   "),
+        Span::styled("Esc", BOLD),
+        Span::raw(" back"),
+    ]));
+    lines
+}
+
+/// What would be opened, exactly.
+fn opened(panel: &Panel, open: Open) -> Vec<Line<'static>> {
+    let heading = match (open.directories, open.network) {
+        (Some(DirectoryAccess::Read), _) => "Approve, and open for reading:",
+        (Some(DirectoryAccess::Write), _) => "Approve, and open for reading and writing:",
+        (None, Some(NetworkAccess::Loopback)) => {
+            "Approve, and give commands a loopback network of their own."
+        }
+        (None, _) => "Approve, and open the network to commands.",
+    };
+    let mut lines = vec![Line::styled(heading, BOLD)];
+    if open.directories.is_some() {
+        let items = panel.request.items.iter();
+        let directories = items.flat_map(|item| &item.could_open);
+        lines.extend(directories.map(|name| Line::raw(format!("  {}", one_line(name)))));
+    }
+    lines.push(Line::from(vec![
+        Span::styled("y", BOLD),
+        Span::raw(" for this call   "),
+        Span::styled("c", BOLD),
+        Span::raw(" until this conversation ends   "),
         Span::styled("Esc", BOLD),
         Span::raw(" back"),
     ]));

@@ -56,6 +56,9 @@ pub(super) fn line(state: &State, columns: usize, now: Duration) -> Line<'static
         });
         parts.push(format!("turn {}", short_number(status.turn_tokens)));
     }
+    if let Some(cost) = status.cost {
+        parts.push(dollars(cost));
+    }
     for part in [
         &status.model,
         &status.trust,
@@ -67,4 +70,12 @@ pub(super) fn line(state: &State, columns: usize, now: Duration) -> Line<'static
         }
     }
     cut(&Line::styled(parts.join(" · "), DIM), columns)
+}
+
+/// Millionths of a dollar in dollars: small amounts to a hundredth of a cent.
+fn dollars(cost: u64) -> String {
+    match cost {
+        0..=999_999 => format!("${}.{:04}", cost / 1_000_000, cost % 1_000_000 / 100),
+        _ => format!("${}.{:02}", cost / 1_000_000, cost % 1_000_000 / 10_000),
+    }
 }

@@ -81,6 +81,9 @@ fn below(item: &ApprovalItem, columns: usize) -> Vec<Line<'static>> {
             said.push((name.to_owned(), list.join(", ")));
         }
     }
+    if !item.effects.is_empty() {
+        said.insert(0, ("it".into(), item.effects.join("; ")));
+    }
     if !facts.complete {
         said.push(("touches".into(), "perhaps more than is listed".into()));
     }
@@ -88,13 +91,17 @@ fn below(item: &ApprovalItem, columns: usize) -> Vec<Line<'static>> {
     if let Some(reason) = &item.model_reason {
         said.push(("the model says".into(), reason.clone()));
     }
-    let rows = said.into_iter().map(|(name, words)| {
+    let warned = item.would_fail.iter().map(|why| {
+        let words = format!("A plain yes fails: {}", text::one_line(why));
+        Line::styled(words, Style::new().fg(Color::Yellow))
+    });
+    let said = said.into_iter().map(|(name, words)| {
         Line::from(vec![
             Span::styled(format!("{name}: "), DIM),
             Span::styled(text::one_line(&words), DIM),
         ])
     });
-    wrapped(&rows.collect::<Vec<_>>(), columns)
+    wrapped(&warned.chain(said).collect::<Vec<_>>(), columns)
 }
 
 /// Warnings that no title shows.

@@ -30,7 +30,9 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use ratatui_core::text::Line;
-use toolgate_app::approvals::{Answer, ApprovalRequest, Choice, Remember};
+use toolgate_app::approvals::{
+    Answer, ApprovalRequest, CallKind, Choice, DirectoryAccess, NetworkAccess, Open, Remember,
+};
 use toolgate_model::CallId;
 
 pub use arming::{Arming, QUIET};
@@ -73,6 +75,8 @@ pub enum Stage {
     Reason(String, Option<(usize, Vec<Verdict>)>),
     /// What would be remembered, and for how long.
     Remember(Remember),
+    /// What would be opened, for this call or the conversation.
+    Open(Open),
 }
 
 /// What was chosen for a call.
@@ -153,6 +157,18 @@ impl Panel {
             .any(|item| !item.could_open.is_empty())
     }
 
+    /// Whether a kind of calls can be allowed until the conversation ends.
+    pub fn can_allow(&self, kind: CallKind) -> bool {
+        let mut items = self.request.items.iter();
+        items.any(|item| item.could_allow.contains(&kind))
+    }
+
+    /// Whether a network can be opened.
+    pub fn can_connect(&self, network: NetworkAccess) -> bool {
+        let mut items = self.request.items.iter();
+        items.any(|item| item.could_connect.contains(&network))
+    }
+
     /// Takes a key while the panel has the focus. `since` is the time since the key before it.
     pub fn key(&mut self, key: KeyEvent, since: Duration) -> Outcome {
         self.refused = None;
@@ -168,6 +184,7 @@ impl Panel {
             Stage::Ask => self.ask_key(key),
             Stage::Each(at, chosen) => self.each_key(key, at, chosen),
             Stage::Remember(scope) => self.remember_key(key, scope),
+            Stage::Open(open) => self.open_key(key, open),
         }
     }
 
@@ -217,14 +234,63 @@ impl Panel {
             KeyCode::Char('p') if self.can_remember() => {
                 self.stage = Stage::Remember(Remember::Project);
             }
-            KeyCode::Char('o') if self.can_open() => return self.approved(Answer::yes().opening()),
-            KeyCode::Char('O') if self.can_open() => {
-                let answer = Answer::yes().opening();
-                return self.approved(answer.remember(Remember::Conversation));
+            KeyCode::Char('a') if self.can_allow(CallKind::Edits) => {
+                self.stage = Stage::Remember(Remember::Edits);
+            }
+            KeyCode::Char('s') if self.can_allow(CallKind::Commands) => {
+                self.stage = Stage::Remember(Remember::Commands);
+            }
+            KeyCode::Char(key) => {
+                if let Some(open) = self.opens(key) {
+                    self.stage = Stage::Open(open);
+                }
             }
             _ => {}
         }
         Outcome::Stay
+    }
+
+    /// What a key would open.
+    fn opens(&self, key: char) -> Option<Open> {
+        let directories = |access| Open {
+            directories: Some(access),
+            ..Open::default()
+        };
+        let network = |network| Open {
+            network: Some(network),
+            ..Open::default()
+        };
+        match key {
+            'o' if self.can_open() => Some(directories(DirectoryAccess::Read)),
+            'w' if self.can_open() => Some(directories(DirectoryAccess::Write)),
+            'l' if self.can_connect(NetworkAccess::Loopback) => {
+                Some(network(NetworkAccess::Loopback))
+            }
+            'i' if self.can_connect(NetworkAccess::On) => Some(network(NetworkAccess::On)),
+            _ => None,
+        }
+    }
+
+    fn open_key(&mut self, key: KeyEvent, open: Open) -> Outcome {
+        let answer = Answer {
+            open,
+            ..Answer::yes()
+        };
+        match key.code {
+            KeyCode::Char('y') => self.approved(answer),
+            KeyCode::Char('c') => {
+                let answer = answer.for_conversation();
+                self.approved(match self.can_remember() {
+                    true => answer.remember(Remember::Conversation),
+                    false => answer,
+                })
+            }
+            KeyCode::Esc | KeyCode::Char('n') => {
+                self.stage = Stage::Ask;
+                Outcome::Stay
+            }
+            _ => Outcome::Stay,
+        }
     }
 
     fn remember_key(&mut self, key: KeyEvent, scope: Remember) -> Outcome {
@@ -319,15 +385,6 @@ impl Panel {
             .filter(|(_, verdict)| **verdict == Verdict::Approve)
             .map(|(item, _)| item.call_id.clone())
             .collect();
-        let reasons: Vec<String> = items
-            .filter_map(|(item, verdict)| match verdict {
-                Verdict::Deny(Some(reason)) if self.request.items.len() > 1 => {
-                    Some(format!("{}: {reason}", item.call_id))
-                }
-                Verdict::Deny(Some(reason)) => Some(reason.clone()),
-                _ => None,
-            })
-            .collect();
         let choice = match approved.is_empty() {
             true => Choice::None,
             false => Choice::Only(approved),
@@ -337,10 +394,10 @@ impl Panel {
             ..Answer::yes()
         };
         let answer = answer.by("terminal");
-        match reasons.is_empty() {
-            true => answer,
-            false => answer.because(reasons.join("; ")),
-        }
+        items.fold(answer, |answer, (item, verdict)| match verdict {
+            Verdict::Deny(Some(reason)) => answer.denying(item.call_id.clone(), reason),
+            Verdict::Deny(None) | Verdict::Approve => answer,
+        })
     }
 }
 

@@ -24,9 +24,9 @@ fn item(id: &str, whole: &str) -> ApprovalItem {
         preview_cut: false,
         effects: Vec::new(),
         would_fail: Vec::new(),
-        could_connect: Vec::new(),
+        could_connect: vec![NetworkAccess::Loopback, NetworkAccess::On],
         would_cover: Vec::new(),
-        could_allow: Vec::new(),
+        could_allow: vec![CallKind::Edits, CallKind::Commands],
         could_open: vec!["/opt/x".into()],
         would_remember: vec!["run_command: ls".into()],
         plan_hash: "h".into(),
@@ -73,14 +73,41 @@ fn each_key_gives_its_own_answer() {
     for (keys, expected) in [
         ("y", Answer::yes()),
         ("n", Answer::no()),
-        ("o", Answer::yes().opening()),
+        ("oy", Answer::yes().opening()),
+        ("wy", Answer::yes().opening_for_writing()),
+        (
+            "oc",
+            Answer::yes()
+                .opening()
+                .for_conversation()
+                .remember(Remember::Conversation),
+        ),
+        ("ly", Answer::yes().connecting(NetworkAccess::Loopback)),
+        ("iy", Answer::yes().connecting(NetworkAccess::On)),
+        (
+            "ic",
+            Answer::yes()
+                .connecting(NetworkAccess::On)
+                .for_conversation()
+                .remember(Remember::Conversation),
+        ),
+        ("ay", Answer::yes().remember(Remember::Edits)),
+        ("sy", Answer::yes().remember(Remember::Commands)),
+        ("onn", Answer::no()),
         ("cy", Answer::yes().remember(Remember::Conversation)),
         ("py", Answer::yes().remember(Remember::Project)),
         ("rtoo wide\n", Answer::no().because("too wide")),
         ("r\n", Answer::no()),
         ("eyy", Answer::only(["a", "b"])),
         ("enn", Answer::no()),
-        ("eyrnot this\n", Answer::only(["a"]).because("b: not this")),
+        (
+            "eyrnot this\n",
+            Answer::only(["a"]).denying("b", "not this"),
+        ),
+        (
+            "ernot a\nrnot b\n",
+            Answer::no().denying("a", "not a").denying("b", "not b"),
+        ),
     ] {
         let outcome = answer(&mut read(two()), keys);
         assert_eq!(
@@ -89,8 +116,24 @@ fn each_key_gives_its_own_answer() {
             "{keys:?}"
         );
     }
-    for keys in ["\n", " ", "x", "Y", "a", "q"] {
+    for keys in [
+        "\n", " ", "x", "Y", "q", "a", "s", "o", "w", "l", "i", "c", "p",
+    ] {
         assert_eq!(answer(&mut read(two()), keys), Outcome::Stay, "{keys:?}");
+    }
+    // What is not offered has no key.
+    let plain = || {
+        let mut item = item("a", "ls");
+        item.could_allow.clear();
+        item.could_connect.clear();
+        item.could_open.clear();
+        item.would_remember.clear();
+        vec![item]
+    };
+    for keys in ["ay", "sy", "oy", "wy", "ly", "iy", "cy", "py"] {
+        let mut panel = read(plain());
+        panel.key(key(keys.chars().next().unwrap()), LATE);
+        assert_eq!(panel.stage, Stage::Ask, "{keys}");
     }
 }
 
@@ -108,7 +151,7 @@ fn a_call_of_400_lines_cannot_be_approved_before_each_row_was_on_the_screen() {
     // A jump to the end is not reading.
     panel.key(KeyEvent::new(KeyCode::End, KeyModifiers::NONE), LATE);
     panel.painted(Duration::ZERO, 15);
-    for keys in ["y", "cy", "o", "ey"] {
+    for keys in ["y", "cy", "oy", "oc", "wy", "iy", "ic", "ay", "sy", "ey"] {
         assert_eq!(answer(&mut panel, keys), Outcome::Stay, "{keys}");
         panel.stage = Stage::Ask;
     }

@@ -12,7 +12,7 @@ use crate::text;
 pub type Command = (&'static str, &'static str, &'static str);
 
 /// The commands, in the order of the help.
-pub const COMMANDS: [Command; 16] = [
+pub const COMMANDS: [Command; 19] = [
     ("/help", "", "Show the commands and keys"),
     ("/tools", "", "List the tools that the model may call"),
     ("/policy", "", "Check the rules and their examples"),
@@ -67,6 +67,17 @@ pub const COMMANDS: [Command; 16] = [
         "[NAME]",
         "List presets, or change it for the next turns",
     ),
+    (
+        "/trust",
+        "[LEVEL]",
+        "Show the trust level, or change it for the next turns",
+    ),
+    (
+        "/network",
+        "[off]",
+        "Show the network of commands, or close what was opened",
+    ),
+    ("/copy", "", "Copy the last answer to the clipboard"),
     ("/new", "", "Begin a new conversation"),
     ("/quit", "", "Leave"),
 ];
@@ -80,7 +91,10 @@ const KEYS: [(&str, &str); 12] = [
         "Tab",
         "answer a question that waits; complete a command or @path",
     ),
-    ("Esc, Ctrl-C", "stop the turn; Ctrl-C twice leaves"),
+    (
+        "Esc, Ctrl-C",
+        "stop the call, once more the turn; Ctrl-C twice leaves",
+    ),
     (
         "Up, Down",
         "earlier texts; a queued one is taken back first",
@@ -161,6 +175,11 @@ impl State {
                 Vec::new()
             }
             Some(("/quit", ..)) => vec![Effect::Quit],
+            Some(("/copy", ..)) if self.last_answer.is_empty() => {
+                self.wrong("There is no answer to copy yet.");
+                Vec::new()
+            }
+            Some(("/copy", ..)) => vec![Effect::Copy(self.last_answer.clone())],
             Some(("/tool", ..)) => self.supply(&rest, now),
             Some(("/approvals", ..)) => {
                 let line = match self.waiting {

@@ -89,10 +89,14 @@ impl State {
                 outcome,
                 stop,
                 error,
+                usage,
                 ..
             } => {
                 self.turn_finished(outcome, stop.as_deref(), error.as_deref());
-                return self.turn_ended(now);
+                let usage = usage.clone().filter(|_| !self.is_replaying());
+                let mut effects: Vec<Effect> = usage.map(Effect::Price).into_iter().collect();
+                effects.extend(self.turn_ended(now));
+                return effects;
             }
             EventKind::EntryMissing { entry, reason } => {
                 let line = format!(
@@ -180,6 +184,9 @@ impl State {
             None if self.answer_id.is_none() => self.thought(thinking, None),
             None => {}
         }
+        if !text.trim().is_empty() {
+            text.clone_into(&mut self.last_answer);
+        }
         let held = usize::try_from(self.answer.bytes()).unwrap_or(usize::MAX);
         if let Some(rest) = text.get(held..)
             && !rest.is_empty()
@@ -211,10 +218,16 @@ impl State {
         }
         // Denied calls say so themselves when they settle.
         if outcome.scope != "once" && !outcome.approved.is_empty() {
-            let line = format!(
-                "approved, and remembered for this {}",
-                text::one_line(&outcome.scope)
-            );
+            let line = match outcome.scope.as_str() {
+                "edits" => "approved, with all edits until this conversation ends".to_owned(),
+                "commands" => {
+                    "approved, with all sandboxed commands until this conversation ends".to_owned()
+                }
+                scope => format!(
+                    "approved, and remembered for this {}",
+                    text::one_line(scope)
+                ),
+            };
             self.print([Line::styled(line, DIM)]);
         }
     }

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+use toolgate_model::CallId;
+
+use super::calls::{CallView, Progress};
 use super::{Effect, State};
 use crate::panel::Outcome;
 
@@ -112,6 +115,21 @@ impl State {
     }
 
     fn stop(&mut self, now: Duration) -> Vec<Effect> {
+        let stopped = &self.ladder.stopped;
+        let runs = |call: &&CallView| {
+            matches!(call.progress, Progress::Running(_)) && !stopped.contains(&call.id)
+        };
+        let running: Vec<CallId> = self
+            .calls
+            .iter()
+            .filter(runs)
+            .map(|call| call.id.clone())
+            .collect();
+        if !running.is_empty() {
+            self.ladder.stopped.extend(running.iter().cloned());
+            self.hint("Stopping the call; once more stops the turn.", now);
+            return running.into_iter().map(Effect::StopCall).collect();
+        }
         self.ladder.is_stopping = true;
         let what = match self.calls.is_empty() {
             true => "Stopping the turn.",

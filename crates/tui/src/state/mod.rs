@@ -60,6 +60,8 @@ pub struct Status {
     pub context_limit: Option<u64>,
     /// The tokens of the turn so far.
     pub turn_tokens: u64,
+    /// What the turns so far cost, in millionths of a dollar, where prices are configured.
+    pub cost: Option<u64>,
 }
 
 /// Something that happened.
@@ -87,6 +89,8 @@ pub enum Message {
     Columns(u16),
     /// Time passed.
     Tick,
+    /// What a turn cost, in millionths of a dollar, and the tokens that the model's context holds.
+    Spent(Option<u64>, Option<u64>),
     /// Lines for the user.
     Said(Vec<String>),
     /// What the user should know went wrong.
@@ -104,6 +108,8 @@ pub enum Effect {
     Send(String),
     /// Give results for calls that were left to the user.
     Supply(Vec<(CallId, String)>),
+    /// Stop a call alone.
+    StopCall(CallId),
     /// Stop the turn.
     Cancel,
     /// Answer a question.
@@ -116,6 +122,10 @@ pub enum Effect {
     Edit(String),
     /// Show lines on the alternate screen.
     Page(String, String),
+    /// Find out what a turn with this usage cost.
+    Price(serde_json::Value),
+    /// Put a text on the clipboard of the terminal.
+    Copy(String),
     /// Tell the user, who may look elsewhere.
     Notify(String),
     /// End the program's foreground job.
@@ -151,6 +161,8 @@ pub struct State {
     /// Whether the user has to decide first what becomes of calls that were cut off.
     pub(crate) is_interrupted: bool,
     kept: VecDeque<(String, String)>,
+    /// The last answer, to be copied.
+    pub(crate) last_answer: String,
     /// Whether the turn's end was in the events, and whether its task has ended.
     over: (bool, bool),
     has_focus: bool,
@@ -197,6 +209,7 @@ impl State {
             turns: 0,
             is_interrupted: false,
             kept: VecDeque::new(),
+            last_answer: String::new(),
             over: (false, false),
             has_focus: true,
             last_key: None,
@@ -302,6 +315,13 @@ impl State {
                 Vec::new()
             }
             Message::Tick => Vec::new(),
+            Message::Spent(cost, limit) => {
+                self.status.context_limit = limit.or(self.status.context_limit);
+                if let Some(cost) = cost {
+                    self.status.cost = Some(self.status.cost.unwrap_or_default() + cost);
+                }
+                Vec::new()
+            }
             Message::Said(lines) => {
                 self.print(lines.iter().map(|line| Line::raw(text::line(line))));
                 Vec::new()

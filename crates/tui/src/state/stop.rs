@@ -1,13 +1,17 @@
-//! Stopping: the turn first, then the program. Nothing that was written is lost by it.
+//! Stopping: the calls that run first, then the turn, then the program. Nothing that was written is lost by it.
 
 use std::time::Duration;
+
+use toolgate_model::CallId;
 
 /// A second key within this time leaves the program.
 const AGAIN: Duration = Duration::from_secs(3);
 
 /// How far stopping has gone.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Ladder {
+    /// The calls that were told to stop, each alone.
+    pub(crate) stopped: Vec<CallId>,
     /// Whether the turn was told to stop.
     pub(crate) is_stopping: bool,
     /// Until when another key leaves.
