@@ -84,6 +84,8 @@ pub struct Entry {
     pub inode: u64,
     /// When anything of it last changed.
     pub(super) changed: (i64, u64),
+    /// When it was last read.
+    pub(super) accessed: (i64, u64),
 }
 
 /// The type of an entry.

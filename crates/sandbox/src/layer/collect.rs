@@ -48,7 +48,7 @@ impl Layer {
     /// Then nothing of the layer can be applied.
     pub fn changes(&self) -> Result<Changes, LayerError> {
         let mut changes = Changes::default();
-        for (root, watched) in self.roots.iter().zip(&self.watched) {
+        for (root, watched) in self.roots.iter().zip(self.watched.iter()) {
             let upper = self.upper(root).map_err(LayerError::at(&root.path))?;
             let mut collector = Collector {
                 layer: self,

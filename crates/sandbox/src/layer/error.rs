@@ -69,6 +69,61 @@ pub enum LayerError {
         /// The limit.
         limit: usize,
     },
+    /// The roots are no longer as they were when the command began. Nothing was applied.
+    #[error(
+        "{} changed since the command began, so none of its changes were applied. Run it again",
+        named(paths, *more)
+    )]
+    Conflict {
+        /// Where, the first ones.
+        paths: Vec<PathBuf>,
+        /// How many more.
+        more: usize,
+    },
+    /// The command changed two names of one file apart from each other, because a layer shows them
+    /// as two files. Nothing was applied.
+    #[error(
+        "{one} and {other} are one file, and the command changed each by itself, which cannot be applied. Run it without preview"
+    )]
+    SplitLinks {
+        /// One name.
+        one: PathBuf,
+        /// The other one.
+        other: PathBuf,
+    },
+    /// Nothing can be renamed from the private directory into a root. Nothing was applied.
+    #[error(
+        "the directory for layers is on another file system than {root}, so changes cannot be applied in one step. Configure one on the same file system"
+    )]
+    Apart {
+        /// The root.
+        root: PathBuf,
+    },
+    /// What was applied has changed since. Nothing was taken back.
+    #[error("{} changed since, so nothing was undone", named(paths, *more))]
+    ChangedSince {
+        /// Where, the first ones.
+        paths: Vec<PathBuf>,
+        /// How many more.
+        more: usize,
+    },
+    /// Something could not be taken back. It is tried again by the next start.
+    #[error(
+        "{} could not be taken back; the originals are kept in {kept}. Close the programs that change it, and start again",
+        named(paths, 0)
+    )]
+    NotTakenBack {
+        /// What is neither as it was before nor as it was made.
+        paths: Vec<PathBuf>,
+        /// Where the originals are.
+        kept: PathBuf,
+    },
+    /// What was kept of applied changes is gone, damaged, or in use by another process.
+    #[error("{path} cannot be used to undo anything: it is missing, damaged or in use")]
+    NotKept {
+        /// The private directory.
+        path: PathBuf,
+    },
     /// A system call failed.
     #[error("{path}: {errno}")]
     System {
@@ -77,6 +132,15 @@ pub enum LayerError {
         /// The kernel's reason.
         errno: Errno,
     },
+}
+
+/// The first of some paths, and how many there are.
+fn named(paths: &[PathBuf], more: usize) -> String {
+    let first = paths.first().cloned().unwrap_or_default();
+    match paths.len().saturating_sub(1) + more {
+        0 => first.display().to_string(),
+        others => format!("{} and {others} more", first.display()),
+    }
 }
 
 impl LayerError {

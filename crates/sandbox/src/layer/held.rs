@@ -20,9 +20,11 @@ pub struct Layer {
     pub(super) sandbox: CommandSandbox,
     /// When it began, by the clock for files.
     pub(super) begun: Time,
+    /// When its program began: the search before it reads directories, and this is later.
+    pub(super) started: Time,
     pub(super) roots: Vec<LayeredRoot>,
     /// The roots as they were, for the sweep after applying.
-    pub(super) watched: Vec<Watched>,
+    pub(super) watched: Arc<Vec<Watched>>,
     /// Whether nothing is left to remove.
     pub(super) gone: bool,
 }
@@ -54,9 +56,17 @@ impl Layer {
             places,
             sandbox,
             begun,
+            started: (i64::MAX, 0),
             roots,
-            watched,
+            watched: Arc::new(watched),
             gone: false,
+        }
+    }
+
+    /// Notes that the program begins. Where that fails, everything counts as older.
+    pub(crate) fn start(&mut self) {
+        if let Ok(now) = self.places.now() {
+            self.started = now;
         }
     }
 

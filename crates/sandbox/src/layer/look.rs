@@ -2,7 +2,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, SeekFrom, Stat};
 use rustix::io::Errno;
 
 use super::changes::{Entry, EntryKind};
@@ -32,6 +32,7 @@ impl Entry {
             links_to: None,
             inode: stat.st_ino,
             changed: (stat.st_ctime, stat.st_ctime_nsec),
+            accessed: (stat.st_atime, stat.st_atime_nsec),
         }
     }
 
@@ -54,15 +55,27 @@ pub(super) fn is_whiteout(stat: &Stat) -> bool {
 }
 
 /// Opens what is at a path beneath a directory, without following any link.
+///
+/// Where the kernel allows it, reading leaves the time of the last access alone: it tells a copy
+/// from a new file, and is looked at more than once.
 pub(super) fn open(directory: impl AsFd, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
     let path = if path.is_empty() { b"." } else { path };
-    rustix::fs::openat2(
-        directory,
-        path,
-        flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
-        Mode::empty(),
-        ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
-    )
+    let open = |flags| {
+        rustix::fs::openat2(
+            &directory,
+            path,
+            flags | OFlags::NOFOLLOW | OFlags::CLOEXEC,
+            Mode::empty(),
+            ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS,
+        )
+    };
+    if flags.contains(OFlags::PATH) {
+        return open(flags);
+    }
+    match open(flags | OFlags::NOATIME) {
+        Err(Errno::PERM) => open(flags),
+        other => other,
+    }
 }
 
 /// Opens a directory to list it.
@@ -123,7 +136,7 @@ pub(super) fn leave(handle: &OwnedFd, mode: Option<u32>) -> Result<(), Errno> {
 pub(super) fn names(directory: &OwnedFd, buffer: &mut Vec<u8>) -> Result<Vec<Vec<u8>>, Errno> {
     let mut names = Vec::new();
     buffer.clear();
-    rustix::fs::seek(directory, rustix::fs::SeekFrom::Start(0))?;
+    rustix::fs::seek(directory, SeekFrom::Start(0))?;
     let mut entries = rustix::fs::RawDir::new(directory, buffer.spare_capacity_mut());
     while let Some(entry) = entries.next() {
         let entry = entry?;
@@ -136,10 +149,16 @@ pub(super) fn names(directory: &OwnedFd, buffer: &mut Vec<u8>) -> Result<Vec<Vec
     Ok(names)
 }
 
-/// Whether two files have the same content. Stops at the first difference.
+/// Whether two files have the same content. Stops at the first difference, and leaves out what is
+/// a hole in both.
 pub(super) fn same_content(one: &OwnedFd, other: &OwnedFd) -> Result<bool, Errno> {
     let (mut left, mut right) = (vec![0; CHUNK], vec![0; CHUNK]);
+    let mut at = 0;
     loop {
+        at = next_data(one, at)?.min(next_data(other, at)?);
+        for file in [one, other] {
+            rustix::fs::seek(file, SeekFrom::Start(at))?;
+        }
         let read = fill(one, &mut left)?;
         if fill(other, &mut right)? != read || left.get(..read) != right.get(..read) {
             return Ok(false);
@@ -147,6 +166,16 @@ pub(super) fn same_content(one: &OwnedFd, other: &OwnedFd) -> Result<bool, Errno
         if read == 0 {
             return Ok(true);
         }
+        at += u64::try_from(read).map_err(|_| Errno::FBIG)?;
+    }
+}
+
+/// Where the next data are; the end of the file where there are no more.
+fn next_data(file: &OwnedFd, at: u64) -> Result<u64, Errno> {
+    match rustix::fs::seek(file, SeekFrom::Data(at)) {
+        Err(Errno::NXIO) => rustix::fs::seek(file, SeekFrom::End(0)),
+        Err(Errno::INVAL | Errno::OPNOTSUPP) => Ok(at),
+        other => other,
     }
 }
 

@@ -3,11 +3,11 @@
 //! ```text
 //!  DIRECTORY/run-RANDOM/    of one process, locked while it lives
 //!            └ NAME/{upper,work}       one layer
-//!  DIRECTORY/kept-RANDOM/   a layer that is applied, until it is forgotten
+//!  DIRECTORY/kept-RANDOM/   changes that are applied, until they are forgotten
 //! ```
 //!
 //! What a killed process left in `run-…` is removed by the next start: its mounts ended with its
-//! processes.
+//! processes. What it left half applied in `kept-…` is taken back.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -24,6 +24,7 @@ use rustix::io::Errno;
 
 use super::error::NoLayer;
 use super::remove::remove;
+use super::undo::{Interrupted, recover};
 
 /// Seconds and nanoseconds, as the kernel gives them for a file.
 pub(crate) type Time = (i64, u64);
@@ -36,6 +37,8 @@ const SWEEP_EVERY: usize = 16;
 #[derive(Debug)]
 pub(crate) struct Places {
     bases: Arc<Vec<Base>>,
+    /// What the start took back, or could not.
+    pub(crate) interrupted: Vec<Interrupted>,
     used: Mutex<Used>,
     /// Removes layers that were dropped, so that nobody waits for the disk.
     remover: Mutex<Option<Remover>>,
@@ -73,8 +76,9 @@ impl Places {
         }
         let mut bases = Vec::new();
         let mut first = None;
+        let mut interrupted = Vec::new();
         for directory in directories {
-            match Base::open(directory) {
+            match Base::open(directory, &mut interrupted) {
                 Ok(base) => bases.push(base),
                 Err(errno) => {
                     let path = directory.clone();
@@ -86,6 +90,7 @@ impl Places {
             Some(why) if bases.is_empty() => Err(why),
             _ => Ok(Self {
                 bases: Arc::new(bases),
+                interrupted,
                 used: Mutex::default(),
                 remover: Mutex::default(),
             }),
@@ -100,20 +105,12 @@ impl Places {
     }
 
     /// The time by the kernel's clock for files: whatever changes later has this change time or a
-    /// later one.
+    /// later one, and what changed before has an earlier one where the file system can tell.
     pub(crate) fn now(&self) -> Result<Time, Errno> {
         let base = self.bases.first().ok_or(Errno::NOENT)?;
-        let now = rustix::fs::Timespec {
-            tv_sec: 0,
-            tv_nsec: rustix::fs::UTIME_NOW,
-        };
-        let times = rustix::fs::Timestamps {
-            last_access: now,
-            last_modification: now,
-        };
-        rustix::fs::futimens(&base.handle, &times)?;
-        let stat = rustix::fs::fstat(&base.handle)?;
-        Ok((stat.st_ctime, stat.st_ctime_nsec))
+        // The kernel gives a coarse time, unless the file has that one already and it was read.
+        base.touch()?;
+        base.touch()
     }
 
     pub(crate) fn base(&self, number: usize) -> Option<&Base> {
@@ -203,7 +200,7 @@ fn remove_all(bases: &[Base], name: &str) -> Result<(), Errno> {
 }
 
 impl Base {
-    fn open(directory: &Path) -> Result<Self, Errno> {
+    fn open(directory: &Path, interrupted: &mut Vec<Interrupted>) -> Result<Self, Errno> {
         let io = |e: std::io::Error| Errno::from_io_error(&e).unwrap_or(Errno::IO);
         let mut builder = std::fs::DirBuilder::new();
         builder.recursive(true).mode(0o700);
@@ -216,6 +213,7 @@ impl Base {
         }
         // No other process takes a new directory for that of a dead one while this is held.
         rustix::fs::flock(&outer, FlockOperation::LockExclusive)?;
+        interrupted.extend(recover(&outer, directory)?);
         for (name, handle) in entries(&outer)? {
             let is_run = name.as_bytes().starts_with(RUN.as_bytes());
             if is_run
@@ -235,6 +233,20 @@ impl Base {
             path,
             handle,
         })
+    }
+
+    fn touch(&self) -> Result<Time, Errno> {
+        let now = rustix::fs::Timespec {
+            tv_sec: 0,
+            tv_nsec: rustix::fs::UTIME_NOW,
+        };
+        let times = rustix::fs::Timestamps {
+            last_access: now,
+            last_modification: now,
+        };
+        rustix::fs::futimens(&self.handle, &times)?;
+        let stat = rustix::fs::fstat(&self.handle)?;
+        Ok((stat.st_ctime, stat.st_ctime_nsec))
     }
 
     pub(crate) fn handle(&self) -> BorrowedFd<'_> {

@@ -8,7 +8,7 @@ use super::sandbox::{CommandSandbox, Inner, lock};
 use crate::command::error::SandboxError;
 use crate::command::protocol::report::{Outcome, Step};
 use crate::command::rules::Level;
-use crate::layer::{Layer, LayeredRoot, Layering, NoLayer, Places, Time};
+use crate::layer::{Interrupted, Layer, LayeredRoot, Layering, NoLayer, Places, Time};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,6 +16,12 @@ impl CommandSandbox {
     /// Whether commands can have a layer, as far as that is known before one asks for it.
     pub fn can_layer(&self) -> Result<(), NoLayer> {
         self.inner.places_for(Layering::IfPossible).map(drop)
+    }
+
+    /// What an earlier process had half applied when it was killed, and the start took back.
+    pub fn interrupted(&self) -> &[Interrupted] {
+        let places = self.inner.places.as_ref();
+        places.map_or(&[], |places| &places.interrupted)
     }
 }
 

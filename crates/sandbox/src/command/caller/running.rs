@@ -32,7 +32,10 @@ pub struct Poised(pub(crate) Running);
 
 impl Poised {
     /// Lets it begin.
-    pub fn go(self) -> Running {
+    pub fn go(mut self) -> Running {
+        if let Some(layer) = &mut self.0.layer {
+            layer.start();
+        }
         // If sending fails the sandbox is gone, and the end reports that.
         let _ = wire::send(&self.0.status, GO, &[]);
         self.0.sandbox.tell_begun();
