@@ -10,6 +10,8 @@ const RACES: &str = "1000000";
 const MOVES: &str = "100000";
 /// Kills of a program while its commands run.
 const KILLS: &str = "1000";
+/// Sequences of file operations through a layer.
+const LAYER_SEQUENCES: &str = "100000";
 /// Kills of a journal while it is written.
 const JOURNAL_KILLS: &str = "10000";
 /// Kills of a conversation while its calls run.
@@ -31,6 +33,12 @@ pub(crate) fn run() -> Done {
             MOVES,
         ),
         ("toolgate-sandbox", "command_ends", "TOOLGATE_KILLS", KILLS),
+        (
+            "toolgate-sandbox",
+            "layer_laws",
+            "TOOLGATE_LAYER_SEQUENCES",
+            LAYER_SEQUENCES,
+        ),
         (
             "toolgate-journal",
             "processes",

@@ -1,6 +1,8 @@
 //! Commands in a layer, and trees to compare.
 #![allow(dead_code, unreachable_pub, clippy::indexing_slicing)]
 
+pub mod sequences;
+
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
