@@ -28,7 +28,7 @@ use toolgate_gate::tool::{Described, ToolSpec};
 use toolgate_gate::{BatchContext, Gate, Settings};
 use toolgate_model::json::JsonLimits;
 use toolgate_model::{BadCall, Call, ConversationId, ErrorKind, ToolError, ToolResult};
-use toolgate_policy::{Scope, Trust, misnamed};
+use toolgate_policy::{Scope, Trust, in_vain};
 use toolgate_sandbox::paths::PathSandbox;
 use toolgate_tools::CommandSettings;
 
@@ -219,7 +219,7 @@ impl Project {
         around.tell_earlier(options);
         around.tell_left_out(options, &config);
         if purpose != Purpose::Look {
-            tell_misnamed(&config, &registry, app);
+            tell_in_vain(&config, &registry, app);
         }
         let grants = GrantFile::at(options.home.grants(), &workspace).map_err(AppError::usage)?;
         let grants = Arc::new(grants);
@@ -406,16 +406,16 @@ impl Project {
     }
 }
 
-/// A rule that denies or asks about a tool that does not exist is reported before anything runs:
-/// its author counts on it.
-fn tell_misnamed(config: &Effective, registry: &Registry, app: &App) {
+/// A rule that denies or asks and can never apply is reported before anything runs: its author
+/// counts on it.
+fn tell_in_vain(config: &Effective, registry: &Registry, app: &App) {
     let tools = registry.list();
     let known: Vec<&str> = tools
         .iter()
         .map(|entry| entry.spec().name.as_str())
         .collect();
     let canonical = |name: &str| registry.canonical(name);
-    for finding in misnamed(&config.rules().layers, &known, &canonical) {
+    for finding in in_vain(&config.rules().layers, &known, &canonical) {
         app.options().notice(finding.to_string());
     }
 }

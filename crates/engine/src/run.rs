@@ -37,6 +37,15 @@ pub struct TurnContext {
     pub cancel: CancellationToken,
 }
 
+impl TurnContext {
+    /// The same with somebody who answers questions.
+    #[must_use]
+    pub fn asking(mut self, approver: impl Approver + 'static) -> Self {
+        self.approver = Some(Arc::new(approver));
+        self
+    }
+}
+
 /// One turn: asks the model, runs its calls, asks again with their results, until it is done.
 ///
 /// Every decision is [`Turn`]'s; this carries them out.

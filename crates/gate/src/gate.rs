@@ -22,11 +22,11 @@ use crate::tool::{OutputLimits, ToolSpec};
 /// How long calls may take where neither the call nor the tool says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Everything else.
+    /// Everything else; 30 seconds by default.
     pub default: Duration,
-    /// File tools.
+    /// File tools; 30 seconds by default.
     pub file: Duration,
-    /// Commands.
+    /// Commands; 300 seconds by default.
     pub exec: Duration,
 }
 
@@ -54,26 +54,27 @@ pub enum OnError {
 /// Settings of the pipeline.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// What tools are for.
+    /// What tools are for. By default they run.
     pub mode: Mode,
     /// Bounds of a batch.
     pub limits: CallLimits,
     /// How long calls may take.
     pub timeouts: Timeouts,
-    /// The most bytes of a result.
+    /// The most bytes of a result; 100 KiB by default. What is cut stays readable.
     pub max_output_bytes: usize,
-    /// The most lines of a result.
+    /// The most lines of a result; no limit by default.
     pub max_output_lines: Option<usize>,
     /// How large the blocks of a result may be.
     pub blocks: BlockLimits,
-    /// How many calls may run side by side.
+    /// How many calls of one batch may run side by side; 1 by default. Conversations do not wait
+    /// for each other.
     pub max_concurrent: usize,
     /// How many commands of all conversations may run at once; further ones wait for their
-    /// turn before they start. A command takes processes, threads and descriptors.
+    /// turn before they start; 32 by default. A command takes processes and descriptors.
     pub max_commands: usize,
-    /// What happens after a failure.
+    /// What happens after a failure. By default the others run.
     pub on_error: OnError,
-    /// How long a question waits for its answer; nothing means for ever.
+    /// How long a question waits for its answer, 60 seconds by default; nothing means for ever.
     pub approval_timeout: Option<Duration>,
     /// Whether commands run in a sandbox on this machine.
     pub command_sandbox: bool,

@@ -42,7 +42,8 @@ pub struct ApprovalItem {
     /// Whether something is missing from the preview because it was too long.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub preview_cut: bool,
-    /// What it does, in words made from its facts, the gravest first.
+    /// What a command does, in words made from its facts, the gravest first. Empty for other
+    /// tools: their summary says it, and `locations` what they touch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub effects: Vec<String>,
     /// What the sandbox will refuse of it after a plain yes, and why.

@@ -18,6 +18,24 @@ pub enum Status {
     Cancelled,
 }
 
+impl Status {
+    /// The spelling of results, journal and wires.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Error => "error",
+            Self::Denied => "denied",
+            Self::Cancelled => "cancelled",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
 macro_rules! kinds {
     ($($(#[$doc:meta])* $variant:ident = $text:literal => $status:ident, $exit:literal;)*) => {
         /// Why a call did not end well. The kind decides status and exit code.

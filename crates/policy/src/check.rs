@@ -171,8 +171,9 @@ pub fn faults(layers: &[LayerSpec], canonical: &dyn Fn(&str) -> String) -> Vec<P
         .collect()
 }
 
-/// Rules that deny or ask about a name that no tool has: somebody counts on them in vain.
-pub fn misnamed(
+/// Rules that deny or ask and can never apply, because no tool has their name or no command fits
+/// their words: somebody counts on them in vain.
+pub fn in_vain(
     layers: &[LayerSpec],
     known: &[&str],
     canonical: &dyn Fn(&str) -> String,
@@ -180,12 +181,20 @@ pub fn misnamed(
     let rules = layers.iter().flat_map(LayerSpec::parts);
     let strict = rules
         .flat_map(|(_, rules)| rules)
-        .filter(|rule| rule.action != Action::Allow && rule.tool != "*");
+        .filter(|rule| rule.action != Action::Allow);
     strict
         .filter_map(|rule| {
+            let unknown = unknown(&canonical(&rule.tool), known);
+            let (kind, message) = match unknown {
+                Some(message) => (FindingKind::UnknownTool, message),
+                None => {
+                    let compiled = Rule::compile(&rule, canonical).ok()?;
+                    (FindingKind::NeverFits, never_fits(&compiled)?)
+                }
+            };
             Some(Finding {
-                kind: FindingKind::UnknownTool,
-                message: unknown(&canonical(&rule.tool), known)?,
+                kind,
+                message,
                 rule: text::rule(&rule),
                 source: rule.source,
             })
@@ -202,7 +211,7 @@ impl Layer {
 
 /// What to say of a name that is none of these, where any are known.
 fn unknown(tool: &str, known: &[&str]) -> Option<String> {
-    if known.is_empty() || known.contains(&tool) {
+    if tool == "*" || known.is_empty() || known.contains(&tool) {
         return None;
     }
     let hint = nearest(tool, known.iter().copied()).map_or_else(String::new, |name| {

@@ -121,7 +121,7 @@ mod text;
 mod validate;
 
 pub use atom::atom_texts;
-pub use check::{Example, Examples, Finding, FindingKind, check, faults, misnamed};
+pub use check::{Example, Examples, Finding, FindingKind, check, faults, in_vain};
 pub use decide::{NamedPath, Policy, Stage, Verdict};
 pub use defaults::{Mode, Settings, Trust};
 pub use error::{PolicyError, RuleError};

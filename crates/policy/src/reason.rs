@@ -107,7 +107,7 @@ fn sentence(policy: &Policy, answer: &Answer<'_, '_>) -> String {
             "`{atom}` changes instructions that agents obey, so it needs approval. A trusted rule that names this very path with `allow` saves the question."
         ),
         (Cause::NoSandbox, _) => format!(
-            "No rule speaks to `{atom}`, and without the command sandbox no command runs. `toolgate doctor` says what is missing here; the person can allow this command with a rule."
+            "No rule speaks to `{atom}`, and without the command sandbox no command runs. `toolgate doctor` says what is missing here, in a program of one's own `Workspace::command_sandbox`; the person can allow this command with a rule."
         ),
         (Cause::Row(row), action) => {
             let because = policy.settings.because(row);

@@ -84,8 +84,8 @@ impl RuleSpec {
         }
     }
 
-    /// Narrows it to commands with these leading words. Each is a word, or several of which one
-    /// has to be there.
+    /// Narrows it to commands with these leading words. Each string is one word, never a line:
+    /// `["git", "push"]`. A pattern can be several words of which one has to be there.
     ///
     /// ```
     /// use toolgate_model::Action;

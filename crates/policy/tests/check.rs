@@ -9,7 +9,7 @@ mod support;
 
 use support::*;
 use toolgate_policy::{
-    Example, Finding, FindingKind, LayerSpec, Operator, RuleSpec, check, misnamed,
+    Example, Finding, FindingKind, LayerSpec, Operator, RuleSpec, check, in_vain,
 };
 
 use FindingKind::{
@@ -471,7 +471,7 @@ fn every_kind_of_finding_has_one_spelling() {
 }
 
 #[test]
-fn who_denies_or_asks_about_a_name_of_no_tool_is_told() {
+fn who_denies_or_asks_in_vain_is_told() {
     let known = ["read_file", "run_command", "write_file"];
     let canonical = |name: &str| name.replace("bash", "run_command");
     let mut layer = trusted(
@@ -481,16 +481,19 @@ fn who_denies_or_asks_about_a_name_of_no_tool_is_told() {
             rule("bash", Deny),
             rule("*", Ask),
             rule("typo", Allow),
+            rule("run_command", Deny).with_command(["git push"]),
+            rule("run_command", Deny).with_command(["git", "push"]),
         ],
     );
     layer.denylist = listed(&["run_comand", "write_file"]);
-    let found = misnamed(&[layer], &known, &canonical);
+    let found = in_vain(&[layer], &known, &canonical);
     let told: Vec<String> = found.iter().map(ToString::to_string).collect();
     assert_eq!(
         told,
         [
             "user: `deny run_comand (from denylist \"run_comand\")`: no tool is called `run_comand`; `run_command` is the nearest name",
             "config.toml:3 (user): `ask reed_file`: no tool is called `reed_file`; `read_file` is the nearest name",
+            "user: `deny run_command command=[\"git push\"]`: \"git push\" is one word with a blank in it, and no program is called so; write [\"git\",\"push\"]",
         ]
     );
 }

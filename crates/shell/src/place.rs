@@ -77,6 +77,16 @@ impl Grave {
     }
 }
 
+/// A path for people: a home or root that is not known has no path.
+pub(crate) fn shown(path: &str) -> String {
+    for (unknown, name) in [(UNKNOWN_HOME, "~"), (UNKNOWN_ROOT, ".")] {
+        if let Some(inside) = beneath(unknown, path) {
+            return [name, inside].join(if inside.is_empty() { "" } else { "/" });
+        }
+    }
+    path.to_owned()
+}
+
 /// The directories that paths are measured against.
 pub(crate) struct Places {
     roots: Vec<String>,

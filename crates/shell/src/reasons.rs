@@ -4,7 +4,7 @@ use std::fmt;
 
 use toolgate_model::characters::code_points;
 
-use crate::place::Grave;
+use crate::place::{Grave, shown};
 
 /// Why something about a line is only known when it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -145,12 +145,13 @@ impl fmt::Display for Catastrophe {
             Self::Removes { path, grave } => {
                 write!(
                     f,
-                    "removes {} (`{path}`); name the files to remove one by one",
-                    described(*grave)
+                    "removes {} (`{}`); name the files to remove one by one",
+                    described(*grave),
+                    shown(path)
                 )
             }
             Self::Overwrites { path, grave } => {
-                write!(f, "overwrites {} (`{path}`)", described(*grave))
+                write!(f, "overwrites {} (`{}`)", described(*grave), shown(path))
             }
             Self::RemovesFromInput => f.write_str(
                 "removes whole directories that are named by input nobody has seen; \
@@ -159,7 +160,8 @@ impl fmt::Display for Catastrophe {
             Self::Attributes { path } => {
                 write!(
                     f,
-                    "changes owner or mode of a whole system or a home (`{path}`)"
+                    "changes owner or mode of a whole system or a home (`{}`)",
+                    shown(path)
                 )
             }
             Self::Device { path } => write!(f, "writes to the device `{path}`"),

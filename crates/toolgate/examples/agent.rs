@@ -65,7 +65,7 @@ async fn start() -> Result<(), Box<dyn std::error::Error>> {
     let mut context = workspace.turn_context(&session);
     context.approver = Some(Arc::new(ApproveAll));
     context.events = events;
-    let turn = Turn::new(1, TurnSettings::new("agent"));
+    let turn = Turn::new(1, TurnSettings::default());
     let prompt = Prompt::Message("Write a greeting.".into());
     let end = run_turn(&mut model, &context, turn, prompt).await;
 

@@ -58,7 +58,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let workspace = Workspace::open(directory.path())?;
 
     let context = workspace.turn_context(&workspace.session("first"));
-    let turn = Turn::new(1, TurnSettings::new("first"));
+    let turn = Turn::new(1, TurnSettings::default());
     let prompt = Prompt::Message("poem.txt".into());
     let end = run_turn(&mut WordCounter::default(), &context, turn, prompt).await;
     println!("{:?}: {}", end.outcome, end.text);

@@ -24,11 +24,14 @@
 //!     }
 //! }
 //! # let _: &dyn Approver = &Careful;
+//! // One for every batch and turn: `BatchContext::asking(Careful)`, `turn_context(…).asking(…)`.
 //! ```
 
 pub use toolgate_gate::approve::{
     Answer as ApprovalAnswer, AnswerError, ApprovalItem, ApprovalRequest, ApproveAll, Approver,
-    Bus, Choice, DenyAll, Grant, GrantError, GrantStore, GrantsInMemory, NoGrants, Remember,
-    Requests, Unanswered,
+    Bus, CallKind, Choice, DenyAll, DirectoryAccess, Grant, GrantError, GrantStamp, GrantStore,
+    GrantsInMemory, NetworkAccess, NoGrants, Open as OpenedDirectory, Remember, Requests,
+    Unanswered,
 };
+pub use toolgate_model::{ApprovalOutcome, ApprovalQuestion, Openings};
 pub use toolgate_policy::GrantScope;

@@ -16,7 +16,7 @@
 
 pub use toolgate_model::json::{JsonError, JsonLimits};
 pub use toolgate_model::{
-    Access, ApprovalId, Args, BadCall, Call, CallId, Category, ConversationId, ErrorKind, Facts,
-    FileDigest, Lead, Metadata, OutputHandle, PlanHash, PlanRecord, Risk, Run, Status, ToolCall,
-    ToolError, ToolResult,
+    Access, ApprovalId, Args, BadCall, Call, CallId, Category, ContentBlock, ConversationId,
+    ErrorKind, Facts, FileDigest, Lead, MessageId, Metadata, NeededDirectory, OutputHandle,
+    PlanHash, PlanRecord, Risk, Run, Status, ToolCall, ToolError, ToolResult,
 };

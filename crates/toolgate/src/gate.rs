@@ -22,6 +22,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
+//! A gate serves any number of conversations side by side. `max_concurrent` is about the calls of
+//! one batch, `max_commands` about the commands of all.
+//!
 //! ```compile_fail,E0061
 //! # use std::sync::Arc;
 //! # use toolgate::{Gate, Registry, journal::MemoryJournal, sandbox::PathSandbox};

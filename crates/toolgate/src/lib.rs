@@ -52,9 +52,33 @@
 //! | `tools` | the built-in tools for files, patches, search and notes |
 //! | `web` | `web_fetch` and `web_search` |
 //!
+//! Items of `providers` and `turn`, `Workspace::turn_context` and what takes them need
+//! `providers`; `WorkspaceBuilder::tool_settings` needs `tools`; `sandbox::init`,
+//! `WorkspaceBuilder::command_network` and `command_environment` need `sandbox`.
+//!
 //! Without any of them the gate with policy, path sandbox and a journal in memory remains:
 //! no SQLite, no HTTP, no TLS. The crates `toolgate-policy` and `toolgate-shell` alone need no
-//! async runtime.
+//! async runtime: `toolgate-policy` is the smallest build, where only decisions are wanted.
+//!
+//! # Names
+//!
+//! Items come from the crates `toolgate-model`, `toolgate-policy`, `toolgate-gate`,
+//! `toolgate-engine`, `toolgate-providers`, `toolgate-tools`, `toolgate-journal`,
+//! `toolgate-sandbox` and `toolgate-shell`. A short name that several of them use is longer here:
+//! a signature that says `Settings` means [`GateSettings`](gate::GateSettings) or
+//! [`PolicySettings`](policy::PolicySettings). The pages of this crate link the name to use.
+//!
+//! # Words
+//!
+//! | word | means |
+//! |---|---|
+//! | call | what the model asks for: a tool and its arguments; it gets exactly one result |
+//! | batch | the calls of one answer of the model, planned and asked about together |
+//! | facts | what a call would touch: paths, hosts, programs |
+//! | plan | a checked call with its facts and the decision about it; approval is bound to it |
+//! | trust | how much is asked: `guided` asks before side effects, `autonomous` only before what the sandbox does not hold |
+//! | approver | who answers questions: a person, or code of yours |
+//! | settled | a call that has its result, also one that never ran |
 #![cfg_attr(docsrs, feature(doc_cfg))]
 
 pub mod approve;

@@ -21,6 +21,10 @@
 //! }
 //! # let _: &dyn Middleware = &Without("web_fetch");
 //! ```
+//!
+//! The model reads `denied by without: …`. To limit what a conversation may use, count in
+//! `after` the calls that ran ([`Ended::ran_for`]) and look at the count in `before_start`;
+//! `after` is called for every result, also of calls that were refused before they began.
 
 pub use toolgate_gate::middleware::{
     AskAlways, Audit, AuditLine, AuditSink, Denied, Ended, Metrics, Middleware, RepetitionGuard,

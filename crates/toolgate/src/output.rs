@@ -11,6 +11,6 @@
 //! ```
 
 pub use toolgate_gate::output::{
-    Bounded, Limits as TextLimits, RedactedSpan, Redactor, RedactorError, Sanitizer, SecretClass,
-    bound, sanitize,
+    BlockLimits, Bounded, Limits as TextLimits, RedactedSpan, Redactor, RedactorError, Sanitizer,
+    SecretClass, bound, sanitize,
 };

@@ -30,13 +30,15 @@
 //! }
 //! ```
 //!
-//! A program that never calls `init` works without commands: `run_command` answers with
-//! `sandbox_unavailable`.
+//! A program that never calls `init` works without commands: no command runs, and
+//! [`Workspace::command_sandbox`](crate::Workspace::command_sandbox) says why.
 
 pub use toolgate_sandbox::env;
 pub use toolgate_sandbox::paths::{
-    OwnPlaces, PathError, PathRules, PathSandbox, Resolved as ResolvedPath, Root, RootAccess,
-    RootRule, Roots, RulesError as PathRulesError,
+    Committed, DirectoryEntry, FileStat, Flow, Method, OwnPlaces, PathError, PathRules,
+    PathSandbox, ReadHandle, Resolved as ResolvedPath, Root, RootAccess, RootRule, Roots,
+    RulesError as PathRulesError, StageOptions, Staged, StagedDelete, Visit, WalkEntry,
+    WalkOptions,
 };
 
 #[cfg(feature = "sandbox")]

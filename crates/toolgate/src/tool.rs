@@ -28,6 +28,9 @@
 //! .side_effects();
 //! assert!(tool.spec().side_effects);
 //! ```
+//!
+//! Arguments that the struct does not have are refused in any case; `deny_unknown_fields` says so
+//! in the schema that the model sees.
 
 pub use toolgate_gate::tool::{
     Ahead, Described, Invocation, Output, OutputLimits, Preview, RunCtx, Seen as SeenFile,

@@ -16,7 +16,7 @@ pub use toolgate_tools::CommandSettings;
 #[cfg(feature = "web")]
 pub use toolgate_tools::{
     Brave, Hit as SearchHit, SearchError, SearchProvider, Searxng,
-    web::{Internet, Network as WebNetwork, PrivateHosts, WebLimits, WebSettings},
+    web::{Internet, Network as WebNetwork, PrivateHosts, Web, WebLimits, WebSettings},
 };
 pub use toolgate_tools::{
     ListSettings, Notes, PatchSettings, ReadSettings, SearchSettings, ToolSettings, WriteSettings,

@@ -11,7 +11,7 @@ use toolgate_gate::session::Session;
 use toolgate_gate::tool::Tool;
 use toolgate_gate::{BuildError, Gate, Settings};
 use toolgate_model::ConversationId;
-use toolgate_policy::Rules;
+use toolgate_policy::{Finding, Rules, in_vain};
 use toolgate_sandbox::paths::{PathRules, PathSandbox, RulesError};
 
 #[cfg(feature = "sandbox")]
@@ -33,6 +33,9 @@ pub enum WorkspaceError {
     /// The gate cannot be built from these rules.
     #[error(transparent)]
     Gate(#[from] BuildError),
+    /// A rule denies or asks and can never apply: no tool has its name, or no command fits it.
+    #[error("{0}")]
+    Rule(Finding),
 }
 
 /// A directory with sandbox, tools and gate.
@@ -41,11 +44,12 @@ pub enum WorkspaceError {
 /// workspace: each has a [`Session`].
 ///
 /// With the features `tools` and `sandbox`, commands run in the command sandbox if the program
-/// called [`crate::sandbox`]'s `init` first thing in `main`. Otherwise they are refused, and
-/// everything else works.
+/// called [`crate::sandbox`]'s `init` first thing in `main`. Otherwise they are refused,
+/// [`command_sandbox`](Self::command_sandbox) says why, and everything else works.
 #[derive(Clone)]
 pub struct Workspace {
     gate: Gate,
+    no_commands: Option<Arc<str>>,
 }
 
 impl Workspace {
@@ -73,6 +77,7 @@ impl Workspace {
             tool_settings: toolgate_tools::ToolSettings::default(),
             #[cfg(feature = "sandbox")]
             commands: Commands::default(),
+            no_commands: Some("this program has no tools that run commands".into()),
         }
     }
 
@@ -86,12 +91,27 @@ impl Workspace {
         self.gate.registry()
     }
 
+    /// Whether commands can run, and why they cannot.
+    ///
+    /// # Errors
+    /// Why there is no command sandbox: [`crate::sandbox`]'s `init` was not called first thing in
+    /// `main`, this machine lacks something, or the library was built without it.
+    pub fn command_sandbox(&self) -> Result<(), &str> {
+        match &self.no_commands {
+            None => Ok(()),
+            Some(reason) => Err(reason),
+        }
+    }
+
     /// The path sandbox.
     pub fn paths(&self) -> &PathSandbox {
         self.gate.sandbox()
     }
 
     /// Begins a conversation. The name is what the journal knows it by.
+    ///
+    /// For a session with a scope, followers or outputs of its own, use
+    /// [`Session::new`] and its setters, and put it into an [`Arc`].
     pub fn session(&self, conversation: impl Into<ConversationId>) -> Arc<Session> {
         Arc::new(Session::new(conversation))
     }
@@ -133,6 +153,7 @@ pub struct WorkspaceBuilder {
     tool_settings: toolgate_tools::ToolSettings,
     #[cfg(feature = "sandbox")]
     commands: Commands,
+    no_commands: Option<Arc<str>>,
 }
 
 impl WorkspaceBuilder {
@@ -219,7 +240,8 @@ impl WorkspaceBuilder {
     /// Opens the directory, starts the command sandbox and builds the gate.
     ///
     /// # Errors
-    /// The directory cannot be opened, a tool's name is taken, or a rule cannot be understood.
+    /// The directory cannot be opened, a tool's name is taken, or a rule cannot be understood or
+    /// denies in vain. Tools that such a rule names are there before it: see [`tool`](Self::tool).
     /// A command sandbox that cannot start is no error: commands are refused then.
     pub fn open(mut self) -> Result<Workspace, WorkspaceError> {
         let paths = PathSandbox::open(&self.paths)?;
@@ -236,6 +258,10 @@ impl WorkspaceBuilder {
         let guard = RepetitionGuard::new(repeatable.map(|spec| spec.name.clone()));
         let journal = self.journal;
         let journal = journal.unwrap_or_else(|| Arc::new(MemoryJournal::new()));
+        if let Some(finding) = vain_rule(&registry, &self.rules) {
+            return Err(WorkspaceError::Rule(finding));
+        }
+        let no_commands = self.no_commands;
         let mut builder = Gate::builder(registry, self.rules, paths, journal)
             .settings(self.settings)
             .middleware(Arc::new(guard));
@@ -247,6 +273,7 @@ impl WorkspaceBuilder {
         }
         Ok(Workspace {
             gate: builder.build()?,
+            no_commands,
         })
     }
 
@@ -260,6 +287,7 @@ impl WorkspaceBuilder {
         #[cfg(feature = "sandbox")]
         {
             let started = self.commands.start(paths, &settings.commands);
+            self.no_commands = started.missing();
             self.settings.command_sandbox = started.is_up();
             self.settings.network_closed = started.network_is_closed();
             self.middleware.extend(started.asks());
@@ -274,4 +302,15 @@ impl WorkspaceBuilder {
     fn register_builtin(&mut self, _: &Registry, _: &PathSandbox) -> Result<(), RegistryError> {
         Ok(())
     }
+}
+
+/// The first rule that denies or asks and can never apply.
+fn vain_rule(registry: &Registry, rules: &Rules) -> Option<Finding> {
+    let tools = registry.list();
+    let known: Vec<&str> = tools
+        .iter()
+        .map(|entry| entry.spec().name.as_str())
+        .collect();
+    let found = in_vain(&rules.layers, &known, &|name| registry.canonical(name));
+    found.into_iter().next()
 }

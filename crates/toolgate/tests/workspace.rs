@@ -5,12 +5,12 @@
 use std::sync::Arc;
 
 use serde_json::{Value, json};
-use toolgate::approve::ApproveAll;
+use toolgate::approve::{ApprovalAnswer, ApprovalRequest, ApproveAll, Approver, Unanswered};
 use toolgate::call::ErrorKind;
 use toolgate::journal::{MemoryJournal, SqliteJournal, SqliteOptions};
 use toolgate::policy::{Action, RuleSpec};
 use toolgate::tool::{Output, typed};
-use toolgate::{BatchContext, Call, Rules, ToolResult, Workspace, WorkspaceError};
+use toolgate::{BatchContext, BoxFuture, Call, Rules, ToolResult, Workspace, WorkspaceError};
 
 async fn run(workspace: &Workspace, tool: &str, args: Value, passage: &BatchContext) -> ToolResult {
     let session = workspace.session("c");
@@ -18,6 +18,70 @@ async fn run(workspace: &Workspace, tool: &str, args: Value, passage: &BatchCont
     let mut results = workspace.gate().run(&session, calls, passage).await;
     assert_eq!(results.len(), 1);
     results.remove(0)
+}
+
+/// Fails instead of answering.
+struct Broken;
+
+impl Approver for Broken {
+    fn ask<'a>(
+        &'a self,
+        _: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<ApprovalAnswer, Unanswered>> {
+        Box::pin(async { std::panic::resume_unwind(Box::new("broken")) })
+    }
+}
+
+#[tokio::test]
+async fn an_approver_that_fails_is_said_to_have_failed() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(directory.path()).unwrap();
+    let write = json!({"path": "a.txt", "content": "x"});
+    let asking = BatchContext::asking(Arc::new(Broken));
+    let result = run(&workspace, "write_file", write, &asking).await;
+    assert_eq!(
+        result.error.as_ref().map(|error| error.kind),
+        Some(ErrorKind::NoApprover)
+    );
+    assert!(
+        result.content.contains("asking for it failed"),
+        "{result:?}"
+    );
+    assert!(!directory.path().join("a.txt").exists());
+}
+
+#[test]
+fn a_rule_that_denies_in_vain_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let word = |word: &str| RuleSpec::new("run_command", Action::Deny).with_command([word]);
+    for (rule, says) in [
+        (
+            RuleSpec::new("run_comand", Action::Deny),
+            "`run_command` is the nearest name",
+        ),
+        (word("git push"), r#"write ["git","push"]"#),
+    ] {
+        let opened = Workspace::builder(directory.path(), Rules::user(vec![rule])).open();
+        let error = opened.unwrap_err();
+        assert!(matches!(error, WorkspaceError::Rule(_)), "{error:?}");
+        assert!(error.to_string().contains(says), "{error}");
+    }
+    let rules = vec![RuleSpec::new("later", Action::Deny), word("git")];
+    let builder = Workspace::builder(directory.path(), Rules::user(rules));
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Nothing {}
+    let later = typed("later", "Comes with the program.", |_: Nothing, _| async {
+        Ok(Output::plain("done"))
+    });
+    assert!(builder.tool(later).open().is_ok());
+}
+
+#[test]
+fn a_program_that_never_called_init_is_told_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let workspace = Workspace::open(directory.path()).unwrap();
+    let why = workspace.command_sandbox().unwrap_err();
+    assert!(why.contains("toolgate::sandbox::init()"), "{why}");
 }
 
 #[tokio::test]

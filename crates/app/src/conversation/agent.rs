@@ -204,7 +204,6 @@ impl Agent {
     pub(super) fn settings(&self, model: &Model) -> TurnSettings {
         let settings = model.asker.settings(&self.project.config);
         TurnSettings {
-            conversation: self.session.id().clone(),
             preset: model.preset_name.clone(),
             instructions: model.instructions.clone(),
             provider: model

@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolgate_gate::ByHand;
 use toolgate_gate::journal::Instructions;
 use toolgate_gate::journal::Record;
-use toolgate_model::{Call, ConversationId, MessageId, ToolCall, ToolResult};
+use toolgate_model::{Call, MessageId, ToolCall, ToolResult};
 use toolgate_providers::request::Tools;
 use toolgate_providers::{Message, Refused, StopReason, StreamError, StreamEvent};
 
@@ -125,11 +125,9 @@ impl Retry {
     }
 }
 
-/// How a turn is held.
+/// How a turn is held. The conversation it belongs to is its session's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnSettings {
-    /// The conversation, for whoever listens.
-    pub conversation: ConversationId,
     /// The provider's name, for the record.
     pub provider: String,
     /// The model's name, for the record.
@@ -140,7 +138,7 @@ pub struct TurnSettings {
     pub instructions: Option<Box<Instructions>>,
     /// Who runs calls.
     pub tools: ToolsFor,
-    /// How many batches of calls one turn may have.
+    /// How many batches of calls one turn may have; 200 by default.
     pub max_iterations: u32,
     /// What happens when nothing of an answer came.
     pub retry: Retry,
@@ -151,7 +149,6 @@ pub struct TurnSettings {
 impl Default for TurnSettings {
     fn default() -> Self {
         Self {
-            conversation: "".into(),
             provider: String::new(),
             model: String::new(),
             preset: None,
@@ -164,23 +161,15 @@ impl Default for TurnSettings {
     }
 }
 
-/// Setters, to be chained after [`TurnSettings::new`].
+/// Setters, to be chained after [`TurnSettings::default`].
+///
+/// ```
+/// use toolgate_engine::TurnSettings;
+///
+/// let settings = TurnSettings::default().asking("local", "qwen3").max_iterations(20);
+/// assert_eq!(settings.model, "qwen3");
+/// ```
 impl TurnSettings {
-    /// The defaults for a turn of this conversation.
-    ///
-    /// ```
-    /// use toolgate_engine::TurnSettings;
-    ///
-    /// let settings = TurnSettings::new("c").asking("local", "qwen3").max_iterations(20);
-    /// assert_eq!(settings.model, "qwen3");
-    /// ```
-    pub fn new(conversation: impl Into<ConversationId>) -> Self {
-        Self {
-            conversation: conversation.into(),
-            ..Self::default()
-        }
-    }
-
     /// Sets the names of provider and model, for the journal.
     #[must_use]
     pub fn asking(mut self, provider: impl Into<String>, model: impl Into<String>) -> Self {

@@ -31,6 +31,9 @@ pub enum Unanswered {
     /// Nobody is there to ask.
     #[error("nobody is there to ask")]
     NobodyThere,
+    /// Whoever was asked failed: the approver panicked.
+    #[error("the approver failed")]
+    Failed,
     /// Nobody answered in time.
     #[error("nobody answered in time")]
     Expired,
@@ -41,7 +44,8 @@ pub enum Unanswered {
 
 /// Somebody who can be asked.
 pub trait Approver: Send + Sync {
-    /// Asks and waits. Dropping the future takes the question back.
+    /// Asks and waits. Dropping the future takes the question back. What it returns is boxed:
+    /// `Box::pin(async move { … })`.
     fn ask<'a>(&'a self, request: &'a ApprovalRequest)
     -> BoxFuture<'a, Result<Answer, Unanswered>>;
 
@@ -69,6 +73,19 @@ impl Approver for ApproveAll {
 /// Says no to everything.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct DenyAll;
+
+impl<A: Approver + ?Sized> Approver for std::sync::Arc<A> {
+    fn ask<'a>(
+        &'a self,
+        request: &'a ApprovalRequest,
+    ) -> BoxFuture<'a, Result<Answer, Unanswered>> {
+        (**self).ask(request)
+    }
+
+    fn is_seen(&self) -> bool {
+        (**self).is_seen()
+    }
+}
 
 impl Approver for DenyAll {
     fn ask<'a>(&'a self, _: &'a ApprovalRequest) -> BoxFuture<'a, Result<Answer, Unanswered>> {

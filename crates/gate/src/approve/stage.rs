@@ -367,12 +367,10 @@ fn opened(asked: &[(usize, NeedsApproval)], call: &CallId, answer: &Answer) -> O
     live.map(|live| openings(live, answer)).unwrap_or_default()
 }
 
-/// Asks. An approver that panics is nobody.
+/// Asks. An approver that panics has not answered.
 async fn heard(approver: &dyn Approver, request: &ApprovalRequest) -> Result<Answer, Unanswered> {
     let ask = AssertUnwindSafe(async { approver.ask(request).await });
-    ask.catch_unwind()
-        .await
-        .unwrap_or(Err(Unanswered::NobodyThere))
+    ask.catch_unwind().await.unwrap_or(Err(Unanswered::Failed))
 }
 
 async fn expiry(after: Option<std::time::Duration>) {
@@ -410,6 +408,10 @@ fn nobody() -> ToolError {
 fn unanswered(why: Unanswered) -> ToolError {
     match why {
         Unanswered::NobodyThere => nobody(),
+        Unanswered::Failed => ToolError::new(
+            ErrorKind::NoApprover,
+            "this needs a person's yes and asking for it failed; it was not run",
+        ),
         Unanswered::Expired => ToolError::new(
             ErrorKind::ApprovalExpired,
             "Confirmation request timed out: nobody answered in time; it was not run",

@@ -30,7 +30,8 @@ pub use repetition::RepetitionGuard;
 use crate::panics::payload_text;
 use crate::session::Session;
 
-/// A refusal of a middleware, before a call is planned or before it starts.
+/// A refusal of a middleware, before a call is planned or before it starts. The call's result is
+/// [`ErrorKind::PolicyDenied`], and its text begins with `denied by` and the middleware's name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct Denied {
@@ -62,7 +63,8 @@ pub trait Middleware: Send + Sync {
         Ok(())
     }
 
-    /// Looks at a result, before redaction.
+    /// Looks at a result, before redaction. Every call that was planned gets here, also one that
+    /// was refused before it began: [`Ended::ran_for`] tells them apart.
     fn after(&self, ended: &Ended<'_>, result: ToolResult) -> ToolResult {
         let _ = ended;
         result

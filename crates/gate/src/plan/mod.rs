@@ -49,11 +49,11 @@ pub enum Mode {
 /// Bounds of a batch and its calls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
-    /// The most calls of one batch; further ones settle as `limit_exceeded`.
+    /// The most calls of one batch; further ones settle as `limit_exceeded`. 64 by default.
     pub max_calls: usize,
-    /// The most bytes of one call's arguments as JSON.
+    /// The most bytes of one call's arguments as JSON; 256 KiB by default.
     pub max_args_bytes: usize,
-    /// The most arrays and objects inside each other.
+    /// The most arrays and objects inside each other; 64 by default.
     pub max_depth: usize,
 }
 

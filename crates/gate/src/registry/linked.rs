@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::tool::Tool;
 
-/// A tool announced at compile time by [`crate::link_tool!`].
+/// A tool announced at compile time by `toolgate_gate::link_tool!`.
 pub struct LinkedTool {
     /// Makes the tool.
     pub make: fn() -> Arc<dyn Tool>,

@@ -191,7 +191,7 @@ impl Registry {
         Self::default()
     }
 
-    /// A registry with every tool that was linked in by [`crate::link_tool!`].
+    /// A registry with every tool that was linked in by `toolgate_gate::link_tool!`.
     pub fn with_linked() -> Result<Self, RegistryError> {
         let registry = Self::new();
         for linked in linked::all() {

@@ -14,7 +14,7 @@ use crate::command::protocol::report::SetupError;
 pub enum SandboxError {
     /// The program cannot start itself as a warden.
     #[error(
-        "commands need a warden process: call `toolgate_sandbox::command::init()` first thing in `main`, or name a program that does in `SandboxRules::warden`"
+        "commands need a warden process: call `toolgate::sandbox::init()` first thing in `main`, before any thread starts (`#[tokio::main]` belongs on a second function), or name a program that does in `SandboxRules::warden`"
     )]
     NotInitialised,
     /// The warden could not be started or does not answer.

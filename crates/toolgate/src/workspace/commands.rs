@@ -58,6 +58,12 @@ impl Started {
         self.sandbox().is_some()
     }
 
+    /// Why there is no sandbox.
+    pub(super) fn missing(&self) -> Option<Arc<str>> {
+        let error = self.settings.sandbox.get()?.as_ref().err()?;
+        Some(error.as_str().into())
+    }
+
     /// Whether commands have no network but a loopback of their own.
     pub(super) fn network_is_closed(&self) -> bool {
         let network = self.sandbox().map(CommandSandbox::network);
