@@ -8,4 +8,4 @@ pub mod env;
 pub mod layer;
 pub mod paths;
 
-pub use paths::{PathError, PathRules, PathSandbox};
+pub use paths::{PathError, PathRules, PathSandbox, git_files};

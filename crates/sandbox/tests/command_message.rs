@@ -28,6 +28,7 @@ prop_compose! {
         program in absolute(),
         arguments in prop::collection::vec(text(), 0..6),
         env in prop::collection::vec(("[A-Z]{1,8}", text()), 0..6),
+        home in prop::collection::vec(("[a-z.]{3,9}", text()), 0..3),
         cwd in absolute(),
         directories in prop::collection::vec((absolute(), any::<bool>()), 1..5),
         masks in prop::collection::vec((0_u16..5, beneath(), 0..4_usize), 0..8),
@@ -50,6 +51,10 @@ prop_compose! {
             env: env
                 .into_iter()
                 .map(|(name, value)| [name.as_bytes(), b"=", &value].concat())
+                .collect(),
+            home: home
+                .into_iter()
+                .map(|(name, content)| (name.into_bytes(), content))
                 .collect(),
             cwd,
             directories: directories
@@ -175,6 +180,7 @@ fn invalid_arguments_and_variables_are_refused() {
         limits: Limits::default(),
         argv: vec![b"/bin/true".to_vec()],
         env: Vec::new(),
+        home: Vec::new(),
         cwd: b"/w".to_vec(),
         directories: vec![SharedDirectory {
             path: b"/w".to_vec(),

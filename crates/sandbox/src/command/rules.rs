@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::command::caller::exact::ExactDirectory;
 use crate::command::caller::place::Place;
 use crate::layer::Layering;
-use crate::paths::{PathSandbox, RootAccess};
+use crate::paths::{GitFiles, PathSandbox, RootAccess};
 
 /// The network of a command.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -115,6 +115,8 @@ pub struct SandboxRules {
     /// root uses the first one on its file system, so that changes are applied by renaming, else the
     /// first, and they are copied. Without any, commands get no layer.
     pub layers: Vec<PathBuf>,
+    /// What git finds in the home directory of commands.
+    pub git: GitFiles,
     /// A program that calls [`crate::command::init`], if this one does not.
     pub warden: Option<PathBuf>,
     /// How many names the search for guarded paths looks at. Where there are more, commands
@@ -143,6 +145,7 @@ impl SandboxRules {
             records: None,
             linger: Duration::from_secs(1),
             layers: Vec::new(),
+            git: GitFiles::default(),
             warden: None,
             scan_entries: 2_000_000,
             set_aside: SetAside::default(),

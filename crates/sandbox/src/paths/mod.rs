@@ -49,6 +49,7 @@ pub use read::stat::FileStat;
 pub use resolve::Method;
 pub use resolve::request::check_text;
 pub use resolve::roots::{Root, RootAccess, RootRule, Roots};
+pub use rules::git_config::harmless::{GitFiles, git_files};
 pub use rules::lifted::LiftedPath;
 pub use rules::own::OwnPlaces;
 pub use rules::patterns::PatternError;
@@ -179,6 +180,8 @@ struct Inner {
     own: OwnPlaces,
     /// The own places in each root.
     own_in: Vec<OwnHere>,
+    /// The user's home directory.
+    home: Option<PathBuf>,
 }
 
 impl PathSandbox {
@@ -253,6 +256,7 @@ impl PathSandbox {
                 linked: linked::Linked::default(),
                 lifted,
                 named,
+                home: rules.home.clone(),
             }),
         })
     }
@@ -296,6 +300,11 @@ impl PathSandbox {
             sandbox: self.clone(),
             directory: directory.to_path_buf(),
         }
+    }
+
+    /// The user's home directory, if it was told.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.inner.home.as_deref()
     }
 
     /// The own places in a root.

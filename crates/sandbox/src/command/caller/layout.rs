@@ -19,13 +19,17 @@ use crate::command::caller::search::walk::is_opened;
 use crate::command::error::SandboxError;
 use crate::command::inside::init::Kind;
 use crate::command::inside::mounts::SYSTEM;
-use crate::command::protocol::message::{BadOrder, Mask, Order, SharedDirectory};
+use crate::command::protocol::message::{BadOrder, Mask, MaskKind, Order, SharedDirectory};
 use crate::command::rules::{CommandSpec, Program, SandboxRules};
 use crate::layer::{NoLayer, Withheld};
 use crate::paths::Root;
 
 /// Variables that the sandbox sets itself.
 const OWN_VARIABLES: [&[u8]; 3] = [b"HOME", b"TMPDIR", b"PWD"];
+
+/// The files of git in the home directory of commands.
+const GIT_CONFIG: &str = ".gitconfig";
+const GIT_IGNORED: &str = ".gitexcludes";
 
 /// The directories of a sandbox and the shell that is there.
 #[derive(Debug)]
@@ -253,6 +257,7 @@ impl Layout {
             limits: spec.limits.unwrap_or(rules.limits),
             argv,
             env,
+            home: git_files(rules, &all_masks),
             cwd: bytes(&spec.cwd),
             directories: directories
                 .iter()
@@ -265,6 +270,28 @@ impl Layout {
             masks: all_masks,
         }
     }
+}
+
+/// The files of git in the home directory: the user's settings, and what is not part of a project. The
+/// names that are kept vacant are not: `git clean` and `git stash` would try to remove them.
+fn git_files(rules: &SandboxRules, masks: &[Mask]) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut ignored = rules.git.ignored.clone().into_bytes();
+    let vacant = masks.iter().filter(|mask| mask.kind == MaskKind::Vacant);
+    for mask in vacant {
+        ignored.extend([b"\n/", mask.path.as_slice(), b"/"].concat());
+    }
+    if ignored.is_empty() && rules.git.settings.is_empty() {
+        return Vec::new();
+    }
+    ignored.push(b'\n');
+    let settings = format!(
+        "{}[core]\n\texcludesfile = ~/{GIT_IGNORED}\n",
+        rules.git.settings
+    );
+    vec![
+        (GIT_CONFIG.into(), settings.into_bytes()),
+        (GIT_IGNORED.into(), ignored),
+    ]
 }
 
 /// The system is shown as it is, so Toolgate's own files must not lie in it. In a root they

@@ -1,7 +1,7 @@
 //! What a user adds to the configuration to open something to commands.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::paths::RootAccess;
 
@@ -23,6 +23,22 @@ pub enum Remedy {
 }
 
 impl Remedy {
+    /// One directory in the list of grants.
+    pub fn entry(path: &Path, access: RootAccess) -> String {
+        let path = quoted(&path.to_string_lossy());
+        match access {
+            RootAccess::ReadOnly => path,
+            RootAccess::ReadWrite => format!("{{ path = {path}, access = \"write\" }}"),
+        }
+    }
+
+    /// The line that opens several protected paths.
+    pub fn opening(paths: &[PathBuf]) -> String {
+        let entries = paths.iter();
+        let entries = entries.map(|path| Self::entry(path, RootAccess::ReadWrite));
+        format!("grants = [{}]", entries.collect::<Vec<_>>().join(", "))
+    }
+
     /// Who does what with the text, for a model and its user.
     pub fn told(&self) -> String {
         match self {
@@ -38,15 +54,9 @@ impl Remedy {
 
 impl fmt::Display for Remedy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (path, access) = match self {
-            Self::Grant { path, access } => (quoted(&path.to_string_lossy()), access),
-            Self::Rule { text } => return f.write_str(text),
-        };
-        match access {
-            RootAccess::ReadOnly => write!(f, "grants = [{path}]"),
-            RootAccess::ReadWrite => {
-                write!(f, "grants = [{{ path = {path}, access = \"write\" }}]")
-            }
+        match self {
+            Self::Grant { path, access } => write!(f, "grants = [{}]", Self::entry(path, *access)),
+            Self::Rule { text } => f.write_str(text),
         }
     }
 }

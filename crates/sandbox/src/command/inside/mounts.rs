@@ -391,7 +391,7 @@ impl NewRoot {
             MaskKind::Hide => self.hide(&target),
             MaskKind::Freeze => bind(&target, "", &target, "", RDONLY),
             MaskKind::Pin => bind(&target, "", &target, "", 0),
-            MaskKind::Vacant => bind(&self.masks, "vacant", &target, "", 0),
+            MaskKind::Vacant => bind(&self.masks, vacant_mask(&mask.path), &target, "", 0),
         }
         .map_err(failed)
     }
@@ -454,12 +454,24 @@ fn make_directory(at: &OwnedFd, part: &[u8]) -> Result<OwnedFd, Errno> {
     }
 }
 
+/// What lies on a name that stays vacant: an empty directory that can be listed. Nothing can be looked
+/// up in it, so git refuses a branch with files there before it changes anything, instead of leaving
+/// them out. Git's own names can be entered: it reports a hook that it may not look up.
+fn vacant_mask(path: &[u8]) -> &'static str {
+    let name = path.rsplit(|byte| *byte == b'/').next();
+    match name {
+        Some(b".git" | b"hooks") => "vacant",
+        _ => "shut",
+    }
+}
+
 /// The covers of guarded paths. Copies of a read-only mount are read-only.
 fn mask_sources(root: BorrowedFd<'_>) -> Result<OwnedFd, Errno> {
     let none = Mode::empty();
     rustix::fs::mkdirat(root, ".masks", Mode::from_raw_mode(0o755))?;
     rustix::fs::mkdirat(root, ".masks/directory", none)?;
     rustix::fs::mkdirat(root, ".masks/vacant", Mode::from_raw_mode(0o555))?;
+    rustix::fs::mkdirat(root, ".masks/shut", Mode::from_raw_mode(0o444))?;
     rustix::fs::openat(
         root,
         ".masks/file",

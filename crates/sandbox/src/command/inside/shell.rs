@@ -3,6 +3,7 @@
 use std::ffi::CString;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::net::RecvFlags;
 
@@ -131,6 +132,9 @@ fn become_program(
     rustix::process::chdir(order.cwd.as_slice()).map_err(|errno| {
         SetupError::new(Step::Cwd, errno).about(String::from_utf8_lossy(&order.cwd))
     })?;
+    if order.namespaces {
+        write_home(order, places);
+    }
     let word = wire::receive(status, RecvFlags::empty());
     if word.is_ok_and(|packet| packet.bytes == GO) {
         let errno = sys::exec(program, &argv, &env);
@@ -138,6 +142,20 @@ fn become_program(
     }
     // The caller is gone.
     Err(SetupError::new(Step::Order, Errno::CANCELED))
+}
+
+/// Writes the files of the private home directory. A command of the conversation may have put its own
+/// there, or filled the directory: then programs go without, as they would have.
+fn write_home(order: &Order, places: &Places<'_>) {
+    for (name, content) in &order.home {
+        let path = [places.home.as_bytes(), b"/", name].concat();
+        let how = OFlags::CREATE | OFlags::TRUNC | OFlags::WRONLY;
+        // A pipe would wait for its reader.
+        let flags = how | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        if let Ok(file) = rustix::fs::open(path, flags, Mode::from_raw_mode(0o600)) {
+            let _ = rustix::io::write(file, content);
+        }
+    }
 }
 
 fn texts(order: &Order, places: &Places<'_>) -> Result<(Vec<CString>, Vec<CString>), SetupError> {

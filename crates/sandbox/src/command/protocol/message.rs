@@ -7,7 +7,7 @@
 use crate::command::rules::{Limits, Network, Omit};
 
 /// The first byte; a warden of another build is refused by it.
-const VERSION: u8 = 2;
+const VERSION: u8 = 3;
 /// Bytes of arguments and variables together.
 const MOST_TEXT: usize = 4 << 20;
 /// The largest message. The rest is for paths.
@@ -70,6 +70,8 @@ pub struct Order {
     pub argv: Vec<Vec<u8>>,
     /// `NAME=value`.
     pub env: Vec<Vec<u8>>,
+    /// Files for the private home directory: the name and the content.
+    pub home: Vec<(Vec<u8>, Vec<u8>)>,
     /// Where it starts.
     pub cwd: Vec<u8>,
     /// Its directories.
@@ -120,9 +122,10 @@ impl Order {
         out.extend(self.limits.scratch_bytes.to_le_bytes());
         put_count(&mut out, self.argv.len())?;
         put_count(&mut out, self.env.len())?;
+        put_count(&mut out, self.home.len())?;
         put_count(&mut out, self.directories.len())?;
         put_count(&mut out, self.masks.len())?;
-        for text in self.argv.iter().chain(&self.env).chain([&self.cwd]) {
+        for text in self.texts() {
             put_text(&mut out, text)?;
         }
         for directory in &self.directories {
@@ -165,6 +168,7 @@ impl Order {
         };
         let argv = rest.count(MOST_STRINGS)?;
         let env = rest.count(MOST_STRINGS)?;
+        let home = rest.count(MOST_STRINGS)?;
         let directories = rest.count(MOST_DIRECTORIES)?;
         let masks = rest.count(MOST_MASKS)?;
         let order = Self {
@@ -175,6 +179,9 @@ impl Order {
             argv: (0..argv).map(|_| rest.text()).collect::<Result<_, _>>()?,
             env: (0..env).map(|_| rest.text()).collect::<Result<_, _>>()?,
             cwd: rest.text()?,
+            home: (0..home)
+                .map(|_| Ok((rest.text()?, rest.text()?)))
+                .collect::<Result<_, _>>()?,
             directories: (0..directories)
                 .map(|_| {
                     Ok(SharedDirectory {
@@ -199,6 +206,13 @@ impl Order {
         }
         order.check()?;
         Ok(order)
+    }
+
+    /// Everything that is not about directories.
+    fn texts(&self) -> impl Iterator<Item = &Vec<u8>> + Clone {
+        let home = self.home.iter().flat_map(|(name, content)| [name, content]);
+        let texts = self.argv.iter().chain(&self.env).chain([&self.cwd]);
+        texts.chain(home)
     }
 
     /// How many directories are layered.
@@ -240,12 +254,13 @@ impl Order {
     fn check(&self) -> Result<(), BadOrder> {
         if self.argv.len() > MOST_STRINGS
             || self.env.len() > MOST_STRINGS
+            || self.home.len() > MOST_STRINGS
             || self.directories.len() + self.layers() > MOST_DIRECTORIES
             || self.masks.len() > MOST_MASKS
         {
             return Err(BadOrder::TooLarge);
         }
-        let texts = self.argv.iter().chain(&self.env).chain([&self.cwd]);
+        let texts = self.texts();
         if texts.clone().map(Vec::len).sum::<usize>() > MOST_TEXT {
             return Err(BadOrder::TooLarge);
         }
@@ -260,6 +275,10 @@ impl Order {
                 .first()
                 .is_some_and(|program| is_absolute(program))
             && is_absolute(&self.cwd)
+            && self
+                .home
+                .iter()
+                .all(|(name, _)| is_beneath(name) && !name.contains(&b'/'))
             && paths.clone().all(|path| is_absolute(path))
             && self
                 .env

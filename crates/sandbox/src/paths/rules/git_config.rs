@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 
+pub(crate) mod harmless;
 mod parse;
 
 use parse::{Setting, settings};

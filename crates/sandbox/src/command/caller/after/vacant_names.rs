@@ -11,39 +11,52 @@ use crate::paths::{OwnHere, PathSandbox};
 
 /// Names kept vacant in every writable root, unless they exist or the user opened them.
 const NAMES: &[&str] = &[
-    ".bash_aliases",
-    ".bash_login",
-    ".bash_logout",
-    ".bash_profile",
-    ".bashrc",
     ".cargo",
     ".claude",
     ".cursor",
     ".git",
     ".git/hooks",
-    ".gitconfig",
     ".githooks",
     ".gitmodules",
     ".husky",
     ".idea",
     ".mcp.json",
     ".mvn",
-    ".profile",
-    ".ripgreprc",
     ".toolgate",
     ".vscode",
+    "toolgate.toml",
+];
+
+/// Names that programs look for in a home directory only, and that are kept vacant in one. Elsewhere
+/// the sweep after a command is enough.
+const IN_A_HOME: &[&str] = &[
+    ".bash_aliases",
+    ".bash_login",
+    ".bash_logout",
+    ".bash_profile",
+    ".bashrc",
+    ".gitconfig",
+    ".profile",
+    ".ripgreprc",
     ".zlogin",
     ".zlogout",
     ".zprofile",
     ".zshenv",
     ".zshrc",
-    "toolgate.toml",
 ];
+
+/// Where the system keeps home directories.
+const HOMES: &str = "/home";
 
 /// The names that are protected in a root.
 pub(super) fn wanted(rules: &PathSandbox, root: usize) -> Vec<String> {
     let is_wanted = |name: &&&str| rules.protected_by(root, Path::new(name)).is_some();
-    let names = NAMES.iter().filter(is_wanted);
+    let is_home = rules
+        .roots()
+        .get(root)
+        .is_none_or(|root| is_home(rules, root.path()));
+    let of_home = IN_A_HOME.iter().filter(|_| is_home);
+    let names = NAMES.iter().chain(of_home).filter(is_wanted);
     let mut all: Vec<String> = names.map(|name| (*name).to_owned()).collect();
     // A directory that is missing on the way is kept vacant as well: it could be made.
     let own = rules.own_in(root).map(OwnHere::ways_to_kept);
@@ -53,6 +66,25 @@ pub(super) fn wanted(rules: &PathSandbox, root: usize) -> Vec<String> {
             .filter_map(|path| path.to_str().map(str::to_owned)),
     );
     all
+}
+
+/// Whether a directory is somebody's home. Where the user's is not known, any may be.
+fn is_home(rules: &PathSandbox, root: &Path) -> bool {
+    let Some(home) = rules.home() else {
+        return true;
+    };
+    let is_root =
+        |home: &Path| home == root || std::fs::canonicalize(home).is_ok_and(|home| home == root);
+    let of_user = |line: &str| {
+        line.split(':')
+            .nth(5)
+            .is_some_and(|home| is_root(Path::new(home)))
+    };
+    is_root(home)
+        || root.parent() == Some(Path::new(HOMES))
+        || IN_A_HOME.iter().any(|name| root.join(name).symlink_metadata().is_ok())
+        // A list that cannot be read says nothing about whose home it is.
+        || std::fs::read_to_string("/etc/passwd").map_or(true, |users| users.lines().any(of_user))
 }
 
 /// Those of the names that nothing is at. What lies in a missing directory is left out.

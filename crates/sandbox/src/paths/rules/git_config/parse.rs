@@ -5,6 +5,8 @@
 pub(super) struct Setting {
     /// The name of the section in lower case, without its subsection.
     pub(super) section: String,
+    /// Whether the section has no subsection.
+    pub(super) plain: bool,
     /// In lower case.
     pub(super) key: String,
     pub(super) value: String,
@@ -21,18 +23,21 @@ impl Setting {
 pub(super) fn settings(text: &str) -> Vec<Setting> {
     let mut settings = Vec::new();
     let mut section = String::new();
+    let mut plain = true;
     let mut rest = text;
     while let Some((line, after)) = logical_line(rest) {
         rest = after;
         let mut line = line.trim_start();
         if let Some(header) = line.strip_prefix('[') {
             let (name, after) = header_end(header);
+            plain = is_plain(header);
             section = name;
             line = after.trim_start();
         }
         if let Some((key, value)) = assignment(line) {
             settings.push(Setting {
                 section: section.clone(),
+                plain,
                 key,
                 value,
             });
@@ -80,6 +85,12 @@ fn header_end(header: &str) -> (String, &str) {
         escaped = c == '\\' && !escaped;
     }
     (String::new(), "")
+}
+
+/// Whether a header names a section alone: `user]`, and not `user "x"]` or `user.x]`.
+fn is_plain(header: &str) -> bool {
+    let name = header.split(']').next().unwrap_or_default();
+    !name.contains(['"', '.'])
 }
 
 fn assignment(line: &str) -> Option<(String, String)> {
