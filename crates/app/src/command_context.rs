@@ -6,13 +6,14 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use toolgate_config::Effective;
-use toolgate_config::settings::{CommandSandboxMode, Network as Reach};
+use toolgate_config::settings::{CommandSandboxMode, ConfiguredDirectory, Network as Reach};
 use toolgate_sandbox::command::{
-    Appeared, CommandSandbox, Grant, Level, Network, Omit, RECORDS_LOCK, SandboxRules, SetupError,
+    Appeared, CommandSandbox, Grant, Level, Network, Omit, RECORDS_LOCK, Remedy, SandboxRules,
+    SetupError,
 };
 use toolgate_sandbox::env;
-use toolgate_sandbox::paths::{PathSandbox, Root, RootAccess};
-use toolgate_tools::CommandSettings;
+use toolgate_sandbox::paths::{GitFiles, PathSandbox, Root, RootAccess};
+use toolgate_tools::{CommandSettings, ConfiguredLines};
 
 use crate::options::AppOptions;
 use crate::secrets;
@@ -57,6 +58,7 @@ impl CommandContext {
                 roots: roots.map(|root| root.path().to_path_buf()).collect(),
                 home,
                 env,
+                configured: configured(config),
                 timeout: Duration::from_secs(tools.timeouts.shell_commands_seconds),
             }),
             rules,
@@ -219,6 +221,7 @@ pub(crate) fn sandbox_rules(
         Reach::On => Network::On,
     };
     rules.records = Some(options.home.sandbox_records());
+    rules.git = git_files(options);
     rules.shared = true;
     if sandbox.command_sandbox == CommandSandboxMode::Off {
         // What is left is the supervisor, which ends everything a command started.
@@ -230,6 +233,31 @@ pub(crate) fn sandbox_rules(
         };
     }
     rules
+}
+
+/// The lines of the configuration that a hint has to take up.
+fn configured(config: &Effective) -> ConfiguredLines {
+    let stands = |key: &str| !config.is_built_in(&format!("tools.sandbox.{key}"));
+    let entry = |one: &ConfiguredDirectory| {
+        let access = one.access(RootAccess::ReadOnly);
+        let path = Remedy::entry(one.path(), RootAccess::ReadOnly);
+        (path, Remedy::entry(one.path(), access))
+    };
+    let grants = config.settings().tools.sandbox.grants.iter();
+    ConfiguredLines {
+        grants: stands("grants").then(|| grants.map(entry).collect()),
+        network: stands("network"),
+    }
+}
+
+/// The user's name and address, and harmless settings, for git in commands.
+fn git_files(options: &AppOptions) -> GitFiles {
+    let Some(home) = options.environment.get("HOME").map(PathBuf::from) else {
+        return GitFiles::default();
+    };
+    let config = options.environment.get("XDG_CONFIG_HOME");
+    let config = config.map_or_else(|| home.join(".config"), PathBuf::from);
+    toolgate_sandbox::git_files(&home, &config)
 }
 
 /// The user's toolchains, of the environment that the program was started with.

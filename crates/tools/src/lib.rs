@@ -54,7 +54,7 @@ pub use memory::Notes;
 pub use names::{aliases, profiles};
 pub use pattern::PathPattern;
 #[cfg(feature = "commands")]
-pub use run_command::CommandSettings;
+pub use run_command::{CommandSettings, ConfiguredLines};
 pub use settings::{
     ListSettings, PatchSettings, ReadSettings, SearchSettings, ToolSettings, WriteSettings,
 };

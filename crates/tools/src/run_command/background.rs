@@ -1,6 +1,7 @@
 //! Commands that run while the conversation goes on.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::future::BoxFuture;
@@ -9,12 +10,16 @@ use tokio_util::sync::CancellationToken;
 use toolgate_gate::session::{Resource, Spool};
 use toolgate_gate::tool::{Output, RunCtx};
 use toolgate_model::{ErrorKind, ToolError};
-use toolgate_sandbox::command::{Appeared, CommandSandbox, CommandSpec, Finished, InForce, Stream};
+use toolgate_sandbox::command::{
+    Appeared, Cause, CommandSandbox, CommandSpec, Finished, Grant, InForce, Stream,
+};
 
 use super::capture::Lane;
 use super::driver::{Job, Sink, drive_unseen};
 use super::ending::{Ending, Limits};
-use super::{RunCommand, begin, layers};
+use super::foreground::{HintContext, MOST_COMPLAINTS};
+use super::settings::CommandSettings;
+use super::{RunCommand, begin, layers, opened};
 use crate::blocking::{Begun, blocking, cancelled};
 
 /// More commands than this do not run at once in one conversation.
@@ -79,11 +84,17 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) async fn start(
     args: &RunCommand,
     spec: CommandSpec,
-    sandbox: &CommandSandbox,
+    settings: &Arc<CommandSettings>,
     cx: &RunCtx,
 ) -> Result<Output, ToolError> {
     let commands = cx.session().resource::<Commands>();
     commands.has_room()?;
+    let sandbox = settings.sandbox()?;
+    let around = HintContext {
+        cwd: spec.cwd.clone(),
+        settings: Arc::clone(settings),
+        sandbox: sandbox.clone(),
+    };
     let limits = Limits {
         total: args.timeout(),
         idle: args.idle(),
@@ -109,6 +120,8 @@ pub(super) async fn start(
     let writer = Writer {
         lanes: [Lane::new(cx.redactor()), Lane::new(cx.redactor())],
         limits,
+        around,
+        more: cx.opened().directories.iter().map(opened).collect(),
         background: Arc::clone(&background),
     };
     let (job, stop) = (Job::start(poised, limits, writer), background.stop.clone());
@@ -128,6 +141,9 @@ pub(super) async fn start(
 struct Writer {
     lanes: [Lane; 2],
     limits: Limits,
+    around: HintContext,
+    /// The directories that an approver opened to it.
+    more: Vec<Grant>,
     background: Arc<Background>,
 }
 
@@ -143,11 +159,23 @@ impl Sink for Writer {
         self.background.wrote(&lane.push(bytes));
     }
 
+    fn is_flooded(&self) -> bool {
+        self.background.flood().is_some()
+    }
+
     fn end(mut self, finished: Finished, _: InForce) {
         for lane in &mut self.lanes {
             self.background.wrote(&lane.finish());
         }
-        let ending = Ending::of(&finished, self.limits);
+        let mut ending = Ending::of(&finished, self.limits, self.background.flood());
+        ending.last_word = self.around.settings.merged(&ending.last_word);
+        if ending.error.is_some() && finished.cause != Cause::Cancelled {
+            let Background { line, in_force, .. } = &*self.background;
+            let said = self.background.start();
+            let (network, refused) = (in_force.network, &finished.refused);
+            let hints = self.around.hints(&said, line, network, &self.more, refused);
+            ending.add(&hints);
+        }
         self.background.ended(ending, finished.settled.appeared);
     }
 }
@@ -231,6 +259,21 @@ impl Background {
             drop(kept);
             self.news.send_replace(());
         }
+    }
+
+    /// How much it wrote, if that is too much.
+    fn flood(&self) -> Option<u64> {
+        let kept = locked(&self.text);
+        kept.is_flooded().then(|| kept.total())
+    }
+
+    /// The beginning of what it wrote, for what it says about a denial.
+    fn start(&self) -> String {
+        let mut bytes = Vec::new();
+        let mut kept = locked(&self.text);
+        // Unreadable output gives no hints.
+        let _ = kept.reader().take(MOST_COMPLAINTS).read_to_end(&mut bytes);
+        String::from_utf8_lossy(&bytes).into_owned()
     }
 
     fn ended(&self, ending: Ending, appeared: Vec<Appeared>) {

@@ -64,6 +64,12 @@ impl Capture {
         spool.push(&lane.push(bytes));
     }
 
+    /// How many bytes were written, if they are so many that it is no use to wait for more.
+    pub(super) fn flood(&self) -> Option<u64> {
+        let (out, err) = (&self.stdout.1, &self.stderr.1);
+        (out.is_flooded() || err.is_flooded()).then(|| out.total() + err.total())
+    }
+
     /// The end of both.
     pub(super) fn finish(&mut self) {
         for (lane, spool) in [&mut self.stdout, &mut self.stderr] {

@@ -85,7 +85,7 @@ pub(super) fn hints(
     for line in said.lines() {
         let lower = line.to_lowercase();
         let mut found = Vec::new();
-        if let Some(hint) = of_network(&lower, network) {
+        if let Some(hint) = of_network(&lower, command, network) {
             found.extend(of_caches(command, settings));
             found.push(hint);
         }
@@ -124,11 +124,62 @@ pub(super) fn complaints(said: &str) -> String {
     lines.join("\n")
 }
 
+/// Words of a server that waits for others.
+const SERVERS: [&str; 8] = [
+    "listening on",
+    "listening at",
+    "serving http",
+    "running at http",
+    "running on http",
+    "local: http",
+    "server started",
+    "ready on http",
+];
+
+/// The note on a command that was still serving when its time was over.
+pub(super) fn server(said: &str) -> &'static str {
+    let lower = said.to_lowercase();
+    if SERVERS.iter().any(|words| lower.contains(words)) {
+        "[it looks like a server, which does not end by itself: start it with background: true, and reach it on its loopback from the next command]\n"
+    } else {
+        ""
+    }
+}
+
+/// What git says of files that it could not change, and goes on.
+const LEFT_OUT: [&str; 3] = [
+    "error: unable to unlink old '",
+    "error: unable to create file ",
+    "warning: unable to unlink '",
+];
+
+/// The error of a command that ended well although git could not change protected files.
+pub(super) fn left_out(said: &str) -> Option<ToolError> {
+    let refused = [
+        "Device or resource busy",
+        "Read-only file system",
+        "Permission denied",
+    ];
+    let is_one = |line: &&str| {
+        LEFT_OUT.iter().any(|words| line.starts_with(words))
+            && refused.iter().any(|why| line.ends_with(why))
+    };
+    let line = said.lines().find(is_one)?;
+    Some(ToolError::new(
+        ErrorKind::ProtectedPath,
+        format!(
+            "git could not change a protected file and went on ({line}). The working tree is not what git says: look at `git status` before you commit anything"
+        ),
+    ))
+}
+
 /// What a message about the network comes from, with the line that opens just that.
-fn of_network(lower: &str, network: Network) -> Option<String> {
+fn of_network(lower: &str, command: &str, network: Network) -> Option<String> {
     let has = |all: &[&str]| all.iter().any(|words| lower.contains(words));
     // A server that cannot listen says no more than this, and the address stands elsewhere.
-    let is_local = has(&LOOPBACK) || has(&["cannot assign requested address", "eaddrnotavail"]);
+    let names_local = has(&REFUSED) && LOOPBACK.iter().any(|name| command.contains(name));
+    let is_local =
+        has(&LOOPBACK) || names_local || has(&["cannot assign requested address", "eaddrnotavail"]);
     let under = "under [tools.sandbox] in the user's configuration";
     match network {
         Network::Off | Network::Loopback if is_local && (has(&UNREACHABLE) || has(&REFUSED)) => {

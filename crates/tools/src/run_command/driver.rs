@@ -51,6 +51,9 @@ pub(super) trait Sink: Send + 'static {
     /// Takes a piece of output.
     fn push(&mut self, stream: Stream, bytes: &[u8]);
 
+    /// Whether so much came that the command is to be ended.
+    fn is_flooded(&self) -> bool;
+
     /// Takes the end, after the last piece.
     fn end(self, finished: Finished, in_force: InForce) -> Self::End;
 }
@@ -111,6 +114,9 @@ impl<S: Sink> Job<S> {
                     chunks.push((stream, bytes.to_vec()));
                 }
             });
+            if self.sink.is_flooded() && !matches!(turn, Turn::Over(_)) {
+                return self.finish(Cause::Cancelled, chunks);
+            }
             let next = match turn {
                 Turn::Over(cause) => return self.finish(cause, chunks),
                 Turn::More if pieces < BATCH => continue,

@@ -32,8 +32,16 @@ pub(super) struct Limits {
 }
 
 impl Ending {
-    pub(super) fn of(finished: &Finished, limits: Limits) -> Self {
+    /// `flood` is how much it wrote, where that was too much.
+    pub(super) fn of(finished: &Finished, limits: Limits, flood: Option<u64>) -> Self {
         let mut ending = match finished.cause {
+            Cause::Cancelled if flood.is_some() => Self::stopped(
+                ErrorKind::LimitExceeded,
+                format!(
+                    "wrote {} bytes, many times what is kept of an output,",
+                    flood.unwrap_or_default()
+                ),
+            ),
             Cause::Timeout => Self::stopped(
                 ErrorKind::Timeout,
                 format!("timed out after {}", shown(limits.total)),
@@ -46,6 +54,9 @@ impl Ending {
             Cause::Itself => Self::by_itself(&finished.outcome),
         };
         ending.last_word.push_str(&said_of(&finished.settled));
+        if ending.error.is_none() {
+            ending.error = incomplete(&finished.settled);
+        }
         let appeared = finished.settled.appeared.iter();
         let stays = appeared.filter(|one| Weight::of(one) == Weight::Stays);
         let stays = stays.take(MOST_NAMED).map(|one| named(&one.path));
@@ -56,6 +67,14 @@ impl Ending {
     /// The end of a command that nobody saw to its end.
     pub(super) fn lost() -> Self {
         Self::by_itself(&Outcome::Killed)
+    }
+
+    /// Adds what possibly caused the failure.
+    pub(super) fn add(&mut self, hints: &[String]) {
+        for hint in hints {
+            let line = format!("[possibly the command sandbox: {hint}]\n");
+            self.last_word.push_str(&line);
+        }
     }
 
     fn stopped(kind: ErrorKind, what: String) -> Self {
@@ -107,6 +126,28 @@ impl Ending {
         ending
     }
 }
+
+/// The error of a command that ended well, and not all that it made is where it made it.
+fn incomplete(settled: &Settled) -> Option<ToolError> {
+    let own = settled.appeared.iter().filter(|one| !one.earlier);
+    let names: Vec<String> = own
+        .filter(|one| Weight::of(one) != Weight::Unseen)
+        .take(MOST_SHOWN)
+        .map(|one| named(&one.path))
+        .collect();
+    (!names.is_empty()).then(|| {
+        ToolError::new(
+            ErrorKind::ProtectedPath,
+            format!(
+                "the command ended with exit code 0 and made protected names, which do not stay: {}. The note in the output says where they are",
+                names.join(", ")
+            ),
+        )
+    })
+}
+
+/// How many names an error holds.
+const MOST_SHOWN: usize = 5;
 
 fn setup(failure: &SetupError) -> (ErrorKind, String) {
     match failure.step {
@@ -244,7 +285,7 @@ fn said_of_one(appeared: &Appeared) -> String {
                 ""
             };
             let remedy = appeared.remedy.as_ref().map_or_else(String::new, |remedy| {
-                format!(". A user can open it to commands, under [tools.sandbox]: {remedy}")
+                format!(". The user can open it to commands: {remedy} under [tools.sandbox] in the user's configuration")
             });
             format!(
                 "[{path} is a protected name ({rule}): what {who} made there was moved to {}{link}{remedy}]\n",

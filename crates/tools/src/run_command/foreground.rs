@@ -7,7 +7,9 @@ use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use toolgate_gate::tool::{Output, OutputLimits, RunCtx};
 use toolgate_model::{Stream as EventStream, ToolError};
-use toolgate_sandbox::command::{Cause, CommandSandbox, Finished, Grant, InForce, Poised, Stream};
+use toolgate_sandbox::command::{
+    Cause, CommandSandbox, Finished, Grant, InForce, Network, Poised, Refused, Stream,
+};
 
 use super::capture::{Capture, Rest};
 use super::denial;
@@ -20,7 +22,7 @@ use super::{RunCommand, layers, opened};
 const CHUNKS: usize = 16;
 
 /// How much of standard error is searched for signs of a denial.
-const MOST_COMPLAINTS: u64 = 64 * 1024;
+pub(super) const MOST_COMPLAINTS: u64 = 64 * 1024;
 
 /// Lets a command begin and waits for its end.
 pub(super) async fn run(
@@ -68,6 +70,23 @@ pub(super) struct HintContext {
     pub(super) sandbox: CommandSandbox,
 }
 
+impl HintContext {
+    /// The likely causes of a failure, a line each, to be pasted as they are.
+    pub(super) fn hints(
+        &self,
+        said: &str,
+        command: &str,
+        network: Network,
+        more: &[Grant],
+        refused: &[Refused],
+    ) -> Vec<String> {
+        let reach = self.sandbox.reach(more);
+        let (cwd, settings) = (&self.cwd, &self.settings);
+        let hints = denial::hints(said, command, cwd, network, settings, &reach, refused);
+        hints.iter().map(|hint| settings.merged(hint)).collect()
+    }
+}
+
 /// Gathers the output of a command, and makes a result of it at its end.
 struct Shown {
     capture: Capture,
@@ -84,6 +103,10 @@ impl Sink for Shown {
 
     fn push(&mut self, stream: Stream, bytes: &[u8]) {
         self.capture.push(stream, bytes);
+    }
+
+    fn is_flooded(&self) -> bool {
+        self.capture.flood().is_some()
     }
 
     fn end(mut self, finished: Finished, in_force: InForce) -> Self::End {
@@ -114,7 +137,8 @@ impl Shown {
             more,
             room,
         } = self;
-        let mut ending = Ending::of(finished, limits);
+        let mut ending = Ending::of(finished, limits, capture.flood());
+        ending.last_word = around.settings.merged(&ending.last_word);
         let mut hints = Vec::new();
         // The end of a pipe succeeds whatever its beginning says, and a program can wait for what it
         // does not reach until it is ended.
@@ -130,27 +154,17 @@ impl Shown {
                 // Without an error only what a program says of itself counts, and not text it shows.
                 said = denial::complaints(&said);
             }
-            let HintContext {
-                cwd,
-                settings,
-                sandbox,
-            } = &around;
-            let reach = sandbox.reach(&more);
-            let refused = &finished.refused;
-            hints = denial::hints(
-                &said,
-                &command,
-                cwd,
-                in_force.network,
-                settings,
-                &reach,
-                refused,
-            );
-            for hint in &hints {
-                ending
-                    .last_word
-                    .push_str(&format!("[possibly the command sandbox: {hint}]\n"));
+            let (network, refused) = (in_force.network, &finished.refused);
+            hints = around.hints(&said, &command, network, &more, refused);
+            ending.add(&hints);
+            if matches!(finished.cause, Cause::Timeout | Cause::IdleTimeout) {
+                said.push_str(&capture.start_of_stdout(MOST_COMPLAINTS));
+                ending.last_word.push_str(denial::server(&said));
             }
+        }
+        if ending.error.is_none() && command.contains("git") {
+            let said = capture.start_of_stderr(MOST_COMPLAINTS);
+            ending.error = denial::left_out(&said);
         }
         let (mut output, rest) = capture.into_output(ending.last_word, room)?;
         output = output.with("sandbox", layers(in_force));

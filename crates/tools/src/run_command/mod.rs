@@ -22,6 +22,7 @@ mod denial;
 mod driver;
 mod ending;
 mod foreground;
+mod git_effects;
 mod place;
 mod settings;
 mod shared;
@@ -47,10 +48,10 @@ use toolgate_shell::{LineContext, analyse, lookalikes};
 pub(crate) use companions::{output_tool, stop_tool};
 use foreground::HintContext;
 use place::Place;
-pub use settings::CommandSettings;
+pub use settings::{CommandSettings, ConfiguredLines};
 use shared::Shared;
 
-use crate::blocking::{Begun, DroppedAside, cancelled};
+use crate::blocking::{Begun, DroppedAside, blocking, cancelled};
 
 const DESCRIPTION: &str = "Runs a line in bash and returns what it wrote: standard output first, \
     then standard error under [stderr], and the exit code if it is not 0. The command runs in a \
@@ -213,7 +214,9 @@ impl RunCommand {
         let place = Place::of(self.cwd.as_deref(), &settings.roots).ok()?;
         let root = place.roots.first()?;
         let mut paths = facts.paths().filter(|(_, path)| !path.starts_with('~'));
-        paths.find_map(|(access, path)| denial::before(&rules, &root.join(path), access))
+        let refused =
+            paths.find_map(|(access, path)| denial::before(&rules, &root.join(path), access));
+        refused.map(|error| ToolError::new(error.kind, settings.merged(&error.message)))
     }
 }
 
@@ -348,8 +351,24 @@ async fn run(
 ) -> Result<Output, ToolError> {
     let sandbox = settings.sandbox()?;
     let spec = args.spec(&settings, cx.sandbox(), cx.opened(), cx.session())?;
+    if let Err(error) = check_git(&args, &cx, &settings).await {
+        if let Some(ahead) = args
+            .ahead
+            .take()
+            .and_then(|ahead| ahead.poised.into_inner())
+        {
+            // It is cleared up before the call ends: what it guards is only what was there.
+            let poised = ahead.ended().await;
+            let dropped = blocking(move || {
+                drop(poised);
+                Ok(())
+            });
+            drop(dropped.await);
+        }
+        return Err(error);
+    }
     if args.background {
-        return background::start(&args, spec, sandbox, &cx).await;
+        return background::start(&args, spec, &settings, &cx).await;
     }
     let cwd = spec.cwd.clone();
     let ahead = args.ahead.take();
@@ -372,6 +391,38 @@ async fn run(
         settings,
     };
     foreground::run(&args, poised, around, &cx).await
+}
+
+/// Refuses a line whose git commands would change what commands cannot.
+async fn check_git(
+    args: &RunCommand,
+    cx: &RunCtx,
+    settings: &Arc<CommandSettings>,
+) -> Result<(), ToolError> {
+    if !args.command.contains("git") {
+        return Ok(());
+    }
+    let place = Place::of(args.cwd.as_deref(), &settings.roots)?;
+    let calls = git_effects::calls(&args.facts(settings), &place);
+    let sandbox = settings.sandbox()?.clone();
+    if calls.is_empty() {
+        return Ok(());
+    }
+    let specs = calls
+        .iter()
+        .map(|_| args.spec(settings, cx.sandbox(), cx.opened(), cx.session()))
+        .collect::<Result<Vec<_>, _>>()?;
+    let more: Vec<Grant> = cx.opened().directories.iter().map(opened).collect();
+    let settings = Arc::clone(settings);
+    blocking(move || {
+        let reach = sandbox.reach(&more);
+        let mut calls = calls.iter().zip(specs);
+        calls.try_for_each(|(call, spec)| {
+            let checked = call.check(&sandbox, &reach, spec);
+            checked.map_err(|error| ToolError::new(error.kind, settings.merged(&error.message)))
+        })
+    })
+    .await
 }
 
 /// A directory that an approver opened.

@@ -24,8 +24,65 @@ pub struct CommandSettings {
     pub grants: Vec<PathBuf>,
     /// The variables that commands get.
     pub env: Vec<(OsString, OsString)>,
+    /// The lines of the configuration that hints would repeat.
+    pub configured: ConfiguredLines,
     /// How long a command may take where the call does not say.
     pub timeout: Duration,
+}
+
+/// The keys of `[tools.sandbox]` that stand in the configuration. A line that repeats one of them would
+/// break the file.
+#[derive(Clone, Debug, Default)]
+pub struct ConfiguredLines {
+    /// The entries of `grants`: the path as a string of TOML, and the whole entry. None if there is no
+    /// such line.
+    pub grants: Option<Vec<(String, String)>>,
+    /// Whether there is a line for `network`.
+    pub network: bool,
+}
+
+/// How hints say where a line belongs.
+const WHERE: &str = " under [tools.sandbox] in the user's configuration";
+
+impl ConfiguredLines {
+    /// A hint whose line takes the place of the one that stands in the configuration.
+    fn merged(&self, hint: &str) -> String {
+        let mut out = String::new();
+        let mut rest = hint;
+        while let Some((before, after)) = rest.split_once(WHERE) {
+            rest = after;
+            let (words, replaced) = match (before.rfind("grants = ["), &self.grants) {
+                (Some(at), Some(there)) => {
+                    let (words, line) = before.split_at(at);
+                    let new = line
+                        .strip_prefix("grants = [")
+                        .and_then(|new| new.strip_suffix(']'));
+                    let new = new.unwrap_or_default();
+                    // A directory that is opened further stands there once.
+                    let stays = there
+                        .iter()
+                        .filter(|(path, _)| !new.contains(path.as_str()));
+                    let all = stays.map(|(_, entry)| entry.as_str()).chain([new]);
+                    let all: Vec<&str> = all.collect();
+                    (
+                        format!("{words}grants = [{}]", all.join(", ")),
+                        Some("grants"),
+                    )
+                }
+                (None, _) if self.network && before.contains("network = \"") => {
+                    (before.to_owned(), Some("network"))
+                }
+                _ => (before.to_owned(), None),
+            };
+            out.push_str(&words);
+            out.push_str(WHERE);
+            if let Some(key) = replaced {
+                out.push_str(&format!(", in place of its line for {key}"));
+            }
+        }
+        out.push_str(rest);
+        out
+    }
 }
 
 impl Default for CommandSettings {
@@ -36,6 +93,7 @@ impl Default for CommandSettings {
             home: None,
             grants: Vec::new(),
             env: Vec::new(),
+            configured: ConfiguredLines::default(),
             timeout: Duration::from_secs(300),
         }
     }
@@ -131,6 +189,11 @@ impl CommandSettings {
             || directory
                 .components()
                 .any(|part| part == Component::ParentDir)
+    }
+
+    /// A hint whose line can be pasted into the configuration as it is.
+    pub(super) fn merged(&self, hint: &str) -> String {
+        self.configured.merged(hint)
     }
 
     pub(super) fn sandbox(&self) -> Result<&CommandSandbox, ToolError> {

@@ -12,6 +12,9 @@ const IN_MEMORY: usize = 256 * 1024;
 /// So much is kept in memory where a store's directory cannot be made.
 const WITHOUT_DIRECTORY: u64 = 8 << 20;
 
+/// A text of so many times the limit is a flood: nobody reads it, and it costs time and disk.
+const FLOOD: u64 = 16;
+
 /// A text that is still being written, within a limit.
 ///
 /// It stays in memory while it is short and goes to a nameless file beyond that. Of a text
@@ -152,6 +155,11 @@ impl Spool {
     /// How many bytes were written to it.
     pub fn total(&self) -> u64 {
         self.total
+    }
+
+    /// Whether so much was written that it is no use to wait for more.
+    pub fn is_flooded(&self) -> bool {
+        self.total > self.limit.saturating_mul(FLOOD)
     }
 
     /// How many lines were ended.
