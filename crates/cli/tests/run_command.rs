@@ -331,6 +331,48 @@ fn a_cut_output_can_be_read_to_its_end() {
 }
 
 #[test]
+fn a_command_that_floods_its_output_is_ended_and_says_so() {
+    let bench = Bench::new();
+    bench.home(
+        "config.toml",
+        "[tools.output]\nkeep_bytes = 1048576\nkeep_total_bytes = 2097152\n",
+    );
+    for command in ["yes", "yes >&2"] {
+        let calls = [(
+            "run_command",
+            json!({"command": command, "timeout_seconds": 100}),
+        )];
+        let result = &batch(&bench, &calls)[0];
+        assert_eq!(result["error"]["kind"], "limit_exceeded", "{result}");
+        let content = result["content"].as_str().unwrap();
+        assert!(content.contains("many times what is kept"), "{content}");
+        let metadata = &result["metadata"];
+        let wrote = |name: &str| metadata[name].as_u64().unwrap();
+        let wrote = wrote("stdout_bytes") + wrote("stderr_bytes");
+        assert!(((16 << 20)..(64 << 20)).contains(&wrote), "{wrote}");
+    }
+    let results = batch(
+        &bench,
+        &[
+            ("run_command", json!({"command": "yes", "background": true})),
+            (
+                "command_output",
+                json!({"handle": "cmd_1", "from": 16 << 20, "wait_seconds": 60}),
+            ),
+            (
+                "command_output",
+                json!({"handle": "cmd_1", "from": 64 << 20, "wait_seconds": 60}),
+            ),
+            ("stop_command", json!({"handle": "cmd_1"})),
+        ],
+    );
+    assert_eq!(
+        results[3]["metadata"]["ended"], "limit_exceeded",
+        "{results:?}"
+    );
+}
+
+#[test]
 fn beyond_the_quota_the_middle_is_dropped_and_counted() {
     let bench = Bench::new();
     bench.home(
@@ -555,11 +597,8 @@ fn doctor_says_what_stands_and_exits_by_it() {
         ]
     );
     let text = bench.run(&["doctor"]);
-    assert!(
-        text.stdout
-            .contains("Commands run inside every layer of the sandbox."),
-        "{text:?}"
-    );
+    let verdict = "Commands run in the sandbox, without these limits: memory.";
+    assert!(text.stdout.contains(verdict), "{text:?}");
     bench.home(
         "config.toml",
         "[tools.sandbox]\ngrants = ['/no/such/directory']\n",

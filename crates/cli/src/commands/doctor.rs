@@ -26,7 +26,22 @@ pub(crate) fn run(common: &Common, out: &Out) -> Result<u8, CliError> {
     Ok(u8::from(report.refuses()))
 }
 
-fn verdict(report: &DoctorReport, switched_off: bool) -> (&'static str, &'static str) {
+/// The first line: a word for programs, and a sentence.
+fn verdict(report: &DoctorReport, switched_off: bool) -> (&'static str, String) {
+    let (word, sentence) = level(report, switched_off);
+    let missing = report.protections.iter().filter(|one| !one.in_force);
+    let missing: Vec<&str> = missing.map(|one| one.name).collect();
+    let sentence = match (word, missing.as_slice()) {
+        ("sandboxed", [_, ..]) => format!(
+            "Commands run in the sandbox, without these limits: {}.",
+            missing.join(", ")
+        ),
+        _ => sentence.to_owned(),
+    };
+    (word, sentence)
+}
+
+fn level(report: &DoctorReport, switched_off: bool) -> (&'static str, &'static str) {
     match report.level {
         Some(_) if switched_off => (
             "unsandboxed",
