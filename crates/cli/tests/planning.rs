@@ -118,7 +118,8 @@ fn is_trial_mount(line: &str) -> bool {
 
 #[test]
 fn planning_any_built_in_tool_changes_no_file_and_reaches_for_no_network() {
-    let config = "[tools.sandbox]\ncommand_sandbox = \"off\"\n";
+    let config =
+        "search.searxng.url = \"http://127.0.0.1:9\"\n[tools.sandbox]\ncommand_sandbox = \"off\"\n";
     let mut planned = Vec::new();
     for (tool, args) in calls() {
         let bench = Bench::new();

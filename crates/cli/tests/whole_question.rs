@@ -201,7 +201,7 @@ fn every_tool_shows_its_arguments_whole() {
         let keys: Vec<&str> = std::iter::repeat_n("\n", 20).collect();
         bench.home(
             "config.toml",
-            "[[tools.rules]]\ntool = \"*\"\naction = \"ask\"\n",
+            "search.searxng.url = \"http://127.0.0.1:9\"\n[[tools.rules]]\ntool = \"*\"\naction = \"ask\"\n",
         );
         let done = asked(&bench, None, tool, &args, &keys);
         let shown = joined(&done);
