@@ -5,6 +5,8 @@
 //! the log is not folded in between, each of them would wait for that. So when a few have made
 //! it longer, a good piece of zeros is put at its end between two commits, when nobody is kept
 //! waiting for an answer: to SQLite they are frames that were never written.
+//!
+//! Without it a whole call that does nothing takes 1.2 times as long (`cargo xtask bench`, `durable`).
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
