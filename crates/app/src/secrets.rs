@@ -1,7 +1,7 @@
 //! The secrets that the app knows: of the environment, and of the providers.
 
 use toolgate_config::Effective;
-use toolgate_providers::http::Secrets;
+use toolgate_providers::http::{Secrets, secret_values};
 use toolgate_sandbox::env;
 
 use crate::options::Environment;
@@ -40,14 +40,17 @@ pub(crate) fn of_environment(
 pub(crate) fn of_headers(config: &Effective) -> Vec<(String, String)> {
     let providers = config.settings().providers.values();
     providers
-        .flat_map(|provider| of_provider(&Secrets::of(None, &provider.headers)))
+        .flat_map(|provider| named_values(secret_values(None, &provider.headers)))
         .collect()
 }
 
 /// What a provider is asked with.
 pub(crate) fn of_provider(secrets: &Secrets) -> Vec<(String, String)> {
-    let values = secrets.expose();
-    values
-        .map(|value| (OF_PROVIDER.to_owned(), value.to_owned()))
-        .collect()
+    named_values(secrets.expose()).collect()
+}
+
+fn named_values<'v>(
+    values: impl Iterator<Item = &'v str>,
+) -> impl Iterator<Item = (String, String)> {
+    values.map(|value| (OF_PROVIDER.to_owned(), value.to_owned()))
 }

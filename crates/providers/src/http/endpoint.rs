@@ -29,6 +29,12 @@ pub enum EndpointError {
     /// The key cannot be sent.
     #[error("the key holds characters that a header cannot; check where it comes from")]
     Key,
+    /// The key and the headers cannot be looked for in answers.
+    #[error("the key or a header is too long to be hidden in answers: {message}")]
+    Secrets {
+        /// What is wrong with them.
+        message: String,
+    },
     /// There can be no client on this machine.
     #[error("no connections can be made here: {message}")]
     Client {
@@ -114,11 +120,15 @@ impl Endpoint {
             value.set_sensitive(true);
             all.insert(header, value);
         }
+        let secrets = Secrets::of(key, headers.iter().map(|(name, text)| (name, text)));
+        let secrets = secrets.map_err(|error| EndpointError::Secrets {
+            message: error.to_string(),
+        })?;
         Ok(Self {
             wire,
             base: url,
             headers: all,
-            secrets: Secrets::of(key, headers.iter().map(|(name, text)| (name, text))),
+            secrets,
         })
     }
 

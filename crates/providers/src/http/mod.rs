@@ -28,4 +28,4 @@ pub use client::{Client, HttpTimeouts};
 pub use endpoint::{Endpoint, EndpointError};
 pub use models::ListedModel;
 pub use provider::HttpProvider;
-pub use secrets::{Secret, Secrets};
+pub use secrets::{Secret, Secrets, secret_values};

@@ -77,14 +77,13 @@ impl Redaction {
         }
         let mut all = self.held.take().map_or_else(String::new, |(_, held)| held);
         all.push_str(text);
-        let mut shown = self.secrets.hide_whole(&all).into_owned();
-        let start = shown.len().saturating_sub(self.secrets.begun(&shown));
-        let begun = shown.split_off(start);
+        let all = self.secrets.hide_whole(&all);
+        let (shown, begun) = self.secrets.split(&all);
         if !begun.is_empty() {
-            self.held = Some((flow, begun));
+            self.held = Some((flow, begun.to_owned()));
         }
         if !shown.is_empty() {
-            out.push_back(flow.event(shown));
+            out.push_back(flow.event(shown.to_owned()));
         }
     }
 
@@ -173,7 +172,7 @@ mod tests {
     const KEY: &str = "sk-sk-0123456789";
 
     fn veiled(events: Vec<StreamEvent>) -> Vec<StreamEvent> {
-        let mut veil = Redaction::new(Secrets::of(Some(&Secret::new(KEY)), []));
+        let mut veil = Redaction::new(Secrets::of(Some(&Secret::new(KEY)), []).unwrap());
         let mut out = VecDeque::new();
         for event in events {
             veil.take(event, &mut out);

@@ -4,15 +4,13 @@ use std::borrow::Cow;
 use std::fmt;
 
 use serde_json::Value;
+use toolgate_redact::{KnownValues, MIN_CHARS, TooManyValues};
 
 use crate::fault::StreamError;
 use crate::provider::Refused;
 
 /// What stands where a secret stood.
 pub(super) const MARKER: &str = "[redacted:key]";
-
-/// Shorter ones are words such as `ollama` or `none`, which stand in ordinary text.
-const LEAST_CHARS: usize = 8;
 
 /// Parts of the names of headers whose values say who asks, in lower case.
 const SECRET_PARTS: [&str; 11] = [
@@ -68,11 +66,26 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// A key, and the values of those of these headers that are secrets by their names or their form.
+/// Short ones are left out: words such as `ollama` or `none` stand in ordinary text.
+pub fn secret_values<'h>(
+    key: Option<&'h Secret>,
+    headers: impl IntoIterator<Item = (&'h String, &'h String)>,
+) -> impl Iterator<Item = &'h str> {
+    let of_headers = headers
+        .into_iter()
+        .filter(|(name, value)| is_secret(name, value));
+    key.map(Secret::expose)
+        .into_iter()
+        .chain(of_headers.map(|(_, value)| without_scheme(value)))
+        .filter(|value| value.chars().count() >= MIN_CHARS)
+}
+
 /// The secrets of one endpoint, to be looked for in what others say.
 #[derive(Clone, Default)]
 pub struct Secrets {
-    /// The longest first: one may be the beginning of another.
     values: Vec<String>,
+    known: KnownValues,
 }
 
 impl fmt::Debug for Secrets {
@@ -82,24 +95,17 @@ impl fmt::Debug for Secrets {
 }
 
 impl Secrets {
-    /// A key, and those of these headers that are secrets by their names or their form.
+    /// The [`secret_values`] of an endpoint.
+    ///
+    /// # Errors
+    /// They are too long to be looked for.
     pub fn of<'h>(
-        key: Option<&Secret>,
+        key: Option<&'h Secret>,
         headers: impl IntoIterator<Item = (&'h String, &'h String)>,
-    ) -> Self {
-        let of_headers = headers
-            .into_iter()
-            .filter(|(name, value)| is_secret(name, value));
-        let mut values: Vec<String> = key
-            .map(Secret::expose)
-            .into_iter()
-            .chain(of_headers.map(|(_, value)| without_scheme(value)))
-            .filter(|value| value.chars().count() >= LEAST_CHARS)
-            .map(str::to_owned)
-            .collect();
-        values.sort_by_key(|value| std::cmp::Reverse(value.len()));
-        values.dedup();
-        Self { values }
+    ) -> Result<Self, TooManyValues> {
+        let values: Vec<String> = secret_values(key, headers).map(str::to_owned).collect();
+        let known = KnownValues::new(&values)?;
+        Ok(Self { values, known })
     }
 
     /// The texts themselves, for whoever has to hide them elsewhere.
@@ -114,7 +120,7 @@ impl Secrets {
 
     /// Whether a text holds one of them.
     pub(super) fn are_in(&self, text: &str) -> bool {
-        self.expose().any(|value| text.contains(value))
+        self.known.are_in(text)
     }
 
     /// Whether one of them stands somewhere in a value.
@@ -133,10 +139,8 @@ impl Secrets {
     pub(super) fn hide<'t>(&self, text: &'t str) -> Cow<'t, str> {
         let mut shown = self.hide_whole(text);
         let open = shown.trim_end_matches('…');
-        let held = self.begun(open);
-        let start = open.len().saturating_sub(held);
-        if open.get(start..).map_or(0, |end| end.chars().count()) >= LEAST_CHARS {
-            let rest = open.get(..start).unwrap_or_default();
+        let (rest, begun) = self.split(open);
+        if begun.chars().count() >= MIN_CHARS {
             shown = Cow::Owned(format!("{rest}{MARKER}"));
         }
         shown
@@ -144,35 +148,21 @@ impl Secrets {
 
     /// The text without those that stand in it from the first to the last character.
     pub(super) fn hide_whole<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut shown = Cow::Borrowed(text);
-        for value in self.expose() {
-            if shown.contains(value) {
-                shown = Cow::Owned(shown.replace(value, MARKER));
-            }
-        }
-        shown
+        self.known.hide(text, MARKER)
     }
 
-    /// How many bytes at the end of a text may be the beginning of one of them.
-    pub(super) fn begun(&self, text: &str) -> usize {
-        let begun = |value: &str| {
-            let proper = value.char_indices().map(|(at, _)| at).rev();
-            proper
-                .filter(|at| *at > 0)
-                .find(|at| value.get(..*at).is_some_and(|part| text.ends_with(part)))
-        };
-        self.expose().filter_map(begun).max().unwrap_or(0)
+    /// A text, and what at its end may be the beginning of one of them.
+    pub(super) fn split<'t>(&self, text: &'t str) -> (&'t str, &'t str) {
+        let at = self.known.cut_off(text);
+        text.split_at_checked(at).unwrap_or((text, ""))
     }
 
     /// A body without them.
     pub(super) fn hide_bytes(&self, body: Vec<u8>) -> Vec<u8> {
-        let there = |value: &str| memchr::memmem::find(&body, value.as_bytes()).is_some();
-        if !self.expose().any(there) {
-            return body;
+        match self.hide_whole(&String::from_utf8_lossy(&body)) {
+            Cow::Borrowed(_) => body,
+            Cow::Owned(shown) => shown.into_bytes(),
         }
-        self.hide_whole(&String::from_utf8_lossy(&body))
-            .into_owned()
-            .into_bytes()
     }
 
     /// A value without them.
@@ -273,7 +263,7 @@ mod tests {
             .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
             .collect();
         let pairs = headers.iter().map(|(name, value)| (name, value));
-        Secrets::of(Some(&Secret::new(KEY)), pairs)
+        Secrets::of(Some(&Secret::new(KEY)), pairs).unwrap()
     }
 
     #[test]

@@ -30,7 +30,7 @@ use super::chars::{is_unclear, split};
 
 /// Shorter values of environment variables are not looked for: they would be found
 /// in the middle of ordinary words.
-pub const MIN_ENV_VALUE_CHARS: usize = 8;
+pub const MIN_ENV_VALUE_CHARS: usize = toolgate_redact::MIN_CHARS;
 
 /// The most bytes that a [`RedactStream`] keeps back, up to one character.
 pub const HOLD_BACK_BYTES: usize = 2048;
@@ -91,13 +91,11 @@ pub struct RedactedSpan {
 #[non_exhaustive]
 pub enum RedactorError {
     /// The automaton that finds all values at once cannot be built.
-    #[error("cannot look for {values} secret values: {source}; hand in fewer or shorter ones")]
-    TooManyValues {
-        /// How many values were handed in.
-        values: usize,
-        /// What the automaton said.
-        source: aho_corasick::BuildError,
-    },
+    #[error(transparent)]
+    TooManyValues(#[from] toolgate_redact::TooManyValues),
+    /// The automaton that finds the shapes of secrets cannot be built.
+    #[error("cannot look for the shapes of secrets: {0}")]
+    NoShapes(aho_corasick::BuildError),
 }
 
 /// Knows the secrets of one session, and the shapes that secrets have anywhere.

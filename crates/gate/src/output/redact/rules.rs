@@ -1,12 +1,13 @@
 //! Where to look, and which rule to ask there.
 
 use aho_corasick::{AhoCorasick, AhoCorasickBuilder, AhoCorasickKind, MatchKind};
+use toolgate_redact::{KnownValues, Prefixes};
 
 use super::assignment::{self, KEYWORDS};
 use super::cursor::{Cursor, NeedMore};
 use super::scan::Secret;
 use super::shapes::{self, SHAPES, Shape};
-use super::{MIN_ENV_VALUE_CHARS, RedactorError, SecretClass, pem, split};
+use super::{MIN_ENV_VALUE_CHARS, RedactorError, SecretClass, pem};
 
 /// Longer values of variables are looked for in pieces of this size, so that nothing
 /// has to be kept back for longer than a piece.
@@ -74,11 +75,10 @@ pub(super) struct Variable {
 pub(super) struct Rules {
     beginnings: Vec<Rule>,
     find_beginnings: AhoCorasick,
-    sorted_beginnings: Sorted,
-    find_values: Option<AhoCorasick>,
+    prefixes: Prefixes,
+    values: KnownValues,
     /// The variable of each of these values.
     variables: Vec<Variable>,
-    sorted_values: Sorted,
 }
 
 impl Rules {
@@ -94,37 +94,16 @@ impl Rules {
             .match_kind(MatchKind::Standard)
             .kind(Some(AhoCorasickKind::DFA))
             .build(table.iter().map(|(text, _)| *text))
-            .map_err(|source| RedactorError::TooManyValues {
-                values: table.len(),
-                source,
-            })?;
-        let sorted_beginnings = Sorted::new(
-            table
-                .iter()
-                .map(|(text, _)| text.to_ascii_lowercase())
-                .collect(),
-        );
-
-        let (values, variables): (Vec<String>, Vec<Variable>) = pieces(env).into_iter().unzip();
-        let find_values = if values.is_empty() {
-            None
-        } else {
-            let built = AhoCorasickBuilder::new()
-                .match_kind(MatchKind::Standard)
-                .build(&values);
-            let error = |source| RedactorError::TooManyValues {
-                values: values.len(),
-                source,
-            };
-            Some(built.map_err(error)?)
-        };
+            .map_err(RedactorError::NoShapes)?;
+        let prefixes = table.iter().map(|(text, _)| text.to_ascii_lowercase());
+        let prefixes = Prefixes::new(prefixes.collect());
+        let (variables, values): (Vec<Variable>, Vec<String>) = secrets(env).into_iter().unzip();
         Ok(Self {
             beginnings: table.into_iter().map(|(_, rule)| rule).collect(),
             find_beginnings,
-            sorted_beginnings,
-            find_values,
+            prefixes,
+            values: KnownValues::in_pieces(values, PIECE_BYTES)?,
             variables,
-            sorted_values: Sorted::new(values),
         })
     }
 
@@ -140,11 +119,9 @@ impl Rules {
                     found: Beginning::Rule(rule),
                 })
             });
-        let by_value = self.find_values.iter().flat_map(|values| {
-            values.find_overlapping_iter(text).map(|hit| Place {
-                start: hit.start(),
-                found: Beginning::Value(hit.len()),
-            })
+        let by_value = self.values.found(text).map(|hit| Place {
+            start: hit.start,
+            found: Beginning::Value(hit.end - hit.start),
         });
         let mut places: Vec<Place> = by_shape.chain(by_value).collect();
         places.sort_by_key(|place| place.start);
@@ -153,15 +130,9 @@ impl Rules {
 
     /// Where the values of variables stand in `text`, by their starts, with the variable of each.
     pub(super) fn values(&self, text: &str) -> Vec<(usize, usize, &Variable)> {
-        let hits = self
-            .find_values
-            .iter()
-            .flat_map(|values| values.find_overlapping_iter(text));
+        let hits = self.values.found(text);
         let mut found: Vec<(usize, usize, &Variable)> = hits
-            .filter_map(|hit| {
-                let variable = self.variables.get(hit.pattern().as_usize())?;
-                Some((hit.start(), hit.end(), variable))
-            })
+            .filter_map(|hit| Some((hit.start, hit.end, self.variables.get(hit.value)?)))
             .collect();
         found.sort_unstable();
         found
@@ -198,16 +169,11 @@ impl Rules {
     /// The offset from which on `text` may be the cut-off start of something that
     /// would have been found.
     pub(super) fn cut_off(&self, text: &str) -> usize {
-        let tail_of = |max: usize| text.ceil_char_boundary(text.len().saturating_sub(max));
-        let start = tail_of(self.sorted_beginnings.longest);
+        let longest = text.len().saturating_sub(self.prefixes.longest());
+        let start = text.ceil_char_boundary(longest);
         let lower = text.get(start..).unwrap_or_default().to_ascii_lowercase();
-        let beginning = start + self.sorted_beginnings.cut_off(&lower);
-        let start = tail_of(self.sorted_values.longest);
-        let value = start
-            + self
-                .sorted_values
-                .cut_off(text.get(start..).unwrap_or_default());
-        beginning.min(value)
+        let beginning = start + self.prefixes.cut_off(&lower);
+        beginning.min(self.values.cut_off(text))
     }
 }
 
@@ -232,12 +198,14 @@ fn beginnings() -> Vec<(&'static str, Rule)> {
     table
 }
 
-fn pieces<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<(String, Variable)>
+/// The values to look for. Credentials come first: a value that is one of one variable is one
+/// wherever it comes from.
+fn secrets<N, V>(env: impl IntoIterator<Item = (N, V)>) -> Vec<(Variable, String)>
 where
     N: AsRef<str>,
     V: AsRef<str>,
 {
-    let mut pieces = Vec::new();
+    let mut secrets = Vec::new();
     for (name, value) in env {
         let (name, value) = (name.as_ref(), value.as_ref().trim());
         let common = NEVER_SECRET.iter().any(|n| n.eq_ignore_ascii_case(name));
@@ -248,24 +216,10 @@ where
             is_ordinary: is_ordinary(name),
             name: name.to_owned(),
         };
-        let mut rest = value;
-        while rest.len() > PIECE_BYTES {
-            let (piece, after) = split(rest, rest.floor_char_boundary(PIECE_BYTES));
-            pieces.push((piece.to_owned(), variable.clone()));
-            // A last piece that is too short to be looked for alone overlaps the one
-            // before it.
-            rest = if after.len() < PIECE_BYTES / 2 {
-                split(rest, rest.ceil_char_boundary(rest.len() - PIECE_BYTES / 2)).1
-            } else {
-                after
-            };
-        }
-        pieces.push((rest.to_owned(), variable));
+        secrets.push((variable, value.to_owned()));
     }
-    // A value that is a credential of one variable is one wherever it comes from.
-    pieces.sort_unstable();
-    pieces.dedup_by(|later, first| later.0 == first.0);
-    pieces
+    secrets.sort_unstable();
+    secrets
 }
 
 /// Words in names of variables that hold credentials.
@@ -299,32 +253,4 @@ fn is_ordinary(name: &str) -> bool {
         before.is_some_and(|before| before.is_empty() || before.ends_with('_'))
     };
     NAMES.iter().any(ends) && !CREDENTIALS.iter().any(|word| name.contains(word))
-}
-
-/// Texts in order, to find those that begin in a certain way.
-#[derive(Debug, Default)]
-struct Sorted {
-    texts: Vec<String>,
-    longest: usize,
-}
-
-impl Sorted {
-    fn new(mut texts: Vec<String>) -> Self {
-        texts.sort_unstable();
-        let longest = texts.iter().map(String::len).max().unwrap_or(0);
-        Self { texts, longest }
-    }
-
-    /// The first offset from which on `text` is the start of one of the texts, but
-    /// not all of it.
-    fn cut_off(&self, text: &str) -> usize {
-        let is_start = |rest: &str| {
-            let at = self.texts.partition_point(|t| t.as_str() <= rest);
-            self.texts.get(at).is_some_and(|t| t.starts_with(rest))
-        };
-        text.char_indices()
-            .map(|(at, _)| at)
-            .find(|&at| is_start(text.get(at..).unwrap_or_default()))
-            .unwrap_or(text.len())
-    }
 }
