@@ -25,7 +25,7 @@ use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
 use toolgate_sandbox::command::{self, CommandSandbox, CommandSpec, Deadlines, SandboxRules};
 use toolgate_sandbox::{PathRules, PathSandbox};
-use toolgate_testkit::{Loopback, Told};
+use toolgate_testkit::{Loopback, Render, Told};
 
 /// How many calls one turn makes.
 const CALLS: usize = 400;

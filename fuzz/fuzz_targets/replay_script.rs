@@ -6,6 +6,7 @@ use libfuzzer_sys::fuzz_target;
 use toolgate_model::json::JsonLimits;
 use toolgate_providers::replay::Script;
 use toolgate_providers::{StreamDecoder, StreamEvent, Wire};
+use toolgate_testkit::Render;
 
 fuzz_target!(|text: &str| {
     let Ok(script) = Script::from_toml(text) else {

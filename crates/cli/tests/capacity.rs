@@ -14,7 +14,7 @@ use program::Bench;
 use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Told};
+use toolgate_testkit::{Loopback, Render, Told};
 
 /// A server that plays a script on a wire.
 fn playing(wire: Wire, script: &str) -> Loopback {

@@ -17,7 +17,7 @@ use program::{Bench, answer};
 use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Told};
+use toolgate_testkit::{Loopback, Render, Told};
 
 const ALLOWLISTED: &str = "[tools.approval]\nallowlist = [\"run_command\", \"apply_patch\"]\n";
 

@@ -21,7 +21,7 @@ use program::{Bench, Done, Process, finish};
 use serde_json::Value;
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Sent, Told};
+use toolgate_testkit::{Loopback, Render, Sent, Told};
 
 /// Nobody who pressed Ctrl-C waits longer for the end. It is a matter of milliseconds.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -16,7 +16,7 @@ use std::process::Command;
 use program::{Bench, Done, finish};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Sent, Told};
+use toolgate_testkit::{Loopback, Render, Sent, Told};
 
 const KEY: &str = "zx-Loopback.7Q9w8E6r5T4y3U2i1O";
 

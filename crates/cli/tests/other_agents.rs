@@ -16,7 +16,7 @@ use program::Bench;
 use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Sent, Told};
+use toolgate_testkit::{Loopback, Render, Sent, Told};
 
 /// Runs calls as one conversation; their results.
 fn batch(bench: &Bench, calls: &[(&str, Value)]) -> Vec<Value> {

@@ -17,7 +17,7 @@ use program::{Bench, Done, finish};
 use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Sent, Told};
+use toolgate_testkit::{Loopback, Render, Sent, Told};
 
 const SSE: &str = "text/event-stream";
 

@@ -14,7 +14,7 @@ use program::{Bench, Done, finish};
 use serde_json::Value;
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Told};
+use toolgate_testkit::{Loopback, Render, Told};
 
 /// A server that says hi on a wire, however often it is asked.
 fn greeting(wire: Wire) -> Loopback {

@@ -15,7 +15,7 @@ use program::{Bench, Done, finish};
 use serde_json::{Value, json};
 use toolgate_providers::Wire;
 use toolgate_providers::replay::Script;
-use toolgate_testkit::{Loopback, Told};
+use toolgate_testkit::{Loopback, Render, Told};
 
 /// A variable whose name says that it is secret, and its value.
 const HANDED_IN: (&str, &str) = ("DEPLOY_TOKEN", "plain-words-of-a-variable");

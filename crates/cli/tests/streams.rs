@@ -20,7 +20,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use toolgate_providers::replay::Script;
 use toolgate_providers::{Reply, Wire};
-use toolgate_testkit::{Loopback, Sent, Told};
+use toolgate_testkit::{Loopback, Render, Sent, Told};
 
 const CALLS: &str = r#"
 [[steps]]

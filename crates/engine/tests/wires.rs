@@ -17,7 +17,7 @@ use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
 use toolgate_providers::{
     Definition, Message, Provider, Reply, StreamError, StreamEvent, StreamLimits, Wire,
 };
-use toolgate_testkit::{Loopback, Sent, Told};
+use toolgate_testkit::{Loopback, Render, Sent, Told};
 
 const LOOK: &str = r#"
 [[steps]]

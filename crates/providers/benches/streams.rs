@@ -13,6 +13,7 @@ use toolgate_providers::decode::{NdjsonDecoder, SseDecoder};
 use toolgate_providers::replay::{Arguments, Pace, Part, PlayedCall, Step};
 use toolgate_providers::request::{Conversation, Frame, RequestOptions, Tools};
 use toolgate_providers::{Content, Message, Reply, StreamDecoder, Wire};
+use toolgate_testkit::Render;
 
 /// As much as a network hands over at once.
 const CHUNK: usize = 1_400;

@@ -22,6 +22,7 @@ use toolgate_providers::{
     Content, ProviderError, ProviderErrorKind, Reply, Seal, StopReason, StreamDecoder, StreamEvent,
     StreamLimits, Usage, Wire,
 };
+use toolgate_testkit::Render;
 
 /// The example of the module's documentation.
 const EXAMPLE: &str = r#"

@@ -12,6 +12,7 @@ use toolgate_model::json::JsonLimits;
 use toolgate_providers::decode::{DecodeError, DecodeLimits};
 use toolgate_providers::replay::{Arguments, Pace, Part, PlayedCall, Step};
 use toolgate_providers::{Content, Reply, StreamDecoder, StreamError, StreamLimits, Wire};
+use toolgate_testkit::Render;
 
 fn read(wire: Wire, limits: StreamLimits, stream: &[u8]) -> Reply {
     let mut decoder = StreamDecoder::new(wire, limits);

@@ -1,8 +1,8 @@
 //! Recorded conversations: scripts that play a model.
 //!
 //! ```text
-//! TOML ──▶ Script (steps) ──▶ Step::play   ──▶ Beats: events with the time between them
-//!   ▲                    └──▶ Step::render ──▶ the bytes a wire would send for it
+//! TOML ──▶ Script (steps) ──▶ Step::play ──▶ Beats: events with the time between them
+//!   ▲
 //!   └── Script::to_toml ◀── Recorder ◀── the events of a real provider
 //! ```
 //!
@@ -44,11 +44,10 @@
 mod play;
 mod read;
 mod record;
-mod render;
 mod script;
 mod write;
 
-pub use play::{Beat, Played};
+pub use play::{Beat, Pieces, Played};
 pub use read::ScriptError;
 pub use record::Recorder;
 pub use script::{Arguments, Expected, Finish, Pace, Part, PlayedCall, Script, Step, Unexpected};

@@ -130,14 +130,16 @@ impl Stage<'_> {
 }
 
 /// Goes through the sizes and delays of a pace.
-pub(super) struct Pieces<'a> {
+#[derive(Debug)]
+pub struct Pieces<'a> {
     pace: &'a Pace,
     cut: usize,
     waited: usize,
 }
 
 impl<'a> Pieces<'a> {
-    pub(super) const fn new(pace: &'a Pace) -> Self {
+    /// From the first size and the first delay on.
+    pub const fn new(pace: &'a Pace) -> Self {
         Self {
             pace,
             cut: 0,
@@ -146,7 +148,7 @@ impl<'a> Pieces<'a> {
     }
 
     /// The next piece of a text, at least a character of it, and the rest.
-    pub(super) fn cut<'t>(&mut self, text: &'t str) -> (&'t str, &'t str) {
+    pub fn cut<'t>(&mut self, text: &'t str) -> (&'t str, &'t str) {
         let Some(bytes) = turn(&self.pace.chunk_bytes, &mut self.cut) else {
             return (text, "");
         };

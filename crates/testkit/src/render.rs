@@ -5,16 +5,17 @@
 //! of other wires not at all.
 
 use serde_json::{Value, json};
+use toolgate_providers::replay::{Arguments, Finish, Part, Pieces, PlayedCall, Step};
+use toolgate_providers::{ProviderError, ProviderErrorKind as Kind, Seal, StopReason, Usage, Wire};
 
-use super::play::Pieces;
-use super::script::{Arguments, Finish, Part, PlayedCall, Step};
-use crate::event::{Seal, StopReason, Usage};
-use crate::fault::ProviderError;
-use crate::wire::Wire;
-
-impl Step {
+/// The bytes that a provider would send for a step.
+pub trait Render {
     /// The whole stream of the answer.
-    pub fn render(&self, wire: Wire) -> Vec<u8> {
+    fn render(&self, wire: Wire) -> Vec<u8>;
+}
+
+impl Render for Step {
+    fn render(&self, wire: Wire) -> Vec<u8> {
         let mut page = Page {
             wire,
             pieces: Pieces::new(&self.pace),
@@ -27,20 +28,16 @@ impl Step {
         page.finish(self);
         page.out.into_bytes()
     }
+}
 
-    fn reason(&self) -> Option<StopReason> {
-        let has = |wanted: fn(&Part) -> bool| self.parts.iter().any(wanted);
-        match &self.finish {
-            Finish::Stop(reason) => Some(reason.clone()),
-            Finish::Normal if has(|part| matches!(part, Part::Refusal(_))) => {
-                Some(StopReason::Refusal)
-            }
-            Finish::Normal if has(|part| matches!(part, Part::Call(_))) => {
-                Some(StopReason::ToolUse)
-            }
-            Finish::Normal => Some(StopReason::EndTurn),
-            Finish::Error(_) | Finish::Cut => None,
-        }
+fn reason(step: &Step) -> Option<StopReason> {
+    let has = |wanted: fn(&Part) -> bool| step.parts.iter().any(wanted);
+    match &step.finish {
+        Finish::Stop(reason) => Some(reason.clone()),
+        Finish::Normal if has(|part| matches!(part, Part::Refusal(_))) => Some(StopReason::Refusal),
+        Finish::Normal if has(|part| matches!(part, Part::Call(_))) => Some(StopReason::ToolUse),
+        Finish::Normal => Some(StopReason::EndTurn),
+        Finish::Error(_) | Finish::Cut => None,
     }
 }
 
@@ -214,7 +211,7 @@ impl Page<'_> {
         if let Finish::Error(error) = &step.finish {
             self.error(error);
         }
-        let Some(reason) = step.reason() else { return };
+        let Some(reason) = reason(step) else { return };
         let usage = step.usage;
         match self.wire {
             Wire::Anthropic => {
@@ -397,7 +394,6 @@ fn responses_usage(usage: &Usage) -> Value {
 
 /// A word that every wire's reader takes for the error's kind.
 fn error_word(error: &ProviderError) -> &str {
-    use crate::fault::ProviderErrorKind as Kind;
     match error.kind {
         Kind::Overloaded => "overloaded_error",
         Kind::RateLimited => "rate_limit_error",
@@ -408,6 +404,6 @@ fn error_word(error: &ProviderError) -> &str {
         Kind::NotFound => "not_found_error",
         Kind::ContextTooLong => "context_length_exceeded",
         Kind::InvalidRequest => "invalid_request_error",
-        Kind::Other => "other",
+        _ => "other",
     }
 }
