@@ -19,7 +19,7 @@ use crate::settings::ConfiguredDirectory;
 pub(crate) type Layers = Vec<LayerSpec>;
 
 impl Effective {
-    /// What decides where no rule speaks.
+    /// What decides where no rule matches.
     pub fn policy_settings(&self) -> Settings {
         let approval = &self.settings().tools.approval;
         Settings {

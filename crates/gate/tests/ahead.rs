@@ -178,7 +178,7 @@ fn a_call_gets_ready_while_its_start_is_put_on_record_and_runs_after_it() {
 }
 
 #[test]
-fn what_was_made_ready_goes_away_when_the_start_cannot_be_put_on_record() {
+fn a_preparation_is_dropped_when_the_start_cannot_be_recorded() {
     paused(async {
         let diary = Diary::default();
         let make = tool(&diary, |diary| diary.note("prepared"));

@@ -238,7 +238,7 @@ fn invalid_blocks_become_notes() {
 }
 
 #[test]
-fn an_image_is_what_its_bytes_say() {
+fn the_type_of_an_image_comes_from_its_bytes() {
     paused(async {
         let named = settled(with([ContentBlock::image("image/jpeg", PNG)])).await;
         assert_eq!(named.blocks, [ContentBlock::image("image/png", PNG)]);

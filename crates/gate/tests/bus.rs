@@ -245,7 +245,7 @@ fn the_memory_of_closed_questions_is_bounded() {
 }
 
 #[test]
-fn when_nobody_listens_any_more_whoever_waits_is_told() {
+fn a_pending_question_is_unanswered_when_the_listener_is_gone() {
     paused(async {
         let bench = Rig::new()
             .tool(Scripted::new("write").side_effects())

@@ -108,7 +108,7 @@ fn every_call_is_wanted_or_has_its_result() {
 }
 
 #[test]
-fn where_tools_are_off_nobody_is_asked_for_results() {
+fn no_results_are_requested_where_tools_are_off() {
     paused(async {
         let bench = rig(Mode::Disabled).build();
         let (by_hand, _) = hand_over(&bench, calls()).await;
@@ -120,7 +120,7 @@ fn where_tools_are_off_nobody_is_asked_for_results() {
 }
 
 #[test]
-fn what_cannot_be_put_on_record_is_not_asked_for() {
+fn a_call_that_cannot_be_recorded_is_not_asked_about() {
     paused(async {
         let journal = FaultyJournal::failing_from(0);
         let bench = rig(Mode::ParseOnly).journal(journal).build();

@@ -214,7 +214,7 @@ fn a_journal_that_cannot_be_written_stops_tools_and_says_so() {
 }
 
 #[test]
-fn an_effect_whose_end_could_not_be_recorded_is_still_told() {
+fn an_effect_whose_end_could_not_be_recorded_is_still_reported() {
     paused(async {
         let (bench, ran) = bench(FaultyJournal::failing_at([2]));
         let results = bench

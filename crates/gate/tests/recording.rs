@@ -123,7 +123,7 @@ fn a_start_that_may_be_on_record_is_offered_again_and_not_run() {
 }
 
 #[test]
-fn the_end_of_a_conversation_says_what_is_not_on_record() {
+fn the_end_of_a_conversation_reports_what_is_not_recorded() {
     paused(async {
         let lost = bench(FaultyJournal::failing_from(2));
         lost.one("look", json!({})).await;
@@ -194,7 +194,7 @@ fn a_conversation_that_another_holds_keeps_no_other_from_being_recorded() {
 }
 
 #[test]
-fn what_waits_is_bounded_and_what_is_known_of_calls_is_not_lost() {
+fn waiting_notes_are_bounded_and_states_of_calls_are_kept() {
     paused(async {
         let bench = bench(FaultyJournal::failing_from(1));
         let part = || Record::Streamed { content: json!([]) };

@@ -212,7 +212,7 @@ fn test_output_truncation() {
 }
 
 #[test]
-fn results_never_exceed_what_the_context_has_left() {
+fn results_never_exceed_the_rest_of_the_context() {
     paused(async {
         for (capacity, limit) in [
             (64 * 1024, 64 * 1024),
@@ -252,7 +252,7 @@ fn lines_are_bounded_where_that_is_configured() {
 }
 
 #[test]
-fn what_bounds_itself_keeps_its_form_as_long_as_it_keeps_its_word() {
+fn a_tool_that_bounds_its_output_keeps_its_form_within_the_limit() {
     paused(async {
         let json = serde_json::to_string_pretty(&json!({"list": vec!["item"; 40]})).unwrap();
         let bench = rig(Act::Give(Output::self_bounded(&json)))

@@ -200,7 +200,7 @@ fn of_two_registrations_of_one_name_exactly_one_wins() {
 }
 
 #[test]
-fn writers_are_alone_readers_share_and_nobody_is_forgotten() {
+fn writers_exclude_readers_share_and_none_starves() {
     check_random(|| {
         let locks = Locks::new();
         let (readers, writers) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
@@ -243,7 +243,7 @@ fn writers_are_alone_readers_share_and_nobody_is_forgotten() {
 }
 
 #[test]
-fn whoever_gives_up_waiting_does_not_hold_up_the_others() {
+fn a_caller_that_stops_waiting_does_not_delay_the_others() {
     check_random(|| {
         let locks = Locks::new();
         let held = block_on(locks.acquire(Claim::of(1, &Facts::writing("a"))));

@@ -119,7 +119,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(512))]
 
         #[test]
-        fn what_is_encoded_is_decoded(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        fn decoding_reverses_encoding(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
             prop_assert_eq!(decode(&encode(&bytes)).unwrap(), bytes);
         }
 

@@ -225,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_seen_in_a_name_is_written_out() {
+    fn invisible_characters_in_a_name_are_written_out() {
         for (name, shown) in [
             ("plain ü.txt", "plain ü.txt"),
             ("c\u{202e}.txt", "c\\u{202e}.txt"),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn letters_that_look_like_others_are_told_by_their_code_points() {
+    fn lookalike_letters_are_shown_with_their_code_points() {
         for (name, told) in [
             ("git", None),
             ("./x-1_b.sh", None),

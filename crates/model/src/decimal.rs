@@ -125,7 +125,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(512), ..ProptestConfig::default() })]
 
         #[test]
-        fn what_is_written_down_is_kept_and_one_more_digit_is_not(number in any::<f64>()) {
+        fn a_written_number_is_exact_and_one_with_more_digits_is_not(number in any::<f64>()) {
             prop_assume!(number.is_normal());
             let text = Number::from_f64(number).unwrap().to_string();
             prop_assert!(is_kept(&text), "{text}");

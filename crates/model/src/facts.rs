@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn json_hides_what_is_not_the_case() {
+    fn json_leaves_out_fields_with_default_values() {
         let text = serde_json::to_string(&Facts::reading("a")).unwrap();
         assert_eq!(
             text,

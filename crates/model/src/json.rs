@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_refused_says_why_and_where() {
+    fn an_error_names_the_cause_and_the_place() {
         for (text, why) in [
             (r#"{"a":1,"a":2}"#, "key \"a\" twice"),
             (r#"{"x":{"b":1,"\u0062":2}}"#, "key \"b\" twice"),

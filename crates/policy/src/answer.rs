@@ -11,7 +11,7 @@ use crate::question::Question;
 /// Why an atom has its answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Cause<'p> {
-    /// A rule speaks.
+    /// A rule matches.
     Rule(&'p Rule),
     /// A rule allows what a command only claims.
     Claimed(&'p Rule),

@@ -304,7 +304,7 @@ fn try_examples(
 
 /// Whether the rule is the one that answers: for an allow at every atom, otherwise at some.
 fn decides(layer: &Layer, rule: &Rule, question: &Question<'_>) -> Result<(), String> {
-    let mut nobody = "there is nothing in it that the rule speaks to".to_owned();
+    let mut nobody = "nothing in it matches the rule".to_owned();
     for atom in relevant(rule, question) {
         match layer.speaks(&atom, question) {
             Some(found) if std::ptr::eq(found, rule) => {
@@ -345,7 +345,7 @@ fn fits(layer: &Layer, at: usize, rule: &Rule, question: &Question<'_>) -> bool 
     }
 }
 
-/// The atoms of the kinds that a rule speaks to, and `opaque`, which stands for all kinds.
+/// The atoms of the kinds that a rule matches, and `opaque`, which stands for all kinds.
 fn relevant<'a>(rule: &'a Rule, question: &Question<'a>) -> impl Iterator<Item = Atom<'a>> {
     let every = !rule.spec.has_fact_keys();
     Atom::of(question).filter(move |atom| match atom {

@@ -1,4 +1,4 @@
-//! What holds when no rule speaks.
+//! What holds when no rule matches.
 
 use serde::{Deserialize, Serialize};
 use toolgate_model::Action;

@@ -1,7 +1,7 @@
 //! What a call that looks through directories does not get to see.
 //!
 //! Such a call says which directory it reads, and is let through for that. What a
-//! `deny` or `ask` says about files further down speaks to them when they are
+//! `deny` or `ask` says about files further down matches them when they are
 //! found: they are left out, as if they were asked for by name and refused.
 
 use toolgate_model::{Args, Facts, Risk};

@@ -111,9 +111,9 @@ impl Rule {
         self.spec.opaque && self.is_strict()
     }
 
-    /// Whether it speaks to a call's `opaque`.
+    /// Whether it matches a call's `opaque`.
     ///
-    /// A deny or ask with `command` speaks to the command itself, which is enough.
+    /// A deny or ask with `command` matches the command itself, which is enough.
     pub(crate) fn answers_opaque(&self) -> bool {
         self.spec.opaque && !(self.is_strict() && self.command.is_some())
     }

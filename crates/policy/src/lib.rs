@@ -52,7 +52,7 @@
 //! effect, and so does one through `..`. `default_action` replaces every row but the allowlist's.
 //!
 //! **Commands without a sandbox** are refused with `sandbox_unavailable` unless a
-//! trusted rule speaks to them; no list, trust level, mode or `default_action`
+//! trusted rule matches them; no list, trust level, mode or `default_action`
 //! lifts that. File tools always stand behind the path sandbox, so "only behind
 //! sandboxes" asks something of commands and of what is opaque only.
 //!

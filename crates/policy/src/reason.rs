@@ -85,10 +85,10 @@ fn sentence(policy: &Policy, answer: &Answer<'_, '_>) -> String {
         (Cause::Rule(rule), action) => {
             let (verb, next) = match action {
                 Action::Allow => ("Allowed", ""),
-                Action::Ask => ("Asked", ""),
+                Action::Ask => ("Needs approval", ""),
                 Action::Deny => (
                     "Denied",
-                    " Go another way, or let the person change that rule.",
+                    " Go another way, or let the user change that rule.",
                 ),
             };
             let (text, place) = (&rule.text, &rule.spec.source);
@@ -96,10 +96,10 @@ fn sentence(policy: &Policy, answer: &Answer<'_, '_>) -> String {
                 (Some(message), Action::Ask | Action::Deny) => format!(" {message}"),
                 _ => String::new(),
             };
-            format!("{verb} by the rule `{text}` in {place}, which speaks to `{atom}`.{own}{next}")
+            format!("{verb} by the rule `{text}` in {place}, which matches `{atom}`.{own}{next}")
         }
         (Cause::Claimed(rule), _) => format!(
-            "The rule `{}` in {} allows `{atom}`, but that is only what the command claims and no sandbox is built from it, so it is asked.",
+            "The rule `{}` in {} allows `{atom}`, but no sandbox is built from what a command claims, so it needs approval.",
             rule.text, rule.spec.source
         ),
         (Cause::Represented, _) => format!("The facts of `{atom}` decide."),
@@ -107,29 +107,29 @@ fn sentence(policy: &Policy, answer: &Answer<'_, '_>) -> String {
             "`{atom}` changes instructions that agents obey, so it needs approval. A trusted rule that names this very path with `allow` saves the question."
         ),
         (Cause::NoSandbox, _) => format!(
-            "No rule speaks to `{atom}`, and without the command sandbox no command runs. `toolgate doctor` says what is missing here, in a program of one's own `Workspace::command_sandbox`; the person can allow this command with a rule."
+            "No rule covers `{atom}`, and without the command sandbox no command runs. `toolgate doctor` says what is missing, in a program of one's own `Workspace::command_sandbox`; the user can allow this command with a rule."
         ),
         (Cause::Row(row), action) => {
             let because = policy.settings.because(row);
             let next = match (action, &answer.atom) {
                 (Action::Allow, _) => "",
                 (_, Atom::Opaque) => {
-                    " Parts of it are only known when it runs; write it out plainly, or let the person add a rule with `opaque = true`."
+                    " Parts of it are only known when it runs; write it out plainly, or let the user add a rule with `opaque = true`."
                 }
                 (Action::Ask, _) => " A rule that allows it saves the question.",
-                (Action::Deny, _) => " The person can allow it with a rule or the allowlist.",
+                (Action::Deny, _) => " The user can allow it with a rule or the allowlist.",
             };
             let verb = match action {
-                Action::Allow => "allowed",
-                Action::Ask => "asked",
-                Action::Deny => "denied",
+                Action::Allow => "it is allowed",
+                Action::Ask => "it needs approval",
+                Action::Deny => "it is denied",
             };
             match row {
                 Row::Allowlisted => format!(
-                    "The tool is on the allowlist in {}; with {because} that is {verb}.",
+                    "The tool is on the allowlist in {}; with {because} {verb}.",
                     policy.allowlist_source
                 ),
-                _ => format!("No rule speaks to `{atom}`; with {because} it is {verb}.{next}"),
+                _ => format!("No rule covers `{atom}`; with {because} {verb}.{next}"),
             }
         }
     }

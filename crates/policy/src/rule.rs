@@ -142,7 +142,7 @@ impl RuleSpec {
         self
     }
 
-    /// Whether it speaks to facts of certain kinds only.
+    /// Whether it matches facts of certain kinds only.
     pub(crate) const fn has_fact_keys(&self) -> bool {
         self.command.is_some() || self.has_claimable_keys()
     }

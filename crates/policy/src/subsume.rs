@@ -37,7 +37,7 @@ pub(crate) fn taken(earlier: &Rule, later: &Rule) -> Taken {
         };
     }
     if !earlier.spec.has_fact_keys() {
-        // Alone, a strict rule about what is opaque speaks to no command.
+        // Alone, a strict rule about what is opaque matches no command.
         return if earlier.only_opaque() {
             Taken::No
         } else {

@@ -134,7 +134,7 @@ fn examples_that_do_not_hold_are_told_with_their_place() {
         .command("x")
         .examples(&["read a"], &["read a"])];
     assert_eq!(kinds(&list), [Missed]);
-    assert!(told(&list).contains("there is nothing in it that the rule speaks to"));
+    assert!(told(&list).contains("nothing in it matches the rule"));
     let deny = rule("*", Deny)
         .command("curl")
         .examples(&["ls; cat"], &["ls; curl x"]);
@@ -149,7 +149,7 @@ fn examples_that_do_not_hold_are_told_with_their_place() {
 }
 
 #[test]
-fn a_rule_that_nothing_reaches_is_found() {
+fn a_rule_shadowed_by_an_earlier_one_is_found() {
     let r = |action| rule("run_command", action);
     let when = |rule: RuleSpec| rule.when("command", Operator::Contains, &["x"]);
     for (earlier, later, shadowed) in [

@@ -144,7 +144,7 @@ fn an_autonomous_model_runs_unknown_commands_only_without_a_network() {
 }
 
 #[test]
-fn atoms_take_the_row_of_what_they_are() {
+fn defaults_depend_on_the_kind_of_effect() {
     let policy = policy_with(settings(Trust::Guided, Some(Mode::Auto)), &[]);
     for (call, expected) in [
         (read("a"), Allow),
@@ -263,7 +263,7 @@ fn default_action_replaces_every_cell_but_the_allowlists() {
 }
 
 #[test]
-fn no_command_runs_without_a_sandbox_unless_a_trusted_rule_speaks_to_it() {
+fn no_command_runs_without_a_sandbox_unless_a_trusted_rule_matches_it() {
     let mut listed_tool = trusted("user", &[]);
     listed_tool.allowlist = Some(listed(&["run_command"]));
     for trust in TRUSTS {

@@ -16,7 +16,7 @@ fn reason(rule: RuleSpec, call: &Call) -> String {
 }
 
 #[test]
-fn a_reason_says_which_rule_where_and_what_to_do() {
+fn a_reason_names_the_rule_its_place_and_the_next_step() {
     assert_eq!(
         reason(
             rule("write_file", Deny)
@@ -24,7 +24,7 @@ fn a_reason_says_which_rule_where_and_what_to_do() {
                 .message("Use the migration tool."),
             &write("migrations/1.sql")
         ),
-        "Denied by the rule `deny write_file writes=[\"migrations/\"]` in toolgate.toml:12 (user), which speaks to `write migrations/1.sql`. Use the migration tool. Go another way, or let the person change that rule."
+        "Denied by the rule `deny write_file writes=[\"migrations/\"]` in toolgate.toml:12 (user), which matches `write migrations/1.sql`. Use the migration tool. Go another way, or let the user change that rule."
     );
     assert_eq!(
         reason(
@@ -33,18 +33,18 @@ fn a_reason_says_which_rule_where_and_what_to_do() {
                 .message("It publishes."),
             &run("git push")
         ),
-        "Asked by the rule `ask bash command=[\"git\",\"push\"]` in toolgate.toml:12 (user), which speaks to `command git push`. It publishes."
+        "Needs approval by the rule `ask bash command=[\"git\",\"push\"]` in toolgate.toml:12 (user), which matches `command git push`. It publishes."
     );
     assert_eq!(
         reason(rule("read_file", Allow).message("not shown"), &read("a")),
-        "Allowed by the rule `allow read_file` in toolgate.toml:12 (user), which speaks to `read a`."
+        "Allowed by the rule `allow read_file` in toolgate.toml:12 (user), which matches `read a`."
     );
     let mut claimed = run("x");
     claimed.facts.writes = vec!["w".into()];
     claimed.facts.runs.clear();
     assert_eq!(
         reason(rule("*", Allow).writes(&["w"]), &claimed),
-        "The rule `allow * writes=[\"w\"]` in toolgate.toml:12 (user) allows `write w`, but that is only what the command claims and no sandbox is built from it, so it is asked."
+        "The rule `allow * writes=[\"w\"]` in toolgate.toml:12 (user) allows `write w`, but no sandbox is built from what a command claims, so it needs approval."
     );
 }
 
@@ -59,7 +59,7 @@ fn a_default_says_which_settings_made_it() {
     assert_eq!(rule, "default for side effects: trust = \"guided\"");
     assert_eq!(
         reason,
-        "No rule speaks to `write a`; with trust = \"guided\" it is asked. A rule that allows it saves the question."
+        "No rule covers `write a`; with trust = \"guided\" it needs approval. A rule that allows it saves the question."
     );
     let (rule, reason) = default(Settings::default(), &read("a"));
     assert_eq!(rule, "default for read-only: trust = \"guided\"");
@@ -75,7 +75,7 @@ fn a_default_says_which_settings_made_it() {
         "default for read-only: trust = \"autonomous\", mode = \"deny\""
     );
     assert!(
-        reason.ends_with("it is denied. The person can allow it with a rule or the allowlist."),
+        reason.ends_with("it is denied. The user can allow it with a rule or the allowlist."),
         "{reason}"
     );
     let fixed = Settings {
@@ -111,7 +111,7 @@ fn a_default_says_which_settings_made_it() {
     );
     assert_eq!(
         decision.reason,
-        "The tool is on the allowlist in user; with trust = \"supervised\", mode = \"auto\" that is asked."
+        "The tool is on the allowlist in user; with trust = \"supervised\", mode = \"auto\" it needs approval."
     );
 }
 
@@ -122,7 +122,7 @@ fn sandboxes_floors_and_approvals_say_what_they_are() {
     assert!(
         decision
             .reason
-            .starts_with("No rule speaks to `command ls`, and without the command sandbox")
+            .starts_with("No rule covers `command ls`, and without the command sandbox")
     );
     let mut call = run("x");
     call.facts.catastrophic = vec!["one".into(), "two\nlines".into()];
@@ -267,7 +267,7 @@ fn the_rules_of_the_documentation_can_be_read() {
 }
 
 #[test]
-fn risk_is_what_the_rule_says_else_what_the_call_is() {
+fn risk_comes_from_the_rule_or_else_from_the_call() {
     let risk = |list: &[RuleSpec], call: &Call| {
         let policy = rules(list);
         let risk = policy.risk(&call.question());

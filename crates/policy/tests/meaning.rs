@@ -168,7 +168,7 @@ fn the_command_of_an_allow_does_not_fit_words_that_are_not_known() {
 }
 
 #[test]
-fn the_command_of_a_deny_fits_as_far_as_words_are_known() {
+fn the_command_of_a_deny_matches_as_far_as_words_are_known() {
     let rm = |action| rule("run_command", action).command("rm");
     assert_eq!(action(&rules(&[rm(Deny)]), &run("rm $X")), Deny);
     assert_eq!(atoms_answered(rm(Ask), &run("rm $X")), ["command rm $X"]);
@@ -183,7 +183,7 @@ fn the_command_of_a_deny_fits_as_far_as_words_are_known() {
 }
 
 #[test]
-fn conditions_gate_the_rule_for_the_whole_call() {
+fn conditions_are_about_the_whole_call() {
     let gated = rule("run_command", Deny).when("command", Operator::Contains, &["status"]);
     assert_eq!(atoms_answered(gated, &everything()).len(), 5);
     let shut = rule("run_command", Deny).when("command", Operator::Contains, &["push"]);
@@ -269,7 +269,7 @@ fn a_rule_names_a_tool_its_alias_or_every_tool() {
 }
 
 #[test]
-fn within_a_layer_an_atom_takes_the_first_rule_that_fits() {
+fn within_a_layer_an_atom_takes_the_first_rule_that_matches() {
     let first = |one, two| action(&rules(&[one, two]), &write("src/a"));
     let w = |action, pattern: &str| rule("write_file", action).writes(&[pattern]);
     assert_eq!(first(w(Allow, "src/**"), w(Deny, "**")), Allow);
@@ -650,7 +650,9 @@ fn an_allow_that_rests_on_what_a_command_claims_holds_only_behind_a_sandbox_of_t
     let decision = decide(&rules(&by_facts), &call);
     assert_eq!(decision.action, Ask);
     assert!(
-        decision.reason.contains("only what the command claims"),
+        decision
+            .reason
+            .contains("no sandbox is built from what a command claims"),
         "{}",
         decision.reason
     );

@@ -27,7 +27,7 @@ fn tools() -> Vec<KnownTool> {
 }
 
 #[test]
-fn a_rule_that_nothing_its_tool_does_can_fit_is_found() {
+fn a_rule_that_can_match_nothing_its_tool_does_is_found() {
     let on = |tool: &str, param: &str| rule(tool, Deny).when(param, Operator::Equals, &["x"]);
     let paths = ["src/**"];
     for (rule, told) in [

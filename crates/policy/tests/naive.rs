@@ -208,7 +208,7 @@ fn condition_holds(condition: &Condition, args: &Args, strict: bool) -> bool {
         }
 }
 
-/// Whether a rule speaks to an atom of a call.
+/// Whether a rule matches an atom of a call.
 fn speaks(rule: &RuleSpec, atom: &Atom, call: &Call) -> bool {
     let strict = rule.action != Allow;
     if !rule

@@ -19,7 +19,7 @@ fn answers(action: toolgate_model::Action, pattern: &str, path: &str) -> bool {
 }
 
 #[test]
-fn an_allow_means_the_paths_it_writes_down_and_a_deny_also_what_they_may_stand_for() {
+fn an_allow_matches_literal_paths_and_a_deny_also_their_aliases() {
     for (pattern, path, allow, deny) in [
         // A path, and what lies beneath it.
         ("src/lib.rs", "src/lib.rs", true, true),
@@ -160,7 +160,7 @@ fn deleting_a_directory_is_deleting_what_a_deny_keeps_in_it() {
 }
 
 #[test]
-fn what_cannot_be_understood_is_an_error_with_its_place() {
+fn an_invalid_rule_is_an_error_with_its_place() {
     let faulty = |rule: toolgate_policy::RuleSpec| {
         let layers = [trusted("user", &[rule.at("c.toml", 7)])];
         let error =

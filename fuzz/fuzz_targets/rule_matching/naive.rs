@@ -173,7 +173,7 @@ fn parts(layer: &LayerSpec) -> [(LayerTrust, Vec<RuleSpec>); 3] {
     ]
 }
 
-/// The first rule that speaks to an atom, those that name the tool before the star.
+/// The first rule that matches an atom, those that name the tool before the star.
 fn first<'r>(rules: &'r [RuleSpec], atom: Atom<'_>, call: &Question<'_>) -> Option<&'r RuleSpec> {
     let named = rules
         .iter()
@@ -208,7 +208,7 @@ fn speaks(rule: &RuleSpec, atom: Atom<'_>, call: &Question<'_>) -> bool {
         Atom::Opaque => match &rule.command {
             _ if !rule.opaque => false,
             None => true,
-            // A deny or ask speaks to the command itself, which is enough.
+            // A deny or ask matches the command itself, which is enough.
             Some(_) if strict => false,
             Some(words) => {
                 let runs = &call.facts.runs;

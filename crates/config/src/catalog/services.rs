@@ -45,7 +45,7 @@ pub(super) const PRESET: &[Key] = &[
     Key::new(
         "trust",
         Shape::Choice(&["supervised", "guided", "autonomous"]),
-        "How much is done without a question where no rule speaks.",
+        "How much is done without a question where no rule matches.",
     ),
 ];
 

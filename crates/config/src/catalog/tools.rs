@@ -85,7 +85,7 @@ pub(super) const TOOLS: &[Key] = &[
     )
     .or(Fallback::Flag(true))
     .project(Project::Sets(false)),
-    section("approval", APPROVAL, "What is asked, and what holds where no rule speaks."),
+    section("approval", APPROVAL, "What is asked, and what holds where no rule matches."),
     Key::new(
         "rules",
         Shape::list(&Shape::Table(RULE)),
@@ -116,7 +116,7 @@ const APPROVAL: &[Key] = &[
     strictness(
         "trust",
         &["supervised", "guided", "autonomous"],
-        "How much is done without a question where no rule speaks.",
+        "How much is done without a question where no rule matches.",
     )
     .or(Fallback::Text("guided")),
     strictness(
@@ -127,14 +127,14 @@ const APPROVAL: &[Key] = &[
     Key::new(
         "allowlist",
         TOOL_NAMES,
-        "Tools that are not asked about where no rule speaks. Commands, and patches that delete, are asked about all the same; a rule that names the tool allows them.",
+        "Tools that are not asked about where no rule matches. Commands, and patches that delete, are asked about all the same; a rule that names the tool allows them.",
     )
     .or(Fallback::List(&["read_file"])),
     Key::new("denylist", TOOL_NAMES, "Tools that are always denied.").adds(),
     Key::new(
         "default_action",
         Shape::Choice(&["allow", "ask", "deny"]),
-        "Replaces what trust and mode say where no rule speaks.",
+        "Replaces what trust and mode say where no rule matches.",
     )
     .project(Project::DefaultAction),
     Key::new(

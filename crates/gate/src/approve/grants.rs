@@ -333,7 +333,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_described_of_a_grant_shows_no_secret() {
+    fn the_description_of_a_grant_shows_no_secret() {
         let redactor = Redactor::new([("TOKEN", "correct-horse-battery")]).unwrap();
         let secret = || "correct-horse-battery".to_owned();
         for (scope, described) in [

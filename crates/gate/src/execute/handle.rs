@@ -49,7 +49,7 @@ impl CallHandle {
         self.cancel.cancel();
     }
 
-    /// Waits for the one result. Events nobody took are dropped, so that the call does not wait for them.
+    /// Waits for the one result. Events that are not read are dropped, so that the call does not wait for them.
     pub async fn result(mut self) -> ToolResult {
         let lost = || {
             let error = ToolError::new(

@@ -1,8 +1,8 @@
-//! What a tool keeps while it lives.
+//! Locks that a tool holds while it lives.
 //!
 //! A future that was dropped is not always the end of a tool: it may have handed
-//! its work, and the context with it, to a thread that nobody can stop. So the
-//! locked paths belong to whoever holds the tool's future or its
+//! its work, and the context with it, to a thread that cannot be stopped. So the
+//! locked paths belong to the holder of the tool's future or its
 //! [`RunCtx`](crate::tool::RunCtx); they are free when the last of these is gone.
 
 use std::sync::Arc;

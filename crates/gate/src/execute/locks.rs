@@ -3,9 +3,9 @@
 //! A call whose facts are complete locks the paths of its facts against the calls of all
 //! conversations: reading is shared, writing is exclusive. A call whose facts are not complete,
 //! or that runs programs, excludes every other call of its own conversation and no call of
-//! another one: nobody knows its paths, and two conversations in one workspace disturb each
+//! another one: its paths are not known, and two conversations in one workspace disturb each
 //! other no more than two terminals do. A tool that changes a file compares it with what was
-//! approved right before the change, whoever changed it.
+//! approved right before the change.
 //!
 //! Paths are absolute, so that all gates of a process can share one table. A lock is released
 //! when the tool really ended, not when its result was written.
@@ -140,7 +140,7 @@ struct Table {
 }
 
 impl Table {
-    /// Lets everybody in who can go, in order; nobody overtakes one they conflict with.
+    /// Grants every claim that can be granted, in order; none overtakes one that it conflicts with.
     fn admit(&mut self) {
         let mut index = 0;
         while let Some((id, claim, _)) = self.waiting.get(index) {
@@ -196,7 +196,7 @@ pub struct PathGuard {
 }
 
 impl PathGuard {
-    /// Notes that nobody knows when its tool ends.
+    /// Notes that the end of its tool is not known.
     pub(crate) fn give_up(&self) {
         let mut table = lock(&self.locks.table);
         let own = table.held.iter_mut().find(|held| held.id == self.id);

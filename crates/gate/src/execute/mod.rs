@@ -1,13 +1,13 @@
-//! Running what was let through.
+//! Running allowed calls.
 //!
 //! ```text
-//! Authorized ──locks──▶ before_start ──▶ started (journal) ──▶ ground unchanged? ──▶ run ──▶ settle ──▶ ToolResult
+//! Authorized ──locks──▶ before_start ──▶ started (journal) ──▶ preconditions unchanged? ──▶ run ──▶ settle ──▶ ToolResult
 //!                                                                                   timeout, cancel, panic
 //! ```
 //!
-//! In: plans that policy allowed or a person approved. Out: exactly one result per
+//! In: plans that policy allowed or the user approved. Out: exactly one result per
 //! call, in call order. What can go wrong is a result too: the time runs out, the
-//! line is cancelled, the tool panics, a file changed since it was shown, or a tool
+//! batch is cancelled, the tool panics, a file changed since it was shown, or a tool
 //! ignores that it should stop; then it is reported as still running and keeps its
 //! paths locked for as long as it lives.
 

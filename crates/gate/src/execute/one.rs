@@ -62,7 +62,7 @@ pub(crate) struct Runner {
     timers: Arc<Timers>,
 }
 
-/// The tool at work. If whoever waits for it goes away, it is told and ended.
+/// The tool at work. If its waiter goes away, it is cancelled and ended.
 struct Work {
     task: JoinHandle<Ended>,
     told: CancellationToken,
@@ -110,7 +110,7 @@ impl Runner {
         let mut acquired = pin!(async {
             let mut paths = self.locks.acquire(claim.clone()).await;
             if is_command {
-                // Nobody closes it.
+                // It is never closed.
                 paths.turn = Arc::clone(&self.commands).acquire_owned().await.ok();
             }
             paths

@@ -8,7 +8,7 @@ use std::task::Poll;
 ///
 /// There are never more than `max_concurrent`, so all of them are polled whenever one of
 /// them may go on. A set that keeps account of who was woken pays for it by waking its own
-/// task whenever it has polled everybody, which on two cores costs more than the pipeline itself.
+/// task whenever it has polled all of them, which on two cores costs more than the pipeline itself.
 pub(crate) struct SideBySide<F>(Vec<Pin<Box<F>>>);
 
 impl<F: Future> SideBySide<F> {
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_waits_for_all_of_them_is_not_woken_by_the_set() {
+    fn waiting_for_all_is_not_woken_by_the_set() {
         let mut set = SideBySide::new();
         set.push(pending::<()>());
         set.push(pending());

@@ -1,4 +1,4 @@
-//! Whatever can end a call from outside.
+//! Cancellation of a call from outside.
 
 use tokio_util::sync::CancellationToken;
 

@@ -1,6 +1,6 @@
 //! Deadlines that cost no wake-up.
 //!
-//! Whoever arms a timer that is due before all others wakes the thread that waits for
+//! Arming a timer that is due before all others wakes the thread that waits for
 //! timers, and a thread on an idle core takes longer to wake than most calls take to run.
 //! A deadline is armed for every call and almost never reached. So one timer is kept that is
 //! due sooner than they are: it is armed at most once in [`APART`], by a call, and the

@@ -10,7 +10,7 @@ use toolgate_model::ConversationId;
 use super::{Entry, JournalError};
 use crate::clock::{Entropy, SystemEntropy};
 
-/// What tells one batch of a conversation from every other: made by whoever offers it, checked
+/// What tells one batch of a conversation from every other: made by its caller, checked
 /// by the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -78,7 +78,7 @@ impl Batch {
         Self::with_key(BatchKey::fresh()?, entries)
     }
 
-    /// A batch of this key, for whoever makes keys that outlive the process.
+    /// A batch of this key, for callers whose keys outlive the process.
     pub fn with_key(key: BatchKey, entries: Vec<Entry>) -> Result<Self, JournalError> {
         let Some(first) = entries.first() else {
             return Err(JournalError::rejected("a batch without entries"));
@@ -97,7 +97,7 @@ impl Batch {
         })
     }
 
-    /// The same batch, offered once more after nobody knew whether it was written.
+    /// The same batch, offered once more after an unknown outcome.
     #[must_use]
     pub fn again(&self) -> Self {
         Self {

@@ -8,7 +8,7 @@ use std::fmt;
 pub enum JournalErrorKind {
     /// This offer wrote nothing. The entries may be offered again, now or later.
     NotWritten,
-    /// The entries are written, all of them, or none is: nobody knows. Only the very batch may
+    /// All of the entries are written, or none is: which is not known. Only the very batch may
     /// be offered again, by [`Batch::again`](super::Batch::again).
     Unknown,
     /// This offer wrote nothing and never will: the entries cannot follow what is there, or are

@@ -11,7 +11,7 @@ enum Side {
     After,
     /// The change leaves this file as it is.
     Either,
-    /// Neither: somebody went on working.
+    /// Neither: the file was changed since.
     Third,
     /// It could not be looked at.
     Unknown,

@@ -65,7 +65,7 @@
 //!
 //! **Leases.**
 //!
-//! 12. A conversation is worked on by one process. Whoever commits to it takes it; another one
+//! 12. A conversation is worked on by one process. The first that commits to it takes it; another one
 //!     gets `InUse`, which names the conversation and the holder. [`Journal::release`] gives it
 //!     back; a holder that is gone has given it back.
 //! 13. A holder that lost its lease cannot write any more, also not what it offered before.
@@ -119,7 +119,7 @@ pub trait Journal: Send + Sync {
     fn append(&self, batch: Batch) -> BoxFuture<'_, Result<u64, JournalError>>;
 
     /// Writes entries of one conversation as a new batch. No entries are none to write. An
-    /// ambiguous failure stays one: whoever wants to offer them again makes a [`Batch`].
+    /// ambiguous failure stays one: to offer them again, make a [`Batch`].
     fn commit(&self, entries: Vec<Entry>) -> BoxFuture<'_, Result<(), JournalError>> {
         if entries.is_empty() {
             return Box::pin(std::future::ready(Ok(())));

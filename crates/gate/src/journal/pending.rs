@@ -226,7 +226,7 @@ impl Pending {
         lock(&self.waiting)
     }
 
-    /// Offers a batch. Where nobody knows whether it was written, it waits to be offered again.
+    /// Offers a batch. Where the outcome is unknown, it waits to be offered again.
     async fn offer(
         &self,
         recorder: Recorder<'_>,

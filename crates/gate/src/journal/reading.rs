@@ -1,4 +1,4 @@
-//! What is on record, for whoever looks at it.
+//! Reading what is recorded.
 
 use std::collections::BTreeMap;
 

@@ -9,8 +9,8 @@
 //!
 //! Nothing is ever run again. Files are touched only if each of them is what it was
 //! before the change or what the change wanted; one with a third content means that
-//! somebody went on working, and nothing is touched at all. A file that merely could not
-//! be looked at or mended decides nothing: the intent stays open, and whoever comes next
+//! the file was changed since, and nothing is touched at all. A file that merely could not
+//! be looked at or mended decides nothing: the intent stays open, and the next recovery
 //! tries again, unless the user gives it up.
 
 use std::sync::Arc;

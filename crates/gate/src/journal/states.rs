@@ -49,7 +49,7 @@ pub enum Class {
     NotStarted,
     /// It has its result.
     Finished,
-    /// It began, and nobody knows how far it came.
+    /// It began, and how far it came is not known.
     OutcomeUnknown,
 }
 

@@ -94,7 +94,7 @@ pub enum Problem {
         /// The entry.
         seq: u64,
     },
-    /// What an entry says is gone, and nobody pruned it.
+    /// The body of an entry is gone, and it was not pruned.
     #[error("conversation {conversation}: what entry {seq} says is missing, and was not pruned")]
     BodyMissing {
         /// The conversation.
@@ -130,7 +130,7 @@ pub enum Problem {
         /// The hash of the content.
         hash: String,
     },
-    /// The content of a file before a change is gone, and nobody pruned it.
+    /// The content of a file before a change is gone, and it was not pruned.
     #[error(
         "conversation {conversation}: entry {seq} needs the image {hash}, which is missing and was not pruned"
     )]

@@ -37,7 +37,7 @@ impl Planner<'_> {
             // Names of links are in it, for an approver.
             decision.reason = self.redactor.redact(&decision.reason).0.into_owned();
         }
-        // Nobody shares it before it is planned.
+        // It is not shared before it is planned.
         let record = Arc::make_mut(&mut live.record);
         record.decision = decision;
         record.risk = risk;

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Parsing and policy are pure; preflight and preview read through the path sandbox.
-//! Nothing is written and nobody is contacted.
+//! Nothing is written and no host is contacted.
 
 pub(crate) mod beyond;
 mod canonical;
@@ -34,7 +34,7 @@ use crate::registry;
 use crate::tool::Invocation;
 use leads::RealFacts;
 
-/// What tools are for in this program.
+/// How far the pipeline takes calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// No tool is offered and every call is refused.
@@ -67,7 +67,7 @@ impl Default for CallLimits {
     }
 }
 
-/// A call that needs a person's yes. It cannot be copied and cannot run.
+/// A call that needs approval. It cannot be copied and cannot run.
 pub struct NeedsApproval {
     pub(crate) live: Live,
 }
@@ -92,13 +92,13 @@ pub(crate) struct Live {
     pub(crate) record: Arc<PlanRecord>,
     pub(crate) entry: Arc<registry::Entry>,
     pub(crate) invocation: Box<dyn Invocation>,
-    /// Whether a person has to be asked even where a default would allow.
+    /// Whether approval is needed even where a default would allow.
     pub(crate) requires_approval: bool,
     /// How long this very call may take, if its arguments say so.
     pub(crate) timeout: Option<Duration>,
     /// How many writes of Toolgate itself the plan has seen.
     pub(crate) own_writes: u64,
-    /// The rules that let it through.
+    /// The rules that allowed it.
     pub(crate) policy: Arc<Policy>,
     /// The facts with real names in place of the requested ones, where any differs.
     pub(crate) real: Option<RealFacts>,
@@ -106,7 +106,7 @@ pub(crate) struct Live {
     pub(crate) network: Option<NetworkAccess>,
     /// What an approver opened to this call.
     pub(crate) opened: Openings,
-    /// Why a yes is not remembered although the person wanted that.
+    /// Why an approval is not remembered although the user wanted that.
     pub(crate) not_remembered: Option<String>,
 }
 
@@ -150,7 +150,7 @@ pub enum Plan {
     Settled(Box<Refusal>),
     /// The user supplies its result.
     Manual(ManualCall),
-    /// A person is asked.
+    /// It needs approval.
     Ask(NeedsApproval),
     /// It may run.
     Go(Authorized),

@@ -351,7 +351,7 @@ impl Planner<'_> {
             () = tokio::time::sleep(limit) => Err(ToolError::new(
                 ErrorKind::Timeout,
                 format!(
-                    "what a person would be shown was not ready after {}; nobody was asked and nothing was run",
+                    "the preview was not ready after {}; approval was not requested and nothing was run",
                     execute::shown(limit)
                 ),
             )),

@@ -1,4 +1,4 @@
-//! What outlives a call: one of these per conversation.
+//! The state of one conversation between calls.
 //!
 //! It knows what was read and written, keeps full outputs, holds the grants given
 //! for the conversation and the scope it runs under. It ends as one.
@@ -99,7 +99,7 @@ impl Session {
         }
     }
 
-    /// One call by a person: what was read before is not known and not asked for.
+    /// One call by a user: what was read before is not known and not required.
     #[must_use]
     pub fn without_staleness(mut self) -> Self {
         self.staleness = Staleness::NotChecked;
@@ -243,7 +243,7 @@ impl Session {
         self.capacity.store(bytes, Ordering::Relaxed);
     }
 
-    /// Says that nobody knows how many bytes of results the model's context still takes.
+    /// Says that it is not known how many bytes of results the model's context still takes.
     pub fn forget_available_capacity(&self) {
         self.set_available_capacity(UNKNOWN_CAPACITY);
     }
@@ -258,7 +258,7 @@ impl Session {
         &self.pending
     }
 
-    /// Keeps the end of every running call's output for whoever follows the conversation later.
+    /// Keeps the end of every running call's output for clients that follow the conversation later.
     #[must_use]
     pub fn followed(self) -> Self {
         self.hub.follow();

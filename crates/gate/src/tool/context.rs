@@ -79,7 +79,7 @@ impl RunCtx {
         }
     }
 
-    /// Keeps the call's paths locked for as long as somebody has this context.
+    /// Keeps the call's paths locked for as long as this context lives.
     pub(crate) fn hold(&mut self, hold: Arc<Hold>) {
         self.hold = Some(hold);
     }
@@ -110,7 +110,7 @@ impl RunCtx {
     }
 
     /// What rules hide from a call that looks through directories; nothing where none does.
-    /// Whoever walks leaves out what it names, and says how much that was.
+    /// A walk leaves out what it names, and reports how much that was.
     pub fn hidden(&self) -> Option<Hidden<'_>> {
         let plan = &self.parts.plan;
         let hidden = self

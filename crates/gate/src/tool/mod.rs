@@ -1,7 +1,7 @@
-//! What a tool is.
+//! The trait of a tool, and its definition.
 //!
 //! ```text
-//! Tool ──parse(args)──▶ Invocation ──facts, summary, preview──▶ (policy, person)
+//! Tool ──parse(args)──▶ Invocation ──facts, summary, preview──▶ (policy, user)
 //!                            ├──prepare(Ahead)    while its start is put on record
 //!                            └──run(RunCtx)──▶ Output | ToolError
 //! ```
@@ -90,9 +90,9 @@ pub struct ToolSpec {
     pub schema: Value,
     /// What it is about.
     pub category: Category,
-    /// Whether it changes anything, runs anything or contacts anybody.
+    /// Whether it changes, runs or contacts anything.
     pub side_effects: bool,
-    /// Whether a person has to be asked even where a default would allow.
+    /// Whether approval is needed even where a default would allow.
     pub requires_approval: bool,
     /// How much harm it can do.
     pub risk: Risk,
@@ -129,7 +129,7 @@ impl ToolSpec {
     }
 }
 
-/// A thing a model can call.
+/// A tool that a model can call.
 pub trait Tool: Send + Sync + 'static {
     /// What it says about itself. The same on every call.
     fn spec(&self) -> &ToolSpec;
@@ -151,7 +151,7 @@ pub trait Invocation: Send + Sync + 'static {
         None
     }
 
-    /// Whether a person has to be asked about this very call, where the tool does not want it
+    /// Whether this very call needs approval, where the tool does not want it
     /// for every one. Like the facts, it follows from the arguments alone.
     fn requires_approval(&self) -> bool {
         false
@@ -201,7 +201,7 @@ pub trait Invocation: Send + Sync + 'static {
         None
     }
 
-    /// What the person is shown before answering, read through the path sandbox. Writes nothing.
+    /// What the user is shown before answering, read through the path sandbox. Writes nothing.
     /// It runs on a thread that serves other conversations too: files are read in
     /// [`View::look`].
     fn preview<'a>(&'a self, view: &'a View) -> BoxFuture<'a, Result<Preview, ToolError>> {
@@ -209,19 +209,19 @@ pub trait Invocation: Send + Sync + 'static {
         Box::pin(std::future::ready(Ok(Preview::default())))
     }
 
-    /// Begins to make ready what `run` will need, and returns at once. The call is let
-    /// through and its paths are locked, but that it starts is not on record yet. So
-    /// nothing may happen here that the call is for, and all of it has to go away when the
+    /// Begins to make ready what `run` will need, and returns at once. The call is
+    /// allowed and its paths are locked, but its start is not recorded yet. So nothing
+    /// may happen here that the call is for, and all of it has to go away when the
     /// invocation is dropped. Not every call is asked to.
     fn prepare(&mut self, ahead: &Ahead<'_>) {
         let _ = ahead;
     }
 
-    /// Does it.
+    /// Runs the call.
     fn run(self: Box<Self>, cx: RunCtx) -> BoxFuture<'static, Result<Output, ToolError>>;
 }
 
-/// What a person is shown, and the files it rests on.
+/// What the user is shown, and the files it rests on.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Preview {
     /// A diff or another text.
@@ -265,18 +265,18 @@ pub enum Text {
     SelfBounded,
 }
 
-/// What a tool hands back.
+/// The output of a tool.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
     /// The text that every model gets.
     pub content: String,
     /// Typed parts beside it. Texts in them that `content` does not hold are added to it.
     pub blocks: Vec<ContentBlock>,
-    /// What the person sees; the first lines of `content` if not given.
+    /// What the user sees; the first lines of `content` if not given.
     pub display: Option<String>,
     /// How `content` is treated.
     pub text: Text,
-    /// Whatever else there is to say.
+    /// Further facts about the run.
     pub metadata: Metadata,
     /// For a tool that has output and failed all the same, such as a command with an exit code.
     pub error: Option<ToolError>,
@@ -311,7 +311,7 @@ impl Output {
         }
     }
 
-    /// The same with a line for the person.
+    /// The same with a line for the user.
     #[must_use]
     pub fn display(mut self, display: impl Into<String>) -> Self {
         self.display = Some(display.into());

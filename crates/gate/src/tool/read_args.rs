@@ -7,7 +7,7 @@ use toolgate_model::{Args, ToolError};
 /// Up to here every whole number has one spelling as a float.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Names of types that nobody outside of this program knows.
+/// Names of types that are not known outside of this program.
 const NUMBERS: [&str; 14] = [
     "usize", "isize", "u128", "i128", "u64", "i64", "u32", "i32", "u16", "i16", "u8", "i8", "f64",
     "f32",
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_is_told_without_names_of_types() {
+    fn an_error_message_holds_no_names_of_types() {
         for args in [
             json!({"small": 300}),
             json!({"small": 1.5}),

@@ -209,7 +209,7 @@ async fn judged(line: &str) -> Option<ErrorKind> {
 }
 
 #[test]
-fn an_allow_for_a_program_does_not_cover_what_goes_beyond_it() {
+fn an_allow_for_a_program_does_not_cover_other_effects() {
     paused(async {
         for (line, expected) in [
             ("npm test", None),

@@ -205,7 +205,7 @@ proptest! {
     }
 
     #[test]
-    fn what_somebody_else_wrote_is_never_lost(calls in calls(), place in 0..PLACES.len()) {
+    fn changes_of_others_are_never_lost(calls in calls(), place in 0..PLACES.len()) {
         let (mut history, _) = history(&calls);
         let place = PLACES[place];
         history.disk.insert(place.into(), "theirs".into());
@@ -239,7 +239,7 @@ fn a_change_between_two_calls_is_found_too() {
 }
 
 #[test]
-fn a_call_that_did_nothing_takes_nothing_back_though_the_files_would_fit() {
+fn a_call_without_effect_is_not_undone_though_the_files_would_match() {
     let mut history = History::default();
     history.change("failed", &[("/a", Some("x".into()))], Went::Wrong);
     history.change("made", &[("/a", Some("x".into()))], Went::Well);
@@ -274,7 +274,7 @@ fn turns_hold_what_began_in_them_and_no_undo() {
 }
 
 #[test]
-fn a_model_that_calls_its_change_an_undo_hides_nothing_from_its_turn() {
+fn a_change_named_undo_by_a_model_stays_in_its_turn() {
     let mut history = History::default();
     let turn = Record::TurnStarted {
         turn: 1,

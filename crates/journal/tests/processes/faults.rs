@@ -130,7 +130,7 @@ fn a_directory_that_cannot_be_written_is_told_and_can_still_be_read() {
 }
 
 #[test]
-fn damaged_bytes_are_told_and_never_taken_for_a_sound_record() {
+fn damaged_bytes_are_reported_and_never_taken_for_a_sound_record() {
     let place = Place::new();
     let journal = place.open();
     for n in 0..60 {

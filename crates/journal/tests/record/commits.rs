@@ -15,7 +15,7 @@ use toolgate_model::ErrorKind;
 use crate::fixture::{Place, commit, entry, failed, finished, planned, received, start, whole};
 
 #[test]
-fn what_was_committed_is_there_for_the_next_process_in_order() {
+fn the_next_process_reads_committed_entries_in_order() {
     let place = Place::new();
     let journal = place.open();
     let mut written = start("c", "1", 10);
@@ -111,7 +111,7 @@ fn equal_ids_are_told_apart_within_a_batch_and_from_batch_to_batch() {
 }
 
 #[test]
-fn what_waits_together_shares_a_commit_and_fails_alone() {
+fn entries_that_wait_together_share_a_commit_and_fail_alone() {
     let place = Place::new();
     let (go, wait) = channel::<()>();
     let wait = Mutex::new(wait);
@@ -189,7 +189,7 @@ fn the_file_and_its_log_are_for_their_owner_alone() {
 }
 
 #[test]
-fn a_newer_file_somebody_elses_file_and_no_file_are_refused_and_left_alone() {
+fn newer_foreign_and_missing_files_are_refused_and_left_alone() {
     let place = Place::new();
     drop(place.open());
     let raw = rusqlite::Connection::open(place.file()).unwrap();
@@ -231,7 +231,7 @@ fn a_newer_file_somebody_elses_file_and_no_file_are_refused_and_left_alone() {
 }
 
 #[test]
-fn an_intent_is_kept_with_what_the_files_held() {
+fn an_intent_is_stored_with_the_former_contents() {
     let place = Place::new();
     let journal = place.open();
     commit(&journal, start("c", "1", 1)).unwrap();

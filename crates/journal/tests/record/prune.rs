@@ -103,7 +103,7 @@ fn a_body_that_vanishes_after_the_time_of_a_prune_is_still_found() {
 }
 
 #[test]
-fn what_a_call_without_a_result_needs_is_kept() {
+fn contents_for_a_call_without_a_result_are_not_pruned() {
     let place = Place::quick();
     let journal = place.open();
     commit(&journal, start("c", "1", 100)).unwrap();

@@ -182,7 +182,7 @@ proptest! {
 }
 
 #[test]
-fn calls_without_a_result_are_told_by_how_far_they_came() {
+fn calls_without_a_result_are_listed_by_how_far_they_came() {
     let place = Place::new();
     let journal = place.open();
     block_on(journal.begin(&"c".into(), Some(Path::new("/w")))).unwrap();
@@ -250,7 +250,7 @@ fn calls_without_a_result_are_told_by_how_far_they_came() {
 }
 
 #[test]
-fn what_another_process_works_on_is_not_unfinished() {
+fn a_conversation_in_use_by_another_process_is_not_unfinished() {
     let place = Place::new();
     let (one, two) = (place.open(), place.open());
     commit(&one, start("a", "1", 1)).unwrap();

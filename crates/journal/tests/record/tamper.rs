@@ -130,7 +130,7 @@ fn a_change_is_told_with_its_place() {
 }
 
 #[test]
-fn a_foreign_schema_is_told_and_the_file_is_not_used() {
+fn a_foreign_schema_is_reported_and_the_file_is_not_used() {
     for (change, part) in SCHEMAS {
         let copy = Copy::new();
         let db = copy.db();

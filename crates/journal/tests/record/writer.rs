@@ -124,7 +124,7 @@ fn a_long_log_is_folded_in_although_there_is_no_quiet_moment() {
 }
 
 #[test]
-fn who_asks_is_not_held_up_by_another_process_that_writes() {
+fn a_commit_does_not_wait_for_another_process_that_writes() {
     let place = Place::new();
     let journal = SqliteJournal::open(place.file(), place.options()).unwrap();
     commit(&journal, start("c", "1", 1)).unwrap();
@@ -141,7 +141,7 @@ fn who_asks_is_not_held_up_by_another_process_that_writes() {
 }
 
 #[test]
-fn what_was_given_up_on_is_written_before_what_is_asked_later() {
+fn an_abandoned_commit_is_written_before_the_next_one() {
     let place = Place::quick();
     let journal = SqliteJournal::open(place.file(), place.options()).unwrap();
     for call in 1..=300 {
@@ -155,7 +155,7 @@ fn what_was_given_up_on_is_written_before_what_is_asked_later() {
 }
 
 #[test]
-fn an_error_of_a_result_is_told_and_the_next_one_goes_on() {
+fn a_rejected_result_is_an_error_and_the_next_entry_is_written() {
     let place = Place::new();
     let journal = SqliteJournal::open(place.file(), place.options()).unwrap();
     commit(&journal, start("c", "1", 1)).unwrap();

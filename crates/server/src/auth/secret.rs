@@ -1,8 +1,7 @@
 //! Secrets of 256 random bits, and their comparison in constant time.
 
-use std::fmt::Write as _;
-
 use sha2::{Digest, Sha256};
+use toolgate_model::hex;
 
 /// How many characters a secret has.
 const LENGTH: usize = 64;
@@ -14,15 +13,7 @@ pub(crate) type Hashed = [u8; 32];
 pub(crate) fn fresh() -> Option<String> {
     let mut bytes = [0_u8; LENGTH / 2];
     getrandom::fill(&mut bytes).ok()?;
-    Some(hex(&bytes))
-}
-
-/// Bytes in hexadecimal.
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    Some(hex::encode(&bytes))
 }
 
 /// The digest of a secret. Secrets are random, so one round is enough.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
+use toolgate_model::hex;
 
 use super::principal::{Principal, Role};
 use super::secret::{self, Hashed};
@@ -123,7 +124,7 @@ impl Tokens {
             workspaces: new.workspaces,
             scope: new.scope,
             created_ms: new.now_ms,
-            sha256: secret::hex(&secret::hashed(&text)),
+            sha256: hex::encode(&secret::hashed(&text)),
         };
         let _lock = self.lock()?;
         let mut all = self.list()?;
@@ -256,14 +257,7 @@ impl From<Token> for Principal {
 }
 
 fn unhex(text: &str) -> Option<Hashed> {
-    let mut bytes = [0; 32];
-    if text.len() != 64 {
-        return None;
-    }
-    for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-        *byte = u8::from_str_radix(text.get(at..at + 2)?, 16).ok()?;
-    }
-    Some(bytes)
+    hex::decode(text)?.try_into().ok()
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use toolgate_app::Scope;
-use toolgate_model::ConversationId;
+use toolgate_model::{ConversationId, hex};
 
 use crate::auth::secret;
 use crate::own_file;
@@ -80,7 +80,7 @@ impl Abouts {
 
     /// Ids are names of clients: the file's name is made from the digest.
     fn path(&self, id: &ConversationId) -> PathBuf {
-        let name = secret::hex(&secret::hashed(id.as_str()));
+        let name = hex::encode(&secret::hashed(id.as_str()));
         self.0.join(format!("{name}.json"))
     }
 

@@ -35,7 +35,7 @@ pub(super) struct Talk {
     pub(super) holder: Option<u64>,
     /// The first entry of every batch.
     keys: HashMap<BatchKey, usize>,
-    /// Of as many entries as were looked at: hashing is left to whoever reads.
+    /// Of as many entries as were looked at: hashing is left to readers.
     hashes: Vec<Hash>,
 }
 

@@ -23,7 +23,7 @@ pub struct MemoryJournal {
     pub(super) clock: Arc<dyn Clock>,
 }
 
-/// Who holds conversations: they are free when it goes.
+/// The holder of conversations: they are free when it is dropped.
 pub(super) struct Holder {
     pub(super) number: u64,
     held: Arc<Mutex<Held>>,
@@ -90,7 +90,7 @@ impl MemoryJournal {
 }
 
 fn lock(held: &Mutex<Held>) -> MutexGuard<'_, Held> {
-    // Everything is checked before anything is changed, so it is whole whoever panicked.
+    // Everything is checked before anything is changed, so it is whole after any panic.
     held.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -263,7 +263,7 @@ fn intent(held: &Held, call: &Unfinished) -> Result<Vec<IntendedFile>, JournalEr
 }
 
 impl VerifyJournal for MemoryJournal {
-    /// Nobody else can change what is in memory, so this says what is there, and whether it is
+    /// Nothing else can change what is in memory, so this says what is there, and whether it is
     /// the journal of an anchor.
     fn verify(&self, against: Option<Anchor>) -> BoxFuture<'_, Result<Verified, JournalError>> {
         Box::pin(async move {

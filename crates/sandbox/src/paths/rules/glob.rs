@@ -240,7 +240,7 @@ mod tests {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..toolgate_testkit::laws(4096) })]
 
         #[test]
-        fn a_pattern_fits_what_it_means(
+        fn a_pattern_matches_as_the_naive_matcher_does(
             pattern in "(\\*|\\?|a|b|\u{e4}|\\[a\\]|\\[!a\\]|\\[!\u{e4}\\]){0,7}",
             name in "[ab\u{e4}]{0,9}",
         ) {
