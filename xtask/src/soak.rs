@@ -18,6 +18,8 @@ const JOURNAL_KILLS: &str = "10000";
 const RUN_KILLS: &str = "1000";
 /// Calls of eight programs on one memory and one list of tasks.
 const NOTES: &str = "10000";
+/// Conversations at once with the server.
+const LOAD: &str = "1000";
 /// Cases per property test.
 const CASES: &str = "20000";
 /// Seconds per fuzz target.
@@ -47,6 +49,7 @@ pub(crate) fn run() -> Done {
         ),
         ("toolgate-cli", "kills", "TOOLGATE_RUN_KILLS", RUN_KILLS),
         ("toolgate-cli", "notes", "TOOLGATE_NOTES", NOTES),
+        ("toolgate-server", "load", "TOOLGATE_LOAD", LOAD),
     ] {
         step(
             &format!("{package} {test}, {count} times"),
