@@ -49,8 +49,13 @@ fn script() -> String {
 
 /// One conversation: everything that needs approval gets it. Returns how often each call
 /// finished, and the longest time from an answer to the next frame.
-async fn conversed(served: &Served, id: &str) -> (BTreeMap<String, usize>, Duration) {
+async fn conversed(
+    served: &Served,
+    id: &str,
+    patience: Duration,
+) -> (BTreeMap<String, usize>, Duration) {
     let mut client = served.client().await;
+    client.patience = patience;
     client.say(id, "Go.").await;
     let mut finished = BTreeMap::new();
     let (mut slowest, mut answered) = (Duration::ZERO, None::<Instant>);
@@ -93,7 +98,9 @@ async fn many_conversations_at_once_have_one_result_per_call() {
         .await;
     let began = Instant::now();
     let names: Vec<String> = (0..count).map(|at| format!("load-{at}")).collect();
-    let all = names.iter().map(|id| conversed(&served, id));
+    // They share the processors: each of them may have to wait for all others.
+    let patience = Duration::from_secs(30 + u64::try_from(count).unwrap());
+    let all = names.iter().map(|id| conversed(&served, id, patience));
     let all = futures::future::join_all(all).await;
     let took = began.elapsed();
     let mut delays = Vec::new();

@@ -219,6 +219,7 @@ impl Served {
             Ok((socket, _)) => Ok(Client {
                 socket,
                 seen: Vec::new(),
+                patience: LONG,
             }),
             Err(Error::Http(response)) => Err(response.status().as_u16()),
             Err(error) => panic!("{error}"),
@@ -241,6 +242,8 @@ impl Served {
 pub(crate) struct Client {
     pub(crate) socket: WebSocketStream<TcpStream>,
     pub(crate) seen: Vec<Value>,
+    /// So long the next frame may take.
+    pub(crate) patience: Duration,
 }
 
 impl Client {
@@ -252,7 +255,7 @@ impl Client {
     /// The next frame; nothing when the server has closed.
     pub(crate) async fn next(&mut self) -> Option<Value> {
         loop {
-            let next = tokio::time::timeout(LONG, self.socket.next()).await;
+            let next = tokio::time::timeout(self.patience, self.socket.next()).await;
             match next.unwrap_or_else(|_| panic!("nothing came after {:#?}", self.kinds())) {
                 Some(Ok(Message::Text(text))) => {
                     let frame: Value = serde_json::from_str(&text).unwrap();
