@@ -6,9 +6,9 @@ use crate::step::{Done, cargo, say};
 
 /// The name of every bench. They are built for the whole workspace, so that all of them
 /// share what they depend on.
-const BENCHES: [&str; 14] = [
+const BENCHES: [&str; 15] = [
     "line", "loop", "output", "journal", "policy", "streams", "paths", "command", "shell", "tools",
-    "web", "search", "durable", "many",
+    "web", "search", "durable", "many", "layers",
 ];
 
 pub(crate) fn run() -> Done {

@@ -23,6 +23,8 @@ use trial::{Place, line, sandbox};
 
 /// Sequences, if nothing else is said.
 const SEQUENCES: u64 = 2_000;
+/// As an ordinary user after all of them ran as root.
+const AGAIN: u64 = 500;
 /// Sequences in one command, each in a directory of its own.
 const AT_ONCE: u64 = 250;
 
@@ -127,7 +129,9 @@ impl Side {
 const RUN: &str = "bash run.sh; python3 -B run.py; true";
 
 fn applying_equals_running_directly() {
-    let all = number("TOOLGATE_LAYER_SEQUENCES", SEQUENCES);
+    let again = std::env::args().any(|argument| argument == trial::AS_USER);
+    let usual = if again { AGAIN } else { SEQUENCES };
+    let all = number("TOOLGATE_LAYER_SEQUENCES", usual);
     let first = number("TOOLGATE_LAYER_SEED", 1);
     let (layered, direct) = (Side::new(), Side::new());
     let mut changed = 0;

@@ -22,7 +22,7 @@ use toolgate_sandbox::{PathRules, PathSandbox};
 pub type Trial = (&'static str, fn());
 
 /// The marker by which the program knows that it is the ordinary user's run.
-const AS_USER: &str = "--as-user";
+pub const AS_USER: &str = "--as-user";
 /// The ordinary user's number.
 const NOBODY: u32 = 65534;
 
