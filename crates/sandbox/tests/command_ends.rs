@@ -60,6 +60,10 @@ const TRIALS: &[Trial] = &[
     ),
     ("a warden with no room says that it is busy", busy),
     (
+        "a conversation without room for a place is told",
+        few_places,
+    ),
+    (
         "a command cannot take the limits of the process that watches it",
         watcher_limits,
     ),
@@ -363,6 +367,7 @@ fn limited() -> ExitCode {
     let sandbox = CommandSandbox::start(&rules(&place, Level::Namespaces)).unwrap();
     match std::env::args().nth(3).as_deref() {
         Some("overlap") => overlap(&place, &sandbox),
+        Some("places") => too_many_places(&place, &sandbox),
         _ => too_many(&place, &sandbox),
     }
     ExitCode::SUCCESS
@@ -387,6 +392,38 @@ fn overlap(place: &Place, sandbox: &CommandSandbox) {
 
 fn busy() {
     with_descriptors("112", "busy");
+}
+
+fn few_places() {
+    with_descriptors("1024", "places");
+}
+
+fn too_many_places(place: &Place, sandbox: &CommandSandbox) {
+    let run = |shared: &command::Place| {
+        let mut spec = spec("true", &place.ws);
+        spec.place = Some(shared.clone());
+        run_spec(sandbox, spec, Deadlines::default())
+            .finished
+            .outcome
+    };
+    let mut all: Vec<command::Place> = Vec::new();
+    for _ in 0..256 {
+        all.push(command::Place::default());
+        assert_eq!(all.last().map(run), Some(Outcome::Exited(0)));
+    }
+    let more = command::Place::default();
+    match run(&more) {
+        Outcome::Setup(failure) => {
+            assert_eq!(failure.step, command::Step::Busy);
+            assert!(
+                failure.to_string().contains("256 conversations"),
+                "{failure}"
+            );
+        }
+        other => panic!("{other:?}"),
+    }
+    all.pop();
+    assert_eq!(run(&more), Outcome::Exited(0), "there is room again");
 }
 
 fn too_many(place: &Place, sandbox: &CommandSandbox) {

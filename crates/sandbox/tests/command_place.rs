@@ -52,6 +52,7 @@ const TRIALS: &[Trial] = &[
     ("a place stays while a command runs in it", still_running),
     ("a place of a killed warden begins anew", killed_warden),
     ("a killed program leaves nothing", killed),
+    ("hundreds of conversations have a place", hundreds),
     ("on level 2 commands share nothing", level_two),
 ];
 
@@ -62,6 +63,25 @@ print(\"listening\")
 s.serve_forever()'";
 const FETCH: &str = "python3 -c 'import urllib.request as u
 print(u.urlopen(\"http://127.0.0.1:8000/page\", timeout=10).read().decode(), end=\"\")'";
+
+/// More than fit where descriptors are scarce. Each keeps what its first command left.
+fn hundreds() {
+    let place = Place::new();
+    let sandbox = sandbox(&place.rules());
+    let all: Vec<Shared> = (0..300).map(|_| Shared::default()).collect();
+    for (number, shared) in all.iter().enumerate() {
+        works(
+            &sandbox,
+            &place,
+            shared,
+            &format!("echo {number} > /tmp/mine"),
+        );
+    }
+    for (number, shared) in all.iter().enumerate().step_by(50) {
+        let mine = works(&sandbox, &place, shared, "cat /tmp/mine");
+        assert_eq!(mine, format!("{number}\n"));
+    }
+}
 
 fn deadlines() -> Deadlines {
     Deadlines {

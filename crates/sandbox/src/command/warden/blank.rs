@@ -15,9 +15,6 @@ use super::template::Template;
 use crate::command::inside::init::Kind;
 use crate::command::protocol::report::{SetupError, Step};
 
-/// At most this many conversations have a place.
-const MOST_PLACES: usize = 256;
-
 /// A template that has no form yet, in a place that no conversation has yet if it is of one.
 #[derive(Debug)]
 pub(super) struct Blank {
@@ -38,15 +35,17 @@ impl Blank {
 pub(super) fn formed(
     blank: &mut Option<Blank>,
     places: &mut HashMap<NonZeroU64, Place>,
+    most_places: usize,
     machine: &Machine,
     key: &Key,
     pattern: &[BorrowedFd<'_>],
 ) -> Result<Rc<Template>, SetupError> {
     let kind = key.kind;
     let first = key.place.filter(|number| !places.contains_key(number));
-    if first.is_some() && places.len() >= MOST_PLACES {
+    if first.is_some() && places.len() >= most_places {
         let busy = SetupError::new(Step::Busy, Errno::AGAIN);
-        return Err(busy.about(format!("{MOST_PLACES} conversations run commands already")));
+        let full = format!("{most_places} conversations have run commands and have not ended");
+        return Err(busy.about(full));
     }
     let fits = |blank: &&mut Blank| blank.template.kind == kind && first == key.place;
     if blank.as_mut().filter(fits).is_some()

@@ -54,6 +54,11 @@ const MOST_AT_WORK: u64 = 1024;
 const OWN_DESCRIPTORS: u64 = 64;
 const DESCRIPTORS_EACH: u64 = 16;
 
+/// At most this many conversations have a place; fewer where descriptors are scarce.
+const MOST_PLACES: u64 = 4096;
+const LEAST_PLACES: u64 = 256;
+const DESCRIPTORS_OF_PLACE: u64 = 3;
+
 /// The warden's life. The caller has made sure that there is only one thread.
 pub(crate) fn serve() -> ! {
     let socket = sys::own_stdin();
@@ -66,7 +71,7 @@ pub(crate) fn serve() -> ! {
     if let Some(machine) = Machine::look()
         && wire::send(&socket, HELLO, &[]).is_ok()
     {
-        let most = raise_limit();
+        let (most, most_places) = raise_limit();
         let mut warden = Warden {
             machine,
             mounts: std::fs::File::open("/proc/self/mountinfo").ok(),
@@ -78,6 +83,7 @@ pub(crate) fn serve() -> ! {
             hurried: false,
             due: None,
             most,
+            most_places,
             at_work: Vec::new(),
             over: Vec::new(),
         };
@@ -91,9 +97,9 @@ pub(crate) fn serve() -> ! {
     sys::end(0)
 }
 
-/// Raises the limit on descriptors as far as it goes, and says how many commands then fit.
-/// Commands get a limit of their own.
-fn raise_limit() -> usize {
+/// Raises the limit on descriptors as far as it goes, and says how many commands and places then
+/// fit. Commands get a limit of their own.
+fn raise_limit() -> (usize, usize) {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let maximum = getrlimit(Resource::Nofile).maximum;
     let raised = Rlimit {
@@ -105,7 +111,13 @@ fn raise_limit() -> usize {
     let fit = limit.map_or(MOST_AT_WORK, |limit| {
         limit.saturating_sub(OWN_DESCRIPTORS) / DESCRIPTORS_EACH
     });
-    usize::try_from(fit.clamp(1, MOST_AT_WORK)).unwrap_or(1)
+    let commands = fit.clamp(1, MOST_AT_WORK);
+    let places = limit.map_or(MOST_PLACES, |limit| {
+        let left = limit.saturating_sub(OWN_DESCRIPTORS + commands * DESCRIPTORS_EACH);
+        (left / DESCRIPTORS_OF_PLACE).clamp(LEAST_PLACES, MOST_PLACES)
+    });
+    let number = |count| usize::try_from(count).unwrap_or(1);
+    (number(commands), number(places))
 }
 
 struct Warden {
@@ -128,6 +140,8 @@ struct Warden {
     due: Option<Instant>,
     /// How many commands may run at once.
     most: usize,
+    /// How many conversations may have a place at once.
+    most_places: usize,
     /// Sandboxes that have a command.
     at_work: Vec<Ready>,
     /// Sandboxes whose command is over, to be taken down when there is time.
@@ -405,6 +419,7 @@ impl Warden {
         let template = formed(
             &mut self.blank,
             &mut self.places,
+            self.most_places,
             &self.machine,
             key,
             &Pattern::fds_in(packet),
@@ -438,7 +453,14 @@ impl Warden {
                 && let Some(pattern) = &pool.pattern
             {
                 let (blank, places) = (&mut self.blank, &mut self.places);
-                let template = formed(blank, places, &self.machine, &pool.key, &pattern.fds());
+                let template = formed(
+                    blank,
+                    places,
+                    self.most_places,
+                    &self.machine,
+                    &pool.key,
+                    &pattern.fds(),
+                );
                 pool.template = template.ok();
             }
             let template = pool.template.as_ref();
