@@ -42,6 +42,7 @@ mod programs;
 mod reasons;
 mod secrets;
 mod syntax;
+mod unknown_places;
 mod variables;
 mod walk;
 

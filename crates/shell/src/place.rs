@@ -9,10 +9,7 @@ use crate::container::Container;
 use crate::expand::field::Field;
 use crate::expand::glob;
 use crate::process::{self, Owner};
-
-/// A home that nobody told us, and a root likewise: no real path has these names.
-const UNKNOWN_HOME: &str = "/\u{fffc}home";
-const UNKNOWN_ROOT: &str = "/\u{fffc}root";
+use crate::unknown_places::{UNKNOWN_HOME, UNKNOWN_ROOT};
 
 /// Directories that a system does not survive the loss of.
 const SYSTEM: &[&str] = &[
@@ -75,16 +72,6 @@ impl Grave {
     pub(crate) fn is_system(self) -> bool {
         matches!(self, Self::Everything | Self::System)
     }
-}
-
-/// A path for people: a home or root that is not known has no path.
-pub(crate) fn shown(path: &str) -> String {
-    for (unknown, name) in [(UNKNOWN_HOME, "~"), (UNKNOWN_ROOT, ".")] {
-        if let Some(inside) = beneath(unknown, path) {
-            return [name, inside].join(if inside.is_empty() { "" } else { "/" });
-        }
-    }
-    path.to_owned()
 }
 
 /// The directories that paths are measured against.

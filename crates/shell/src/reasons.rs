@@ -4,7 +4,8 @@ use std::fmt;
 
 use toolgate_model::characters::code_points;
 
-use crate::place::{Grave, shown};
+use crate::place::Grave;
+use crate::unknown_places::shown;
 
 /// Why something about a line is only known when it runs.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
