@@ -231,6 +231,7 @@ fn no_approver_expiry_cancellation_and_panic_have_results_of_their_own() {
     paused(async {
         let bench = writes();
         let nobody = (ErrorKind::NoApprover, "nobody is there to ask");
+        let failed = (ErrorKind::NoApprover, "asking for it failed");
         let late = (ErrorKind::ApprovalExpired, "Confirmation request timed out");
         let cancelled = (ErrorKind::Cancelled, "Confirmation request cancelled");
         for (reply, (kind, words)) in [
@@ -238,7 +239,8 @@ fn no_approver_expiry_cancellation_and_panic_have_results_of_their_own() {
             (Reply::None(Unanswered::Expired), late),
             (Reply::None(Unanswered::Cancelled), cancelled),
             (Reply::Never, late),
-            (Reply::Panic, nobody),
+            (Reply::None(Unanswered::Failed), failed),
+            (Reply::Panic, failed),
         ] {
             let approver = ScriptedApprover::new([reply.clone()]);
             let calls = vec![write("1"), call("2", "read", json!({}))];
@@ -269,7 +271,7 @@ fn no_approver_expiry_cancellation_and_panic_have_results_of_their_own() {
                 _ => None,
             })
             .collect();
-        assert_eq!(answered.len(), 5);
+        assert_eq!(answered.len(), 6);
     });
 }
 
