@@ -95,8 +95,8 @@ fn fill(from: &OwnedFd, into: &mut [u8], at: u64) -> Result<usize, Errno> {
     Ok(filled)
 }
 
-/// Copies the attributes of a user, except those of an overlay.
-pub(super) fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
+/// Copies the attributes of a user, except those that the kernel gives an overlay.
+pub(crate) fn copy_attributes(old: &OwnedFd, new: &OwnedFd) -> Result<(), Errno> {
     let mut names = vec![0; VALUE];
     let length = match rustix::fs::flistxattr(old, &mut names) {
         Ok(length) => length,

@@ -213,7 +213,7 @@ pub(super) fn attributes(handle: &OwnedFd) -> Result<Vec<Vec<u8>>, Errno> {
 
 /// The prefix of attributes that no applied file keeps: the kernel's own, and those of commands, which
 /// the kernel keeps as `user.overlay.overlay.…`.
-pub(super) const OVERLAY: &[u8] = b"user.overlay.";
+pub(crate) const OVERLAY: &[u8] = b"user.overlay.";
 
 pub(super) fn is_opaque(handle: &OwnedFd) -> bool {
     let mut value = [0; 2];

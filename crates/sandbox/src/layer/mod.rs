@@ -60,9 +60,11 @@ mod undo;
 
 pub use apply::{Applied, BeforeStep};
 pub use changes::{Change, ChangeKind, Changes, Entry, EntryKind, Withheld};
+pub(crate) use copy::copy_attributes;
 pub use error::{LayerError, NoLayer};
 pub use held::Layer;
 pub(crate) use held::LayeredRoot;
+pub(crate) use look::OVERLAY;
 pub use stage::Staged;
 pub use undo::Interrupted;
 

@@ -15,7 +15,7 @@
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Timestamps, Uid, XattrFlags};
+use rustix::fs::{FlockOperation, Gid, Mode, OFlags, Timestamps, Uid};
 use rustix::io::Errno;
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
@@ -23,12 +23,10 @@ use super::bind::{NODEV, NOSUID, RDONLY, beneath, bind, is_directory, put};
 use super::mounts::{NewRoot, Shown};
 use crate::command::protocol::message::{Mask, MaskKind, Order};
 use crate::command::protocol::report::{SetupError, Step};
-use crate::layer::{UPPER, WORK};
+use crate::layer::{UPPER, WORK, copy_attributes};
 
 /// Where the halves are kept, in the new root.
 const PARK: &str = ".layers";
-/// Kernel attributes of an overlay; those of the root itself are never taken over.
-const OWN: &[u8] = b"user.overlay.";
 
 /// The private directory for the upper half of a layer, in a template.
 #[derive(Debug)]
@@ -246,22 +244,7 @@ fn look_like(new: &OwnedFd, old: &OwnedFd) -> Result<(), Errno> {
         let (user, group) = (Uid::from_raw(stat.st_uid), Gid::from_raw(stat.st_gid));
         rustix::fs::fchown(new, Some(user), Some(group))?;
     }
-    let mut names = vec![0; 64 << 10];
-    let length = match rustix::fs::flistxattr(old, &mut names) {
-        Ok(length) => length,
-        Err(Errno::NOTSUP) => 0,
-        Err(errno) => return Err(errno),
-    };
-    let names = names.get(..length).unwrap_or_default();
-    for name in names.split(|byte| *byte == 0) {
-        let kept = name.starts_with(b"system.posix_acl") || name.starts_with(b"user.");
-        if kept && !name.starts_with(OWN) {
-            let mut value = vec![0; 64 << 10];
-            let length = rustix::fs::fgetxattr(old, name, &mut value)?;
-            let value = value.get(..length).unwrap_or_default();
-            rustix::fs::fsetxattr(new, name, value, XattrFlags::empty())?;
-        }
-    }
+    copy_attributes(old, new)?;
     rustix::fs::fchmod(new, Mode::from_raw_mode(stat.st_mode & 0o7777))?;
     let time = |seconds, nanos| {
         Ok::<_, Errno>(rustix::fs::Timespec {

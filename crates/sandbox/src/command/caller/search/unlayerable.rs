@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use super::found::Why;
 use super::walk::Search;
-use crate::layer::NoLayer;
+use crate::layer::{NoLayer, OVERLAY};
 
 /// Where it is in the tree, and what it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(super) fn directory(handle: &OwnedFd, path: &[u8]) -> Result<Option<Unlayera
         Ok(length) => {
             let names = names.get(..length).unwrap_or_default();
             let mut names = names.split(|byte| *byte == 0);
-            names.any(|name| name.starts_with(b"user.overlay."))
+            names.any(|name| name.starts_with(OVERLAY))
         }
         Err(Errno::NOTSUP) => false,
         // More than is usual, so more than is looked at.
