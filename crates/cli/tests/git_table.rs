@@ -297,6 +297,32 @@ END"#,
     }
 }
 
+/// A look that never ends: git's own file is a pipe that nobody writes to.
+#[test]
+fn what_git_would_write_and_is_not_found_out_refuses_the_line() {
+    let _kept = program();
+    for user in users() {
+        let bench = Bench::new(user);
+        let row = Row {
+            command: "git bisect reset; touch ran".to_owned(),
+            before: "mkfifo .git/BISECT_START".to_owned(),
+            exit: None,
+            refused: None,
+            opens: false,
+        };
+        bench.configure(None).unwrap();
+        bench.afresh(&row);
+        let end = bench.inside(&row);
+        let text = end.result["content"].to_string();
+        assert!(
+            text.contains("looking took more than 10 s"),
+            "{user:?}: {text}"
+        );
+        assert_eq!(end.result["error"]["kind"], "limit_exceeded", "{user:?}");
+        assert!(!bench.place.path("ws/ran").exists(), "{user:?}");
+    }
+}
+
 #[test]
 fn what_was_committed_is_printed_with_its_commit_and_denied_by_its_name() {
     let _kept = program();

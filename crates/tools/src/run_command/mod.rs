@@ -41,6 +41,7 @@ use toolgate_model::{
 };
 use toolgate_sandbox::command::{
     Barrier, CommandSandbox, CommandSpec, Denial, ExactDirectory, Grant, InForce, Network, Poised,
+    SandboxError,
 };
 use toolgate_sandbox::paths::{PathSandbox, RootAccess, check_text};
 use toolgate_shell::{LineContext, analyse, lookalikes};
@@ -471,12 +472,15 @@ fn layers(in_force: InForce) -> String {
 
 /// Makes a command ready to begin, from a thread that may wait.
 fn begin(sandbox: &CommandSandbox, spec: CommandSpec) -> Result<Poised, ToolError> {
-    sandbox.poise(spec).map_err(|error| {
-        let kind = if error.is_busy() {
-            ErrorKind::Quota
-        } else {
-            ErrorKind::SandboxUnavailable
-        };
-        ToolError::new(kind, error.to_string())
-    })
+    sandbox.poise(spec).map_err(|error| not_started(&error))
+}
+
+/// A command that the sandbox did not take.
+fn not_started(error: &SandboxError) -> ToolError {
+    let kind = if error.is_busy() {
+        ErrorKind::Quota
+    } else {
+        ErrorKind::SandboxUnavailable
+    };
+    ToolError::new(kind, error.to_string())
 }

@@ -9,7 +9,8 @@
 //!                      └─ names.sh in the sandbox: which files it would write ──▶ Reach::forbids
 //! ```
 //!
-//! This is for the user's sake. The sandbox holds whatever this finds: git in a script is not found.
+//! What cannot be found out to the end refuses the line too. This is for the user's sake: the sandbox
+//! holds whatever this finds, and git in a script is not found.
 
 mod made;
 
@@ -18,9 +19,10 @@ use std::time::Duration;
 
 use toolgate_model::{Access, ErrorKind, Facts, ToolError};
 use toolgate_sandbox::command::{
-    Barrier, CommandSandbox, CommandSpec, Deadlines, Program, Reach, Remedy, Stream,
+    Barrier, Cause, CommandSandbox, CommandSpec, Deadlines, Outcome, Program, Reach, Remedy, Stream,
 };
 
+use super::not_started;
 use super::place::Place;
 
 /// Prints what a git command would write.
@@ -137,7 +139,7 @@ impl GitCall {
     ) -> Result<(), ToolError> {
         let made = made::by(self);
         let written = if KNOWN.contains(&self.subcommand()) {
-            self.names(sandbox, spec)
+            self.names(sandbox, spec)?
         } else {
             Vec::new()
         };
@@ -154,29 +156,39 @@ impl GitCall {
         refused.into_error(&self.words)
     }
 
-    /// The files that git would write.
-    fn names(&self, sandbox: &CommandSandbox, mut spec: CommandSpec) -> Vec<PathBuf> {
+    /// The files that git would write, all of them.
+    fn names(
+        &self,
+        sandbox: &CommandSandbox,
+        mut spec: CommandSpec,
+    ) -> Result<Vec<PathBuf>, ToolError> {
         let shell = ["/bin/sh", "-c", NAMES, "git"];
         let argv = shell.into_iter().map(Into::into);
         let words = self.words.iter().map(Into::into);
         spec.program = Program::Exact(argv.chain(words).collect());
         spec.cwd.clone_from(&self.directory);
-        let Ok(running) = sandbox.run(spec) else {
-            return Vec::new();
-        };
+        let running = sandbox.run(spec).map_err(|error| not_started(&error))?;
         let deadlines = Deadlines {
             total: Some(PATIENCE),
             idle: None,
         };
         let mut answer = Vec::new();
-        running.drive(deadlines, None, |stream, bytes| {
-            if stream == Stream::Stdout && answer.len() < MOST_BYTES {
-                answer.extend_from_slice(bytes);
+        let mut is_whole = true;
+        let finished = running.drive(deadlines, None, |stream, bytes| {
+            if stream == Stream::Stdout {
+                is_whole &= answer.len() + bytes.len() <= MOST_BYTES;
+                if is_whole {
+                    answer.extend_from_slice(bytes);
+                }
             }
         });
+        if !is_whole || finished.cause != Cause::Itself || finished.outcome != Outcome::Exited(0) {
+            return Err(self.unknown(&finished.outcome, finished.cause, is_whole));
+        }
         let mut names = answer.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        // Outside of a repository git itself says so.
         let Some(top) = names.next().filter(|top| top.starts_with('/')) else {
-            return Vec::new();
+            return Ok(Vec::new());
         };
         let top = Path::new(top.as_ref());
         // Counts of lines stand before the names in a patch.
@@ -188,7 +200,23 @@ impl GitCall {
             .collect();
         names.sort();
         names.dedup();
-        names
+        Ok(names)
+    }
+
+    /// Why it is not known what git would write.
+    fn unknown(&self, outcome: &Outcome, cause: Cause, is_whole: bool) -> ToolError {
+        let line = self.words.join(" ");
+        let why = match (is_whole, cause) {
+            (false, _) => format!("their names take more than {} MiB", MOST_BYTES >> 20),
+            (true, Cause::Itself) => format!("looking ended early ({outcome:?})"),
+            (true, _) => format!("looking took more than {} s", PATIENCE.as_secs()),
+        };
+        ToolError::new(
+            ErrorKind::LimitExceeded,
+            format!(
+                "nothing was run: it could not be found out which files `git {line}` would write, because {why}. Without that, git could leave out files that commands cannot change, and a later commit would take that for a change. Try it for fewer files, or ask the user to run it in a terminal."
+            ),
+        )
     }
 }
 
