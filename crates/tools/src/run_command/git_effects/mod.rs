@@ -9,7 +9,8 @@
 //!                      └─ names.sh in the sandbox: which files it would write ──▶ Reach::forbids
 //! ```
 //!
-//! What cannot be found out to the end refuses the line too. This is for the user's sake: the sandbox
+//! What cannot be found out to the end refuses the line too, except in a directory that is not there
+//! before the line runs. This is for the user's sake: the sandbox
 //! holds whatever this finds, and git in a script is not found.
 
 mod made;
@@ -19,7 +20,8 @@ use std::time::Duration;
 
 use toolgate_model::{Access, ErrorKind, Facts, ToolError};
 use toolgate_sandbox::command::{
-    Barrier, Cause, CommandSandbox, CommandSpec, Deadlines, Outcome, Program, Reach, Remedy, Stream,
+    Barrier, Cause, CommandSandbox, CommandSpec, Deadlines, Outcome, Program, Reach, Remedy, Step,
+    Stream,
 };
 
 use super::not_started;
@@ -182,6 +184,10 @@ impl GitCall {
                 }
             }
         });
+        if matches!(&finished.outcome, Outcome::Setup(failure) if failure.step == Step::Cwd) {
+            // The line makes the directory itself, or its name is known only then.
+            return Ok(Vec::new());
+        }
         if !is_whole || finished.cause != Cause::Itself || finished.outcome != Outcome::Exited(0) {
             return Err(self.unknown(&finished.outcome, finished.cause, is_whole));
         }
